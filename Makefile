@@ -1,0 +1,56 @@
+# make            set up, write and compile the kernels, run the digits example
+# make test       all tests but the slow ones;  make test-all  those too
+# make check      everything about the text: lint, format, types, layers, generated/ up to date
+# make bench      measure;  make clean  remove what tools left behind
+
+VENV ?= .venv
+PYTHON ?= python3
+PYTEST_FLAGS ?= --numprocesses=auto --maxprocesses=8
+
+BIN := $(VENV)/bin
+# Named by content and place, so that neither a checkout's new time stamps nor a second run
+# reinstalls anything, and a moved checkout does.
+STAMP := $(VENV)/.installed-$(shell { cat pyproject.toml; pwd; } | cksum | cut -d ' ' -f 1)
+
+.PHONY: demo build test test-all check format bench clean
+
+demo: build
+	@$(BIN)/python examples/digits/demo.py
+
+build: $(STAMP)
+	@$(BIN)/cvmgen build
+
+# The build backend goes in first and pip uses it from there: with everything in place already,
+# neither step needs a network.
+$(STAMP):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cvmgen needs Python 3.11 or later; set PYTHON=")'
+	@echo "setting up $(VENV) (once)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.24' 'editables>=0.5'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[dev,cuda]'
+	@rm -f $(VENV)/.installed-*
+	@touch $@
+
+test: $(STAMP)
+	@$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+test-all: $(STAMP)
+	@$(BIN)/python -m pytest $(PYTEST_FLAGS) -m ''
+
+check: $(STAMP)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/cvmgen build --check
+
+format: $(STAMP)
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(STAMP)
+	@$(BIN)/python benchmarks/run.py
+
+clean:
+	@rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +

@@ -1,0 +1,7 @@
+"""`python -m cvmgen` is the command `cvmgen`."""
+
+import sys
+
+from cvmgen.cli import main
+
+sys.exit(main())

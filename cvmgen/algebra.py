@@ -1,0 +1,176 @@
+"""Algebra on indices, extents and bounds: the only module that uses sympy.
+
+Expressions enter by `to_sympy` and leave by `from_sympy`. Everything that sympy would
+rewrite wrongly for machine integers (floor division, remainder, shifts, clips, list
+entries, loads) goes in as an opaque symbol and comes out as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sympy
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, rebuild
+
+RING = {"+": sympy.Add, "*": sympy.Mul}
+
+
+class Atoms:
+    """The symbols that stand for IR nodes, each node once."""
+
+    def __init__(self) -> None:
+        self.symbols: dict[i.Expr, sympy.Symbol] = {}
+        self.nodes: dict[sympy.Symbol, i.Expr] = {}
+
+    def symbol(self, node: i.Expr) -> sympy.Symbol:
+        if node not in self.symbols:
+            name = node.name if isinstance(node, i.Var) else f"atom{len(self.symbols)}"
+            symbol = sympy.Symbol(name, integer=True)
+            self.symbols[node] = symbol
+            self.nodes[symbol] = node
+        return self.symbols[node]
+
+
+def to_sympy(expr: i.Expr, atoms: Atoms) -> sympy.Expr:
+    """The polynomial of + - * over constants and atoms."""
+    match expr:
+        case i.Const(value=value) if not isinstance(value, bool):
+            return sympy.Integer(value)
+        case i.Binary(op="+", left=left, right=right):
+            return to_sympy(left, atoms) + to_sympy(right, atoms)
+        case i.Binary(op="-", left=left, right=right):
+            return to_sympy(left, atoms) - to_sympy(right, atoms)
+        case i.Binary(op="*", left=left, right=right):
+            return to_sympy(left, atoms) * to_sympy(right, atoms)
+        case _:
+            return atoms.symbol(expr)
+
+
+def from_sympy(expr: sympy.Expr, atoms: Atoms) -> i.Expr:
+    """A polynomial as IR, terms in the order of sympy's canonical sort (deterministic)."""
+    if expr.is_Integer:
+        return i.Const(int(expr))
+    if expr.is_Symbol:
+        return atoms.nodes[expr]
+    if expr.is_Pow:
+        base = from_sympy(expr.base, atoms)
+        result = base
+        for _ in range(int(expr.exp) - 1):
+            result = i.Binary("*", result, base)
+        return result
+    parts = [from_sympy(part, atoms) for part in expr.as_ordered_factors()] if expr.is_Mul else []
+    if parts:
+        return product(parts)
+    return total([from_sympy(part, atoms) for part in expr.as_ordered_terms()])
+
+
+def equal(left: i.Expr, right: i.Expr) -> bool:
+    """Whether two expressions are the same polynomial of the same atoms."""
+    if left == right:
+        return True
+    atoms = Atoms()
+    return bool(sympy.expand(to_sympy(left, atoms) - to_sympy(right, atoms)) == 0)
+
+
+def linear(
+    expr: i.Expr, unknowns: Iterable[i.Expr], hidden_names: frozenset[str] = frozenset()
+) -> tuple[dict[i.Expr, i.Expr], i.Expr] | None:
+    """Coefficients of the unknowns and the rest; None if expr is not affine in them.
+
+    The rest and the coefficients must not speak of `hidden_names` in any other way.
+    """
+    atoms = Atoms()
+    wanted = [atoms.symbol(unknown) for unknown in unknowns]
+    polynomial = sympy.expand(to_sympy(expr, atoms))
+    coefficients: dict[i.Expr, i.Expr] = {}
+    rest = polynomial
+    for symbol in wanted:
+        coefficient = polynomial.coeff(symbol, 1)
+        rest -= coefficient * symbol
+        if coefficient != 0:
+            if coefficient.free_symbols & set(wanted):
+                return None
+            coefficients[atoms.nodes[symbol]] = from_sympy(coefficient, atoms)
+    rest = sympy.expand(rest)
+    if rest.free_symbols & set(wanted):
+        return None
+    constant = from_sympy(rest, atoms)
+    if names_in((constant, tuple(coefficients.values()))) & hidden_names:
+        return None
+    return coefficients, constant
+
+
+def product(parts: Iterable[i.Expr]) -> i.Expr:
+    """A product without factors of 1."""
+    result: i.Expr | None = None
+    for part in parts:
+        if part == i.Const(1):
+            continue
+        result = part if result is None else i.Binary("*", result, part)
+    return i.Const(1) if result is None else result
+
+
+def total(parts: Iterable[i.Expr]) -> i.Expr:
+    """A sum without terms of 0; a negative term is subtracted."""
+    result: i.Expr | None = None
+    for part in parts:
+        if part == i.Const(0):
+            continue
+        if result is None:
+            result = part
+        elif (negated := negation(part)) is not None:
+            result = i.Binary("-", result, negated)
+        else:
+            result = i.Binary("+", result, part)
+    return i.Const(0) if result is None else result
+
+
+def negation(expr: i.Expr) -> i.Expr | None:
+    """x for an expression that is written -x."""
+    match expr:
+        case i.Const(value=value) if value < 0:
+            return i.Const(-value)
+        case i.Binary(op="*", left=i.Const(value=-1), right=right):
+            return right
+        case i.Binary(op="*", left=left, right=right):
+            inner = negation(left)
+            return None if inner is None else product([inner, right])
+        case _:
+            return None
+
+
+def simplify(node: i.Expr) -> i.Expr:
+    """Constants folded and neutral elements dropped; the order of the formula is kept.
+
+    Values are untouched: only what holds for all integers and every machine type is used.
+    """
+    result: i.Expr = rebuild(node, _simplified)
+    return result
+
+
+def _simplified(node: i.Expr) -> i.Expr:
+    match node:
+        case i.Binary(op="+", left=left, right=i.Const(value=0)):
+            return left
+        case i.Binary(op="+", left=i.Const(value=0), right=right):
+            return right
+        case i.Binary(op="-", left=left, right=i.Const(value=0)):
+            return left
+        case i.Binary(op="*", left=left, right=i.Const(value=1)):
+            return left
+        case i.Binary(op="*", left=i.Const(value=1), right=right):
+            return right
+        case i.Binary(op="floordiv", left=left, right=i.Const(value=1)):
+            return left
+        case i.Binary(op="+" | "-" | "*" as op, left=i.Const(value=a), right=i.Const(value=b)):
+            return i.Const(a + b if op == "+" else a - b if op == "-" else a * b)
+        case i.Not(operand=i.Not(operand=inner)):
+            return inner
+        case i.Select(condition=i.Const(value=value), then=then, otherwise=otherwise):
+            return then if value else otherwise
+        case i.Select(then=then, otherwise=otherwise) if then == otherwise:
+            return then
+        case _:
+            return node

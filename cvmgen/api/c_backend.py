@@ -1,0 +1,245 @@
+"""The C target from Python: ctypes over the shared library, structures bound once."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cvmgen.api.manifest import Manifest, OperatorInfo
+from cvmgen.api.operator import Array, Given, Inferred, Precisions
+from cvmgen.api.sources import source_text
+from cvmgen.errors import OperatorError
+from cvmgen.support import MAX_RANK
+
+
+class TensorStruct(ctypes.Structure):
+    """cvmgen_tensor."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("extents", ctypes.c_int64 * MAX_RANK),
+        ("rank", ctypes.c_int32),
+        ("dtype", ctypes.c_int32),
+        ("precision", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+    )
+
+
+class ListStruct(ctypes.Structure):
+    """cvmgen_list."""
+
+    _fields_ = (("length", ctypes.c_int64), ("at", ctypes.c_int64 * MAX_RANK))
+
+
+class ErrorStruct(ctypes.Structure):
+    """cvmgen_error."""
+
+    _fields_ = (
+        ("status", ctypes.c_int32),
+        ("operator_name", ctypes.c_char * 64),
+        ("argument", ctypes.c_char * 64),
+        ("value", ctypes.c_char * 512),
+        ("rule", ctypes.c_char * 512),
+    )
+
+
+TensorPointer = ctypes.POINTER(TensorStruct)
+
+
+class CBackend:
+    """Calls the functions of one shared library."""
+
+    def __init__(self, path: Path, manifest: Manifest, folder: Path) -> None:
+        self.library = ctypes.CDLL(str(path))
+        self.folder = folder
+        self.dtypes = {np.dtype(name): code for name, code in manifest.dtypes.items()}
+        self.structures = {info.function: structure(info) for info in manifest.operators}
+        self.functions: dict[str, Any] = {}
+
+    def function(self, name: str) -> Any:
+        if name not in self.functions:
+            found = getattr(self.library, name)
+            found.restype = ctypes.c_int
+            self.functions[name] = found
+        return self.functions[name]
+
+    def source(self, info: OperatorInfo, target: str) -> str:
+        return source_text(self.folder, info, target)
+
+    # -------------------------------------------------------- structures
+
+    def tensor(self, shape: Sequence[int], precision: int | None, array: Array | None) -> Any:
+        made = TensorStruct()
+        self.describe(made, shape)
+        made.precision = 0 if precision is None else min(max(precision, -1), 1 << 30)
+        made.dtype = self.dtypes[np.dtype(np.int32)]
+        if array is not None:
+            made.data = array.ctypes.data
+            made.dtype = self.dtypes[array.dtype]
+        return made
+
+    @staticmethod
+    def describe(tensor: TensorStruct, shape: Sequence[int]) -> None:
+        tensor.rank = len(shape)
+        for at, extent in enumerate(shape[:MAX_RANK]):
+            tensor.extents[at] = int(extent)
+
+    def arguments(
+        self,
+        info: OperatorInfo,
+        shapes: Sequence[Any],
+        precisions: Sequence[Any],
+        attributes: Mapping[str, Any],
+        inputs: Sequence[Given],
+    ) -> tuple[Any, list[Any]]:
+        """The argument structure, and what it points to (kept alive by the caller)."""
+        args = self.structures[info.function]()
+        kept: list[Any] = [inputs]
+        for item, shape, precision, array in zip(
+            info.inputs, shapes, precisions, inputs, strict=True
+        ):
+            if shape is None:
+                continue
+            if not item.variadic:
+                tensor = self.tensor(shape, precision, array)  # type: ignore[arg-type]
+                setattr(args, item.name, ctypes.pointer(tensor))
+                kept.append(tensor)
+                continue
+            ranks = precision if precision is not None else [None] * len(shape)
+            arrays = array if array is not None else [None] * len(shape)
+            tensors = [
+                self.tensor(one, rank, data)
+                for one, rank, data in zip(shape, ranks, arrays, strict=True)  # type: ignore[arg-type]
+            ]
+            pointers = (TensorPointer * max(len(tensors), 1))(*map(ctypes.pointer, tensors))
+            setattr(args, item.name, pointers)
+            setattr(args, f"{item.name}_count", len(tensors))
+            kept += [tensors, pointers]
+        self.fill(args, info, attributes, kept)
+        return args, kept
+
+    @staticmethod
+    def fill(args: Any, info: OperatorInfo, attributes: Mapping[str, Any], kept: list[Any]) -> None:
+        for attribute in info.attributes:
+            value = attributes[attribute.name]
+            if attribute.is_list:
+                entries = getattr(args, attribute.name)
+                entries.length = -1 if value is None else len(value)
+                for at, entry in enumerate(value or ()):
+                    entries.at[at] = _int64(entry)
+            elif attribute.length is not None:
+                for at, entry in enumerate(value):
+                    getattr(args, attribute.name)[at] = _int64(entry)
+            elif attribute.optional:
+                if value is not None:
+                    number = ctypes.c_int64(_int64(value))
+                    setattr(args, attribute.name, ctypes.pointer(number))
+                    kept.append(number)
+            else:
+                setattr(args, attribute.name, _int64(value))
+
+    # -------------------------------------------------------- calls
+
+    def infer(
+        self,
+        info: OperatorInfo,
+        shapes: Sequence[Any],
+        precisions: Sequence[Any],
+        attributes: Mapping[str, Any],
+    ) -> Inferred:
+        for item, shape in zip(info.inputs, shapes, strict=True):
+            for one in (shape or ()) if item.variadic else (shape,):
+                if one is not None and not 1 <= len(one) <= MAX_RANK:
+                    refuse_rank(info, item.name, one)
+        args, kept = self.arguments(info, shapes, precisions, attributes, [None] * len(shapes))
+        outputs = {name: TensorStruct() for name in info.outputs}
+        for name, tensor in outputs.items():
+            setattr(args, name, ctypes.pointer(tensor))
+        error = ErrorStruct()
+        infer = self.function(f"{info.function}_infer")
+        if infer(ctypes.byref(args), ctypes.byref(error)):
+            raise refusal(info, error)
+        del kept
+        found = outputs.values()
+        return Inferred(
+            tuple(tuple(tensor.extents[: tensor.rank]) for tensor in found),
+            tuple(int(tensor.precision) for tensor in found),
+        )
+
+    def bind(
+        self,
+        info: OperatorInfo,
+        inputs: Sequence[Given],
+        precisions: Precisions,
+        attributes: Mapping[str, Any],
+        outputs: Sequence[Array],
+        check_values: bool,
+    ) -> Callable[[], None]:
+        shapes = [
+            None
+            if each is None
+            else [one.shape for one in each]
+            if isinstance(each, list)
+            else each.shape
+            for each in inputs
+        ]
+        args, kept = self.arguments(info, shapes, precisions, attributes, inputs)
+        for name, array in zip(info.outputs, outputs, strict=True):
+            tensor = self.tensor(array.shape, None, array)
+            setattr(args, name, ctypes.pointer(tensor))
+            kept.append(tensor)
+        args.check_values = int(check_values)
+        error = ErrorStruct()
+        function = self.function(info.function)
+        args_pointer, error_pointer = ctypes.byref(args), ctypes.byref(error)
+        kept.append(outputs)
+
+        def run(kept: list[Any] = kept) -> None:
+            if function(args_pointer, error_pointer):
+                raise refusal(info, error)
+
+        return run
+
+
+def structure(info: OperatorInfo) -> type[ctypes.Structure]:
+    """The ctypes twin of `<operator>_args`."""
+    members: list[tuple[str, Any]] = []
+    for item in info.inputs:
+        if item.variadic:
+            members.append((item.name, ctypes.POINTER(TensorPointer)))
+            members.append((f"{item.name}_count", ctypes.c_int64))
+        else:
+            members.append((item.name, TensorPointer))
+    members += [(name, TensorPointer) for name in info.outputs]
+    for attribute in info.attributes:
+        kind: Any = ctypes.c_int64
+        if attribute.is_list:
+            kind = ListStruct
+        elif attribute.length is not None:
+            kind = ctypes.c_int64 * attribute.length
+        elif attribute.optional:
+            kind = ctypes.POINTER(ctypes.c_int64)
+        members.append((attribute.name, kind))
+    members.append(("check_values", ctypes.c_int32))
+    return type(f"{info.function}_args", (ctypes.Structure,), {"_fields_": tuple(members)})
+
+
+def refusal(info: OperatorInfo, error: ErrorStruct) -> OperatorError:
+    fields = (error.argument, error.value, error.rule)
+    argument, value, rule = (field.decode("utf-8", "replace") for field in fields)
+    return OperatorError(info.full_name, argument, value, rule)
+
+
+def refuse_rank(info: OperatorInfo, name: str, shape: Sequence[int]) -> None:
+    from cvmgen.support import RANK_LIMIT, shape_text
+
+    raise OperatorError(info.full_name, name, f"shape {shape_text(shape)}", RANK_LIMIT)
+
+
+def _int64(value: int) -> int:
+    """What the structure holds; a number beyond int64 is beyond every range all the same."""
+    return max(-(1 << 63), min((1 << 63) - 1, int(value)))

@@ -1,0 +1,104 @@
+"""What loading knows of an operator: the entries of generated/manifest.json."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cvmgen.errors import CvmgenError
+
+
+@dataclass(frozen=True, slots=True)
+class InputInfo:
+    name: str
+    optional: bool
+    variadic: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeInfo:
+    """An attribute; `length` of a fixed-length one, None otherwise."""
+
+    name: str
+    kind: str
+    length: int | None
+    is_list: bool
+    optional: bool
+    required: bool
+    default: Any
+    range: str
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorInfo:
+    """A generated operator: its interface, its formula, where it is declared."""
+
+    name: str
+    opset: str
+    doc: str
+    aliases: tuple[str, ...]
+    formula: str
+    place: str
+    function: str
+    moves_data: bool
+    inputs: tuple[InputInfo, ...]
+    outputs: tuple[str, ...]
+    attributes: tuple[AttributeInfo, ...]
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.opset}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    operators: tuple[OperatorInfo, ...]
+    dtypes: dict[str, int]
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a generated folder; CvmgenError when there is none."""
+    path = folder / "manifest.json"
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        message = f"{path}: no generated operators here; run 'cvmgen build'"
+        raise CvmgenError(message) from None
+    except (OSError, ValueError) as error:
+        raise CvmgenError(f"{path}: {error}") from None
+    operators = tuple(operator_info(entry) for entry in data["operators"])
+    return Manifest(operators, dict(data["limits"]["dtypes"]))
+
+
+def operator_info(entry: dict[str, Any]) -> OperatorInfo:
+    attributes = tuple(
+        AttributeInfo(
+            each["name"],
+            each["kind"],
+            each["length"],
+            each["list"],
+            each["optional"],
+            each["required"],
+            tuple(each["default"]) if isinstance(each["default"], list) else each["default"],
+            each["range"],
+        )
+        for each in entry["attributes"]
+    )
+    inputs = tuple(
+        InputInfo(each["name"], each["optional"], each["variadic"]) for each in entry["inputs"]
+    )
+    return OperatorInfo(
+        entry["name"],
+        entry["opset"],
+        entry["doc"],
+        tuple(entry["aliases"]),
+        entry["formula"],
+        entry["place"],
+        entry["function"],
+        entry["moves_data"],
+        inputs,
+        tuple(entry["outputs"]),
+        attributes,
+    )

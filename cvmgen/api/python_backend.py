@@ -1,0 +1,85 @@
+"""The python target: the generated modules, imported from their folder."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cvmgen.api.manifest import Manifest, OperatorInfo
+from cvmgen.api.operator import Array, Given, Inferred, Precisions
+from cvmgen.api.sources import source_text
+from cvmgen.errors import CvmgenError, OperatorError
+
+
+class PythonBackend:
+    """Calls the functions of generated/python, without putting them on the path."""
+
+    def __init__(self, manifest: Manifest, folder: Path) -> None:
+        self.folder = folder
+        opsets = sorted({info.opset for info in manifest.operators})
+        self.packages = {opset: load_package(folder / "python" / opset) for opset in opsets}
+
+    def module(self, info: OperatorInfo) -> Any:
+        return importlib.import_module(f"{self.packages[info.opset]}.{info.name}")
+
+    def source(self, info: OperatorInfo, target: str) -> str:
+        return source_text(self.folder, info, target)
+
+    def infer(
+        self,
+        info: OperatorInfo,
+        shapes: Sequence[Any],
+        precisions: Sequence[Any],
+        attributes: Mapping[str, Any],
+    ) -> Inferred:
+        found = self.module(info).infer(shapes, precisions, **attributes)
+        return Inferred(*found)
+
+    def bind(
+        self,
+        info: OperatorInfo,
+        inputs: Sequence[Given],
+        precisions: Precisions,
+        attributes: Mapping[str, Any],
+        outputs: Sequence[Array],
+        check_values: bool,
+    ) -> Callable[[], None]:
+        function = getattr(self.module(info), info.name)
+        names = [item.name for item in info.inputs]
+        declared = dict(zip(names, precisions, strict=True))
+        out = outputs[0] if len(outputs) == 1 else tuple(outputs)
+        check = "values" if check_values else None
+
+        def run() -> None:
+            dtype = outputs[0].dtype
+            function(
+                *inputs, precisions=declared, dtype=dtype, out=out, check=check, **attributes
+            )
+
+        return run
+
+
+def load_package(folder: Path) -> str:
+    """Import a generated package under a name of its own; returns that name."""
+    digest = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
+    name = f"_cvmgen_{folder.name}_{digest}"
+    stale = [each for each in sys.modules if each == name or each.startswith(f"{name}.")]
+    for each in stale:
+        del sys.modules[each]
+    init = folder / "__init__.py"
+    spec = importlib.util.spec_from_file_location(
+        name, init, submodule_search_locations=[str(folder)]
+    )
+    if spec is None or spec.loader is None or not init.exists():
+        raise CvmgenError(f"{init}: no such file; run 'cvmgen build'")
+    package = importlib.util.module_from_spec(spec)
+    sys.modules[name] = package
+    importlib.invalidate_caches()
+    spec.loader.exec_module(package)
+    importlib.import_module(f"{name}._support").raise_as(OperatorError)
+    return name

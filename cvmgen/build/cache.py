@@ -1,0 +1,149 @@
+"""What compilers made, kept under a hash of everything that went into it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from cvmgen.build.locks import lock_file
+from cvmgen.errors import BuildError, InternalError
+from cvmgen.paths import cache_folder
+
+UNUSED_DAYS = 30
+"""An entry that nobody asked for in so many days goes."""
+
+_DAY = 24 * 60 * 60
+
+
+def content_key(
+    sources: Mapping[str, str | bytes], *, compiler: str, flags: Sequence[str] = ()
+) -> str:
+    """A name for what `compiler` (its identity, version included) makes of `sources`.
+
+    It changes with the name or the content of any source, the compiler, any flag, their order,
+    and the machine, since several may share one home folder.
+    """
+    digest = hashlib.sha256()
+    for part in _parts(sources, (sys.platform, platform.machine(), compiler, *flags)):
+        # The length first: ("ab", "c") and ("a", "bc") are different.
+        digest.update(f"{len(part)}:".encode())
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def get_or_build(key: str, suffix: str, builder: Callable[[Path], None]) -> Path:
+    """The cached file `<key><suffix>`, after `builder` wrote it if it was not there.
+
+    `builder` gets the path to write, alone in a scratch folder that it may use and that is
+    removed afterwards. Only a finished file becomes visible, and one whose bytes are no longer
+    those that were stored is built again. Several processes or threads asking at once build
+    once; when the builder's process dies, the next one starts afresh. What `builder` raises
+    comes through; BuildError when the cache cannot be written.
+    """
+    entry = cache_folder() / "entries" / key[:2] / f"{key}{suffix}"
+    if _is_whole(entry):
+        _mark_used(entry)
+        return entry
+    try:
+        entry.parent.mkdir(parents=True, exist_ok=True)
+        with lock_file(entry.with_name(f"{entry.name}.lock")):
+            if not _is_whole(entry):
+                _build(entry, builder)
+        _sweep()
+    except OSError as error:
+        raise BuildError(
+            f"cannot write to the cache: {error} (set CVMGEN_CACHE to a folder that can be written)"
+        ) from error
+    return entry
+
+
+def keep_failed(name: str, key: str, sources: Mapping[str, str]) -> Path:
+    """Store sources that a compiler refused, for the user to look at; returns their folder."""
+    folder = cache_folder() / "failed" / f"{name}-{key[:12]}"
+    write_sources(folder, sources)
+    return folder
+
+
+def write_sources(folder: Path, sources: Mapping[str, str]) -> None:
+    """Write each source below `folder`, at its relative name."""
+    for name, text in sources.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="")
+
+
+def _parts(sources: Mapping[str, str | bytes], others: Sequence[str]) -> Iterator[bytes]:
+    yield from (other.encode() for other in others)
+    yield b""  # no flag is empty: ends the flags
+    for name, content in sorted(sources.items()):
+        yield name.encode()
+        yield content.encode() if isinstance(content, str) else content
+
+
+def _build(entry: Path, builder: Callable[[Path], None]) -> None:
+    scratch = entry.with_name(f"{entry.name}.partial")
+    shutil.rmtree(scratch, ignore_errors=True)  # of a builder that was killed
+    scratch.mkdir()
+    try:
+        made = scratch / entry.name
+        builder(made)
+        if not made.is_file():
+            raise InternalError(f"the builder of {entry.name} wrote no file")
+        digest = scratch / "digest"
+        digest.write_text(_digest(made))
+        # In this order a crash between the two leaves a pair that does not match: built again.
+        made.replace(entry)
+        digest.replace(_digest_path(entry))
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _is_whole(entry: Path) -> bool:
+    # A truncated library would kill the process that loads it. Hashing is about 1 ms for 1 MB.
+    try:
+        return _digest_path(entry).read_text() == _digest(entry)
+    except OSError:
+        return False
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _digest_path(entry: Path) -> Path:
+    return entry.with_name(f"{entry.name}.sha256")
+
+
+def _mark_used(entry: Path) -> None:
+    digest = _digest_path(entry)
+    with contextlib.suppress(OSError):  # a cache that can only be read still serves
+        if digest.stat().st_mtime < time.time() - _DAY:
+            os.utime(digest)
+
+
+def _sweep() -> None:
+    """Once a day, remove what was not used for `UNUSED_DAYS`."""
+    folder = cache_folder()
+    stamp = folder / "swept"
+    now = time.time()
+    if stamp.exists() and stamp.stat().st_mtime > now - _DAY:
+        return
+    stamp.touch()
+    limit = now - UNUSED_DAYS * _DAY
+    for digest in folder.glob("entries/*/*.sha256"):
+        with contextlib.suppress(FileNotFoundError):  # another process sweeps too
+            if digest.stat().st_mtime < limit:
+                digest.unlink()
+                digest.with_suffix("").unlink()
+    for left in (*folder.glob("failed/*"), *folder.glob("entries/*/*.partial")):
+        with contextlib.suppress(FileNotFoundError):
+            if left.stat().st_mtime < limit:
+                shutil.rmtree(left, ignore_errors=True)

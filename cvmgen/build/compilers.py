@@ -1,0 +1,202 @@
+"""Find the compilers of this machine, and what they can do."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from cvmgen.build.cache import content_key, get_or_build
+from cvmgen.build.process import run
+from cvmgen.errors import BuildError
+
+_NAMES = ("cc", "gcc", "clang")
+
+_OPENMP_FLAGS = (
+    ("-fopenmp",),
+    # Apple's clang has the pragmas but not the runtime, which Homebrew brings.
+    ("-Xpreprocessor", "-fopenmp", "-lomp"),
+)
+_OPENMP_PROBE = (
+    "#include <omp.h>\nint probe(void);\nint probe(void) { return omp_get_max_threads(); }\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A C compiler: the words that start it, what it says it is, and its flags for OpenMP (none
+    where it has no OpenMP)."""
+
+    command: tuple[str, ...]
+    version: str
+    openmp: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """How a user would start it."""
+        return shlex.join(self.command)
+
+    @property
+    def identity(self) -> str:
+        """What tells its output from that of another compiler, for cache keys."""
+        return f"{self.name}\n{self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class CudaCompiler:
+    """NVRTC (`path` is the library) or nvcc (`path` is the program)."""
+
+    kind: str
+    path: Path
+    identity: str
+
+
+def c_compiler() -> Compiler:
+    """$CC, else the first of cc, gcc and clang, else the compiler of the `ziglang` wheel.
+
+    $CC may hold arguments (`ccache gcc`). What was found out about a compiler is remembered in the
+    cache folder until its program changes. Raises BuildError when there is none, or when the
+    one that $CC names cannot be run.
+    """
+    command = _find_c(os.environ.get("CC", ""), os.environ.get("PATH", ""))
+    return _identify(command, _fingerprint(command))
+
+
+def cuda_compiler(kind: str | None = None) -> CudaCompiler:
+    """A compiler from CUDA C++ to machine code; `kind` "nvrtc" or "nvcc" asks for that one.
+
+    NVRTC comes first, from the `nvidia-cuda-nvrtc` wheel or a toolkit's folder: it is hermetic
+    and takes about a tenth of nvcc's time. nvcc is looked for in $CUDA_HOME (or $CUDA_PATH), then
+    on $PATH. Neither needs a driver or a GPU. Raises BuildError when there is none.
+    """
+    finders = {"nvrtc": _find_nvrtc, "nvcc": _find_nvcc}
+    for name in (kind,) if kind else finders:
+        path = finders[name]()
+        if path is not None:
+            return CudaCompiler(name, path, _cuda_identity(name, path))
+    what = {"nvrtc": "NVRTC", "nvcc": "nvcc"}.get(kind or "", "CUDA compiler")
+    raise BuildError(
+        f"no {what} found (looked for the nvidia-cuda-nvrtc wheel, and for a toolkit in $CUDA_HOME "
+        "and on $PATH); `pip install 'cvmgen[cuda]'` brings one that needs no driver or GPU"
+    )
+
+
+@functools.cache
+def _find_c(chosen: str, search_path: str) -> tuple[str, ...]:
+    if chosen:
+        program, *arguments = shlex.split(chosen) or [""]
+        found = shutil.which(program, path=search_path)
+        if found is None:
+            raise BuildError(f"no C compiler: CC={chosen} names no program that can be run")
+        # Absolute, since it will be run from another folder.
+        return (str(Path(found).absolute()), *arguments)
+    for name in _NAMES:
+        if found := shutil.which(name, path=search_path):
+            return (found,)
+    if importlib.util.find_spec("ziglang"):
+        return (sys.executable, "-m", "ziglang", "cc")
+    raise BuildError(
+        f"no C compiler found (looked at $CC, then for {', '.join(_NAMES)} on $PATH, then for the "
+        "ziglang wheel); install one from your system's packages, or `pip install 'cvmgen[zig]'`. "
+        'Without a compiler, target="python" still works'
+    )
+
+
+@functools.cache
+def _identify(command: tuple[str, ...], fingerprint: str) -> Compiler:
+    def probe(path: Path) -> None:
+        found = {"version": _version(command), "openmp": _openmp(command, path.parent)}
+        path.write_text(json.dumps(found))
+
+    key = content_key({}, compiler=fingerprint, flags=("probe", *command))
+    found = json.loads(get_or_build(key, "-compiler.json", probe).read_text())
+    return Compiler(command, found["version"], tuple(found["openmp"]))
+
+
+def _fingerprint(command: tuple[str, ...]) -> str:
+    """Changes when one of the programs that `command` names is replaced."""
+    marks = [_file_mark(path) for word in command if (path := shutil.which(word))]
+    if "ziglang" in command:
+        from importlib.metadata import version  # a slow import
+
+        marks.append(version("ziglang"))
+    return "\n".join(marks)
+
+
+def _file_mark(path: str | Path) -> str:
+    real = Path(path).resolve()
+    status = real.stat()
+    return f"{real} {status.st_size} {status.st_mtime_ns}"
+
+
+def _version(command: tuple[str, ...]) -> str:
+    status, output = run((*command, "--version"))
+    if status != 0:
+        raise BuildError(f"`{shlex.join(command)} --version` fails:\n{output.strip()}")
+    # The target too: one gcc is like another of its version but for what it compiles for.
+    return f"{output.strip()}\n{run((*command, '-dumpmachine'))[1].strip()}"
+
+
+def _openmp(command: tuple[str, ...], scratch: Path) -> tuple[str, ...]:
+    source = scratch / "probe.c"
+    source.write_text(_OPENMP_PROBE)
+    for flags in _OPENMP_FLAGS:
+        arguments = ("-shared", "-fPIC", source.name, "-o", "probe.so", *flags)
+        if run((*command, *arguments), folder=scratch)[0] == 0:
+            return flags
+    return ()
+
+
+def _find_nvrtc() -> Path | None:
+    return max(_nvrtc_libraries(), key=_version_in_name, default=None)
+
+
+def _nvrtc_libraries() -> Iterator[Path]:
+    try:
+        wheels = importlib.util.find_spec("nvidia")
+    except ValueError:
+        wheels = None
+    for folder in (wheels.submodule_search_locations or ()) if wheels else ():
+        yield from Path(folder).glob("*/lib/libnvrtc.so.*")
+        yield from Path(folder).glob("*/bin/**/nvrtc64_*.dll")
+    for toolkit in _toolkits():
+        yield from toolkit.glob("lib*/libnvrtc.so.*")
+
+
+def _version_in_name(path: Path) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", path.name.removeprefix("nvrtc64")))
+
+
+def _find_nvcc() -> Path | None:
+    for toolkit in _toolkits():
+        found = shutil.which(toolkit / "bin" / "nvcc")
+        if found:
+            return Path(found)
+    found = shutil.which("nvcc")
+    return Path(found) if found else None
+
+
+def _toolkits() -> Iterator[Path]:
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        if value := os.environ.get(variable):
+            yield Path(value)
+    if nvcc := shutil.which("nvcc"):
+        yield Path(nvcc).resolve().parent.parent
+
+
+@functools.cache
+def _cuda_identity(kind: str, path: Path) -> str:
+    if kind == "nvrtc":  # its own version would mean loading it: 50 ms, for what may be a cache hit
+        return f"nvrtc {_file_mark(path)}"
+    status, output = run((str(path), "--version"))
+    if status != 0:
+        raise BuildError(f"`{path} --version` fails:\n{output.strip()}")
+    return f"nvcc {output.strip()}"

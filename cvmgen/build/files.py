@@ -1,0 +1,182 @@
+"""Generated text to files: write only what changed, whole or not at all; compare."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from cvmgen.build.locks import lock_folder
+from cvmgen.errors import BuildError
+
+LISTING = ".cvmgen-files"
+"""In each folder of generated files: the names of those files, one to a line, sorted."""
+
+_PARTIAL = ".cvmgen-partial"
+
+Kind = Literal["new", "changed", "removed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file that `write_changed` touched; `path` includes the folder."""
+
+    path: Path
+    kind: Kind
+
+
+def write_changed(
+    folder: Path, files: Mapping[str, str | bytes], *, remove_stale: bool = True
+) -> list[Change]:
+    """Make `folder` hold `files` (relative names with `/`; text becomes UTF-8).
+
+    Files that already have the wanted bytes are left alone. Each other one is replaced in one
+    step, so that a reader or a crash sees the old or the new file, never a part. Files that an
+    earlier run wrote (they are in the folder's listing) and this one did not are removed, unless
+    `remove_stale` is false; any other file stays. Runs at the same time wait for each other.
+
+    Returns what changed, sorted by path, the listing itself left out. Raises BuildError when
+    the system refuses; ValueError for a name that leads out of the folder.
+    """
+    wanted = _encoded(files)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with lock_folder(folder):
+            return _write_locked(folder, wanted, remove_stale)
+    except OSError as error:
+        raise BuildError(f"cannot write generated files: {error}") from error
+
+
+def compare(folder: Path, files: Mapping[str, str | bytes]) -> str:
+    """How `folder` differs from `files`, as a unified diff; empty when `write_changed` would
+    change nothing."""
+    wanted = _encoded(files)
+    wanted[LISTING] = _listing(wanted.keys())
+    names = sorted(_listed(folder) | wanted.keys())
+    return "".join(_difference(name, _read(folder / name), wanted.get(name)) for name in names)
+
+
+def _encoded(files: Mapping[str, str | bytes]) -> dict[str, bytes]:
+    for name in files:
+        parts = PurePosixPath(name).parts
+        if not parts or name.startswith("/") or ".." in parts or name == LISTING:
+            raise ValueError(f"not a name for a generated file: {name!r}")
+        if name != str(PurePosixPath(name)):
+            raise ValueError(f"write the name of a generated file without detours: {name!r}")
+    return {
+        name: content.encode() if isinstance(content, str) else content
+        for name, content in files.items()
+    }
+
+
+def _write_locked(folder: Path, wanted: Mapping[str, bytes], remove_stale: bool) -> list[Change]:
+    _remove_partial(folder)
+    listed = _listed(folder)
+    owned = listed | wanted.keys()
+    # The listing covers old and new files before the first of them changes: after a crash the
+    # next run still knows everything that was ever written.
+    _replace_if_different(folder, LISTING, _listing(owned))
+    changes = list(_written(folder, wanted))
+    if remove_stale:
+        changes.extend(_removed(folder, listed - wanted.keys()))
+        _replace_if_different(folder, LISTING, _listing(wanted.keys()))
+    return sorted(changes, key=lambda change: change.path)
+
+
+def _written(folder: Path, wanted: Mapping[str, bytes]) -> Iterator[Change]:
+    for name, content in sorted(wanted.items()):
+        kind = _replace_if_different(folder, name, content)
+        if kind is not None:
+            yield Change(folder / name, kind)
+
+
+def _removed(folder: Path, names: set[str]) -> Iterator[Change]:
+    for name in sorted(names):
+        path = folder / name
+        if path.is_file():
+            path.unlink()
+            yield Change(path, "removed")
+        _remove_empty(folder, path.parent)
+
+
+def _remove_empty(folder: Path, inner: Path) -> None:
+    while inner != folder:
+        try:
+            inner.rmdir()
+        except OSError:  # something else is in it, or it is gone already
+            return
+        inner = inner.parent
+
+
+def _remove_partial(folder: Path) -> None:
+    """Clear away what a writer that died left; under the lock, none can be alive."""
+    for path in folder.rglob(f".*{_PARTIAL}"):
+        path.unlink()
+
+
+def _replace_if_different(folder: Path, name: str, content: bytes) -> Kind | None:
+    path = folder / name
+    before = _read(path)
+    if before == content:
+        return None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}{_PARTIAL}")
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            # Without this, a power failure may keep the renaming and lose the content.
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise
+    return "new" if before is None else "changed"
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _listing(names: Iterable[str]) -> bytes:
+    return "".join(f"{name}\n" for name in sorted(names)).encode()
+
+
+def _listed(folder: Path) -> set[str]:
+    """The names in the folder's listing that lie inside the folder."""
+    content = _read(folder / LISTING)
+    lines = (content or b"").decode(errors="replace").splitlines()
+    # The listing is a committed file that anybody may edit, and what it names may be removed.
+    return {line for line in lines if _is_inside(line)}
+
+
+def _is_inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts
+
+
+def _difference(name: str, before: bytes | None, after: bytes | None) -> str:
+    """Unified diff of one file; None stands for a file that is not there."""
+    if before == after:
+        return ""
+    old_name = "/dev/null" if before is None else f"a/{name}"
+    new_name = "/dev/null" if after is None else f"b/{name}"
+    try:
+        old = (before or b"").decode().splitlines(keepends=True)
+        new = (after or b"").decode().splitlines(keepends=True)
+    except UnicodeDecodeError:
+        return f"Binary files {old_name} and {new_name} differ\n"
+    lines = list(difflib.unified_diff(old, new, old_name, new_name))
+    if not lines:  # an empty file comes or goes
+        return f"--- {old_name}\n+++ {new_name}\n"
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )

@@ -1,0 +1,111 @@
+"""Exit codes, and how a failure is told: text on stderr, an object on stdout with --json."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from enum import IntEnum
+from typing import Any
+
+from cvmgen.errors import BuildError, CvmgenError, InternalError, ModelError, OperatorError
+from cvmgen.source import SpecError, SpecErrors
+
+
+class Exit(IntEnum):
+    """What the command returns to the shell."""
+
+    OK = 0
+    WRONG = 1
+    USAGE = 2
+    COMPILER = 3
+    INTERNAL = 70
+    INTERRUPTED = 130
+
+
+MEANINGS = {
+    Exit.OK: "done",
+    Exit.WRONG: "a spec, a model, a file or a call is wrong; with --check: generated/ is stale",
+    Exit.USAGE: "the command line is wrong",
+    Exit.COMPILER: "a compiler is missing or failed",
+    Exit.INTERNAL: "a fault of cvmgen",
+    Exit.INTERRUPTED: "interrupted",
+}
+
+REPORT = "This is a fault of cvmgen. Please report it with what the command prints with --debug."
+
+
+class UsageError(CvmgenError):
+    """An argument of the command line that names nothing."""
+
+
+def exit_code(error: BaseException) -> Exit:
+    match error:
+        case KeyboardInterrupt():
+            return Exit.INTERRUPTED
+        case UsageError():
+            return Exit.USAGE
+        case BuildError():
+            return Exit.COMPILER
+        case CvmgenError() | OSError():
+            return Exit.WRONG
+        case _:
+            return Exit.INTERNAL
+
+
+def tell(error: BaseException, *, as_json: bool, debug: bool) -> Exit:
+    """Report a failure; returns the exit code that it stands for."""
+    code = exit_code(error)
+    if debug:
+        traceback.print_exception(error)
+    if code is Exit.INTERRUPTED:
+        return code
+    print(message(error, code), file=sys.stderr)
+    if as_json:
+        print(json.dumps({"error": description(error, code)}, indent=2, ensure_ascii=False))
+    return code
+
+
+def message(error: BaseException, code: Exit) -> str:
+    """The whole text for people."""
+    match error:
+        case InternalError():
+            return f"internal error: {error}\n{REPORT}"
+        case _ if code is Exit.INTERNAL:
+            return f"internal error: {type(error).__name__}: {error}\n{REPORT}"
+        case SpecError() | SpecErrors():
+            return str(error)
+        case OSError(filename=str(name), strerror=str(reason)):
+            return f"error: {name}: {reason}"
+        case _:
+            return f"error: {error}"
+
+
+def description(error: BaseException, code: Exit) -> dict[str, Any]:
+    """The same for machines: what kind, the text, and the parts that the error knows."""
+    found: dict[str, Any] = {"code": int(code), "message": str(error)}
+    match error:
+        case SpecErrors(errors=errors):
+            return {"kind": "spec", **found, "errors": [fault(each) for each in errors]}
+        case SpecError():
+            return {"kind": "spec", **found, "errors": [fault(error)]}
+        case ModelError(file=file, where=where, rule=rule):
+            return {"kind": "model", **found, "file": file, "where": where, "rule": rule}
+        case OperatorError(operator=operator, argument=argument, value=value, rule=rule):
+            parts = {"operator": operator, "argument": argument, "value": value, "rule": rule}
+            return {"kind": "call", **found, **parts}
+        case _:
+            kinds = {Exit.USAGE: "usage", Exit.COMPILER: "compiler", Exit.INTERNAL: "internal"}
+            return {"kind": kinds.get(code, "file"), **found}
+
+
+def fault(error: SpecError) -> dict[str, Any]:
+    """One fault of a spec."""
+    span = error.span
+    return {
+        "file": span.source.name,
+        "line": span.line,
+        "column": span.column,
+        "message": error.message,
+        "hint": error.hint,
+    }

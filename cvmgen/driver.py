@@ -1,0 +1,238 @@
+"""The passage of an operator, stage by stage: the only module that knows the order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cvmgen import tree
+from cvmgen.dtypes import INT32
+from cvmgen.emit import c, cuda, interface, python
+from cvmgen.errors import CvmgenError, InternalError
+from cvmgen.ir import nodes as i
+from cvmgen.ir.text import program_text
+from cvmgen.ir.verify import verify
+from cvmgen.lower.flatten import flatten_packs
+from cvmgen.lower.guards import place_guards
+from cvmgen.lower.host_values import host_values
+from cvmgen.lower.lift import lift_host
+from cvmgen.lower.offsets import find_offsets
+from cvmgen.lower.translate import translate
+from cvmgen.lower.types import type_nest, type_prepare
+from cvmgen.lower.unfold import unfold_all, unfold_nests
+from cvmgen.lower.walks import walk_boxes
+from cvmgen.spec.check import check_files, read_folder
+from cvmgen.spec.formula import Operator
+from cvmgen.spec.parse import parse
+
+Pass = Callable[[i.Program], i.Program]
+Passes = tuple[tuple[str, Pass], ...]
+
+# From the translated formula to nests that every target can print.
+COMMON: Passes = (
+    ("lift", lift_host),
+    ("unfold", unfold_nests),
+    ("guards", place_guards),
+    ("offsets", find_offsets),
+    ("flatten", flatten_packs),
+    ("host_values", host_values),
+)
+# What C and CUDA need besides: no comprehensions, no multi-indices.
+C_LIKE: Passes = (
+    ("walks", walk_boxes),
+    ("unfold_all", unfold_all),
+)
+
+
+def typed(program: i.Program) -> i.Program:
+    """The program with machine types, for int32 tensors; emission does so for each storage type."""
+    tensors = (*(item.name for item in program.operator.inputs), *program.operator.output_names)
+    dtypes = dict.fromkeys(tensors, INT32)
+    host = type_prepare(program)
+    nests = tuple(
+        replace(type_nest(program, nest, dtypes), prologue=typed_nest.prologue)
+        for nest, typed_nest in zip(program.nests, host.nests, strict=True)
+    )
+    return replace(host, nests=nests)
+
+
+SHOWN: Passes = (*COMMON, *C_LIKE, ("types", typed))
+STAGES = ("parse", "check", "translate", *(name for name, _ in SHOWN))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """How a language's files are made; `{opset}` and `{name}` stand in the names of files."""
+
+    passes: Passes
+    emit_operator: Callable[[i.Program], str]
+    emit_header: Callable[[str, Iterable[Operator]], str]
+    emit_support: Callable[[], Mapping[str, str]]
+    operator_file: str
+    header_file: str
+    support_file: str
+
+
+TARGETS: Mapping[str, Target] = {
+    "python": Target(
+        COMMON,
+        python.emit_operator,
+        python.emit_header,
+        python.emit_support,
+        operator_file="{opset}/{name}.py",
+        header_file="{opset}/__init__.py",
+        support_file="{opset}/{name}",
+    ),
+    "c": Target(
+        (*COMMON, *C_LIKE),
+        c.emit_operator,
+        c.emit_header,
+        c.emit_support,
+        operator_file="{opset}/{name}.c",
+        header_file="{opset}.h",
+        support_file="{name}",
+    ),
+    "cuda": Target(
+        (*COMMON, *C_LIKE),
+        cuda.emit_operator,
+        cuda.emit_header,
+        cuda.emit_support,
+        operator_file="{opset}/{name}.cu",
+        header_file="{opset}.h",
+        support_file="{name}",
+    ),
+}
+
+MANIFEST = "manifest.json"
+MANIFEST_VERSION = 1
+"""Counts the changes of the manifest's layout."""
+
+
+# ---------------------------------------------------------------- stages
+
+
+def read_operators(folder: Path) -> tuple[Operator, ...]:
+    """The checked operators of the spec folder; raises SpecErrors with every fault found."""
+    return check_files(read_folder(folder))
+
+
+def lower(operator: Operator, passes: Passes) -> i.Program:
+    """The operator's program after all passes, verified after each.
+
+    Raises InternalError that names the pass for a fault of ours; what a pass says of the
+    formula (SpecError) comes through.
+    """
+    done: list[str] = []
+    program: Any = operator
+    for name, run in (("translate", translate), *passes):
+        done.append(name)
+        try:
+            program = run(program)
+        except (CvmgenError, InternalError):
+            raise
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}".rstrip(": ")
+            raise InternalError(f"the pass '{name}' fails on {operator.full_name}: {what}") from error
+        verify(program, done)
+    result: i.Program = program
+    return result
+
+
+def stage_text(operator: Operator, stage: str) -> str:
+    """What a stage of STAGES made of the operator, as text for people."""
+    if stage == "parse":
+        return syntax_text(operator)
+    if stage == "check":
+        return tree.lines_of(operator)
+    names = [name for name, _ in SHOWN]
+    count = 0 if stage == "translate" else names.index(stage) + 1
+    return program_text(lower(operator, SHOWN[:count]))
+
+
+def syntax_text(operator: Operator) -> str:
+    """The syntax tree of the operator's declaration."""
+    for declaration in parse(operator.span.source):
+        if declaration.name == operator.name and declaration.span.start == operator.span.start:
+            return tree.lines_of(declaration)
+    raise InternalError(f"the stage 'parse' does not find {operator.full_name} again")
+
+
+# ---------------------------------------------------------------- generated files
+
+
+def generate(operators: Sequence[Operator], targets: Iterable[str] = TARGETS) -> dict[str, str]:
+    """The text of every generated file by its name below generated/, the manifest included."""
+    files: dict[str, str] = {}
+    for name in targets:
+        files |= {f"{name}/{path}": text for path, text in target_files(operators, name)}
+    files[MANIFEST] = manifest_text([manifest_entry(operator) for operator in operators])
+    return files
+
+
+def target_files(operators: Sequence[Operator], name: str) -> Iterator[tuple[str, str]]:
+    """The files of one target, by their names below generated/<target>/."""
+    target = TARGETS[name]
+    for opset, members in by_opset(operators).items():
+        for operator in members:
+            path = target.operator_file.format(opset=opset, name=operator.name)
+            yield path, emitted(name, operator)
+        yield target.header_file.format(opset=opset), target.emit_header(opset, members)
+        for support, text in target.emit_support().items():
+            yield target.support_file.format(opset=opset, name=support), text
+
+
+def emitted(name: str, operator: Operator) -> str:
+    """The operator's file in a target's language."""
+    target = TARGETS[name]
+    program = lower(operator, target.passes)
+    try:
+        return target.emit_operator(program)
+    except (CvmgenError, InternalError):
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise InternalError(
+            f"the stage 'emit' for {name} fails on {operator.full_name}: {what}"
+        ) from error
+
+
+def by_opset(operators: Iterable[Operator]) -> dict[str, list[Operator]]:
+    found: dict[str, list[Operator]] = {}
+    for operator in operators:
+        found.setdefault(operator.opset, []).append(operator)
+    return found
+
+
+def operator_files(operator: Operator, targets: Iterable[str]) -> list[str]:
+    """The names below generated/ of the files that belong to one operator alone."""
+    return [
+        f"{name}/{TARGETS[name].operator_file.format(opset=operator.opset, name=operator.name)}"
+        for name in targets
+    ]
+
+
+def manifest_entry(operator: Operator) -> dict[str, Any]:
+    return interface.manifest_entry(lower(operator, TARGETS["c"].passes))
+
+
+def manifest_text(entries: Sequence[Mapping[str, Any]]) -> str:
+    """The manifest: a line for each member of an operator, so that differences stay small."""
+    operators = ",\n".join(f"    {{\n{members(entry, 6)}\n    }}" for entry in entries)
+    head = members({"version": MANIFEST_VERSION, "limits": interface.limits()}, 2)
+    return f'{{\n{head},\n  "operators": [\n{operators}\n  ]\n}}\n'
+
+
+def members(entry: Mapping[str, Any], margin: int) -> str:
+    """The members of an object, each on a line; objects in a list on lines of their own."""
+    pad = " " * margin
+    lines = []
+    for name, value in entry.items():
+        text = json.dumps(value, ensure_ascii=False)
+        if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+            items = (f"{pad}  {json.dumps(item, ensure_ascii=False)}" for item in value)
+            text = "[\n" + ",\n".join(items) + f"\n{pad}]"
+        lines.append(f"{pad}{json.dumps(name)}: {text}")
+    return ",\n".join(lines)

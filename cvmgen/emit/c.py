@@ -1,0 +1,461 @@
+"""The C target: one file an operator, the headers, plain C11 with OpenMP where it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from cvmgen import rules
+from cvmgen.dtypes import (
+    DTYPES,
+    MAX_PRECISION,
+    MAX_RANK,
+    MAX_SIZE,
+    DType,
+)
+from cvmgen.emit import interface
+from cvmgen.emit.c_like import CPrinter, comment, identifier, indent, quoted
+from cvmgen.emit.prepare import Field, Prepare, host_types, plan_fields
+from cvmgen.emit.render import NOTICE, render
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, walk
+from cvmgen.lower.guards import changed
+from cvmgen.lower.parallel import mark_parallel
+from cvmgen.lower.types import type_nest, type_prepare
+from cvmgen.spec.formula import Operator
+
+SERIAL_ELEMENTS = 16384  # below, starting threads costs more than an elementwise loop
+SERIAL_REDUCTIONS = 256
+
+
+def emit_operator(program: i.Program) -> str:
+    """The C file of an operator whose program has been lowered for C."""
+    return CEmitter(program).text()
+
+
+def emit_support() -> dict[str, str]:
+    """The files that every operator includes."""
+    values = {
+        "max_rank": MAX_RANK,
+        "max_size": MAX_SIZE,
+        "max_precision": MAX_PRECISION,
+        "rank_limit": rules.RANK_LIMIT,
+        "size_limit": rules.SIZE_LIMIT,
+        "extent_positive": rules.EXTENT_POSITIVE,
+        "precision_range": rules.PRECISION_RANGE,
+        "dtype_codes": ", ".join(
+            f"CVMGEN_{name.upper()} = {dtype.code}" for name, dtype in DTYPES.items()
+        ),
+    }
+    names = ("cvmgen.h", "cvmgen_runtime.h", "cvmgen.c")
+    return {name: render(f"c/{name}.j2", **values) for name in names}
+
+
+def emit_header(opset: str, operators: Iterable[Operator]) -> str:
+    """The public header of an opset."""
+    declarations = "\n\n".join(declaration(operator) for operator in operators)
+    return render("c/opset.h.j2", opset=opset, guard=opset.upper(), declarations=declarations)
+
+
+def declaration(operator: Operator) -> str:
+    name = interface.c_name(operator)
+    members = indent(interface.struct_members(operator))
+    defaults = interface.default_lines(operator)
+    lines = [
+        f"/* {operator.full_name}: {operator.doc} {operator.span.place} */",
+        f"typedef struct {name}_args {{",
+        *members,
+        f"}} {name}_args;",
+        "/* All attributes at their defaults, everything else 0. */",
+        f"static inline void {name}_defaults({name}_args *args) {{",
+        f"    static const {name}_args zero;",
+        "    *args = zero;",
+        *indent(defaults),
+        "}",
+        "/* Check the call; set the shape and precision of each output that is not NULL. */",
+        f"int {name}_infer(const {name}_args *args, cvmgen_error *error);",
+        f"int {name}(const {name}_args *args, cvmgen_error *error);",
+    ]
+    return "\n".join(lines)
+
+
+def file_header(operator: Operator) -> str:
+    """The comment at the top of a generated file: the formula and where it stands."""
+    formula = "\n".join(f"   {line}" if line else "" for line in formula_lines(operator))
+    title = f"{operator.full_name}: {operator.doc}"
+    return f"/* {title}\n   {NOTICE} {operator.span.place}\n\n{formula.replace('*/', '* /')} */"
+
+
+def formula_lines(operator: Operator) -> list[str]:
+    return [line.rstrip() for line in operator.text.splitlines()]
+
+
+class KernelPrinter(CPrinter):
+    """Statements of a nest; lists come in through pointers."""
+
+    def __init__(self, program: i.Program, body: tuple[i.Stmt, ...], lists: Iterable[str]) -> None:
+        super().__init__(lists, host=False)
+        self.optional = {item.name for item in program.operator.inputs if item.optional}
+        self.changing = frozenset(changed(body))
+        self.accumulators = {
+            each.name: each.type for each in walk(body) if isinstance(each, i.Let)
+        }
+        self.span_line = ""
+
+    def given(self, name: str) -> str:
+        return f"{identifier(name)} != NULL" if name in self.optional else f"has_{name}"
+
+    def loop(self, loop: i.Loop) -> list[str]:
+        lines = super().loop(loop)
+        return [*self.pragma(loop), *lines] if loop.parallel else lines
+
+    def pragma(self, loop: i.Loop) -> list[str]:
+        collapse = f" collapse({loop.parallel})" if loop.parallel > 1 else ""
+        return [f"CVMGEN_OMP(omp parallel for{collapse} if ({self.worth(loop)}))"]
+
+    def worth(self, loop: i.Loop) -> str:
+        """The test that the iterations are worth more than one thread."""
+        extents, inner = [], loop
+        for _ in range(loop.parallel):
+            extents.append(self.expr(inner.high, 10))
+            body = inner.body[0]
+            if isinstance(body, i.Loop):
+                inner = body
+        heavy = any(isinstance(each, i.Accumulate) for each in walk(loop.body))
+        nested = any(isinstance(each, i.Loop) for each in walk(inner.body))
+        least = SERIAL_REDUCTIONS if heavy else SERIAL_ELEMENTS
+        if nested and not heavy:
+            extents += [
+                self.expr(each.high, 10) for each in inner.body if isinstance(each, i.Loop)
+            ]
+        return f"{' * '.join(extents)} >= {least}"
+
+
+class CEmitter:
+    """Assembles the file of one operator."""
+
+    restrict = "restrict"
+
+    def __init__(self, program: i.Program) -> None:
+        self.program = program
+        self.typed = type_prepare(program)
+        self.operator = program.operator
+        self.name = self.operator.name
+        self.function = interface.c_name(self.operator)
+        self.fields = plan_fields(program)
+        self.wide = interface.int32_inputs(program)
+
+    def text(self) -> str:
+        return render(
+            "c/operator.c.j2",
+            header=file_header(self.operator),
+            opset=self.operator.opset,
+            name=self.name,
+            name_space=" " * len(self.name),
+            function=self.function,
+            full_name=self.operator.full_name,
+            fields="\n".join(indent(self.field_lines())),
+            prepare="\n".join(indent(Prepare(self.typed).lines())),
+            kernels="\n\n".join(self.kernels()),
+            infer="\n".join(indent(self.infer())),
+            run="\n".join(indent(self.run())),
+        )
+
+    # -------------------------------------------------------- the plan
+
+    def field_lines(self) -> list[str]:
+        """The members of the plan, scalars of one type on shared lines."""
+        lines = []
+        names = [identifier(field.name) for field in self.fields if field.type == "int64_t"]
+        if self.has_cases:
+            names.append("which_case")
+        names += [f"{name}_precision" for name in self.operator.output_names]
+        lines += wrapped("int64_t", names)
+        lines += wrapped("bool", [f.name for f in self.fields if f.type == "bool"])
+        lists = [identifier(f.name) for f in self.fields if f.type == "cvmgen_list"]
+        shapes = [f"{name}_shape" for name in self.operator.output_names]
+        lines += wrapped("cvmgen_list", list(dict.fromkeys([*shapes, *lists])))
+        return lines
+
+    @property
+    def has_cases(self) -> bool:
+        return any(isinstance(each, i.Cases) for each in self.program.prepare)
+
+    # -------------------------------------------------------- kernels
+
+    def kernels(self) -> list[str]:
+        found = []
+        for number, nest in enumerate(self.program.nests):
+            for source, stored in interface.variants(self.program):
+                found.append(self.kernel(number, nest, source, stored))
+        return found
+
+    def kernel_name(self, number: int, source: DType, stored: DType) -> str:
+        nest = self.program.nests[number]
+        same = [n for n, each in enumerate(self.program.nests) if each.tensor == nest.tensor]
+        suffix = f"_{same.index(number)}" if len(same) > 1 else ""
+        return f"{self.name}_{nest.tensor}{suffix}_{source.name}_{stored.name}"
+
+    def dtypes(self, source: DType, stored: DType) -> Mapping[str, DType]:
+        types = {
+            item.name: DTYPES["int32"] if item.name in self.wide else source
+            for item in self.operator.inputs
+        }
+        return types | dict.fromkeys(self.operator.output_names, stored)
+
+    def tensors(self, nest: i.Nest) -> list[str]:
+        """The inputs that a nest reads, in the order of the operator, then the output."""
+        read = {each.tensor for each in walk(nest.body) if isinstance(each, i.Load)}
+        read |= {each.name for each in walk(nest.body) if isinstance(each, i.Given)}
+        inputs = [item.name for item in self.operator.inputs if item.name in read]
+        return [*inputs, nest.tensor]
+
+    def kernel(self, number: int, nest: i.Nest, source: DType, stored: DType) -> str:
+        dtypes = self.dtypes(source, stored)
+        typed = type_nest(self.program, nest, dtypes)
+        body = mark_parallel(typed.body)
+        parameters = [f"const {self.name}_plan *plan"]
+        for tensor in self.tensors(nest):
+            constant = "" if tensor == nest.tensor else "const "
+            element = dtypes[tensor].c
+            parameters.append(f"{constant}{element} *{self.restrict} {identifier(tensor)}")
+        fields = self.nest_fields(body)
+        lists = [field.name for field in fields if field.type == "cvmgen_list"]
+        printer = KernelPrinter(self.program, body, lists)
+        lines = self.unpack(fields)
+        lines.append(comment(f"{nest.span.place}: {nest.formula}"))
+        lines += printer.block(body)
+        head = f"static void {self.kernel_name(number, source, stored)}("
+        return "\n".join([*signature(head, parameters), *indent(lines), "}"])
+
+    def nest_fields(self, body: tuple[i.Stmt, ...]) -> list[Field]:
+        names = names_in(body)
+        given = {f"has_{each.name}" for each in walk(body) if isinstance(each, i.Given)}
+        optional = {f"has_{item.name}" for item in self.operator.inputs if item.optional}
+        wanted = names | (given - optional)
+        return [field for field in self.fields if field.name in wanted]
+
+    def unpack(self, fields: Iterable[Field]) -> list[str]:
+        """Locals for what the nest reads of the plan."""
+        fields = list(fields)
+        scalars = [f for f in fields if f.type == "int64_t"]
+        lines = wrapped(
+            "const int64_t", [f"{identifier(f.name)} = plan->{identifier(f.name)}" for f in scalars]
+        )
+        for f in fields:
+            name = identifier(f.name)
+            if f.type == "cvmgen_list":
+                lines.append(f"const cvmgen_list *const {name} = &plan->{name};")
+            elif f.type == "bool":
+                lines.append(f"const bool {name} = plan->{name};")
+        return lines or ["(void)plan;"]
+
+    # -------------------------------------------------------- infer and run
+
+    def infer(self) -> list[str]:
+        return [
+            f"cvmgen_set_output(args->{name}, &plan.{name}_shape, plan.{name}_precision);"
+            for name in self.operator.output_names
+        ]
+
+    def run(self) -> list[str]:
+        """Check the memory, bring inputs to one element type, choose the kernels."""
+        return [*self.memory_checks(), *self.element_types(), *self.dispatch()]
+
+    def memory_checks(self) -> list[str]:
+        lines = []
+        fail = "return CVMGEN_REFUSED;"
+        for item in self.operator.inputs:
+            name, text = f"args->{item.name}", quoted(item.name)
+            if item.variadic:
+                lines += [
+                    f"for (int64_t at = 0; at < {name}_count; ++at) {{",
+                    f"    if (cvmgen_check_data(error, {text}, {name}[at])) {fail}",
+                    "    if (args->check_values &&",
+                    f"        cvmgen_check_values(error, {text}, {name}[at], "
+                    f"cvmgen_declared({name}[at]))) {fail}",
+                    "}",
+                ]
+                continue
+            guard = f"{name} != NULL && " if item.optional else ""
+            lines.append(f"if ({guard}cvmgen_check_data(error, {text}, {name})) {fail}")
+            lines.append(f"if (args->check_values && {guard.removesuffix(' && ') or 'true'} &&")
+            lines.append(
+                f"    cvmgen_check_values(error, {text}, {name}, cvmgen_declared({name}))) {fail}"
+            )
+        for output in self.operator.output_names:
+            name, text = f"args->{output}", quoted(output)
+            arguments = f"{name}, &plan.{output}_shape, plan.{output}_precision"
+            lines.append(f"if (cvmgen_check_output(error, {text}, {arguments})) {fail}")
+            others = [each.name for each in self.operator.inputs if not each.variadic]
+            at = self.operator.output_names.index(output)
+            others += self.operator.output_names[:at]
+            for other in others:
+                call = f"cvmgen_check_apart(error, {text}, {name}, {quoted(other)}, args->{other})"
+                lines.append(f"if ({call}) {fail}")
+            for each in self.operator.inputs:
+                if each.variadic:
+                    call = (
+                        f"cvmgen_check_apart(error, {text}, {name}, {quoted(each.name)}, "
+                        f"args->{each.name}[at])"
+                    )
+                    lines.append(f"for (int64_t at = 0; at < args->{each.name}_count; ++at)")
+                    lines.append(f"    if ({call}) {fail}")
+        return [line.replace("&& true &&", "&&") for line in lines]
+
+    def element_types(self) -> list[str]:
+        """`narrow`: every input that kernels read in its own type is int8."""
+        tests = []
+        lines = []
+        for item in self.operator.inputs:
+            if item.name in self.wide:
+                continue
+            if item.variadic:
+                lines += [
+                    f"bool {item.name}_narrow = true;",
+                    f"for (int64_t at = 0; at < args->{item.name}_count; ++at)",
+                    f"    {item.name}_narrow = {item.name}_narrow && "
+                    f"cvmgen_is_int8(args->{item.name}[at]);",
+                ]
+                tests.append(f"{item.name}_narrow")
+                continue
+            tests.append(f"cvmgen_is_int8(args->{item.name})")
+        lines.append(f"const bool narrow = {' && '.join(tests) or 'false'};")
+        first = self.operator.output_names[0]
+        lines.append(f"const bool narrow_result = args->{first}->dtype == CVMGEN_INT8;")
+        for other in self.operator.output_names[1:]:
+            lines += [
+                f"if (args->{other}->dtype != args->{first}->dtype)",
+                f"    return cvmgen_refuse(error, {quoted(other)}, \"\", "
+                f'"all outputs must have one element type");',
+            ]
+        return lines
+
+    def dispatch(self) -> list[str]:
+        lines = ["int status = CVMGEN_OK;"]
+        plain = [item for item in self.operator.inputs if not item.variadic]
+        for item in plain:
+            lines.append(f"const int32_t *{item.name} = NULL;")
+            lines.append(f"int32_t *{item.name}_copy = NULL;")
+        for item in plain:
+            guard = "" if item.name in self.wide else "!narrow && "
+            lines.append(f"if ({guard}status == CVMGEN_OK)")
+            arguments = f"error, args->{item.name}, &{item.name}, &{item.name}_copy"
+            lines.append(f"    status = cvmgen_widen({arguments});")
+        lines += ["if (status == CVMGEN_OK) {"]
+        for number, nest in enumerate(self.program.nests):
+            lines += indent(self.launch(number, nest))
+        lines.append("}")
+        lines += [f"free({item.name}_copy);" for item in plain]
+        lines.append("return status;")
+        return lines
+
+    def launch(self, number: int, nest: i.Nest) -> list[str]:
+        calls = self.choose(number, nest)
+        if nest.each is not None:
+            calls = self.each(number, nest)
+        if nest.case is None:
+            return calls
+        return [f"if (plan.which_case == {nest.case}) {{", *indent(calls), "}"]
+
+    def choose(self, number: int, nest: i.Nest) -> list[str]:
+        """The kernel for the element types at hand."""
+        lines = []
+        word = "if"
+        for source, stored in interface.variants(self.program):
+            test = f"{'' if source.bits == 8 else '!'}narrow && "
+            test += f"{'' if stored.bits == 8 else '!'}narrow_result"
+            arguments = ["&plan"]
+            dtypes = self.dtypes(source, stored)
+            for tensor in self.tensors(nest):
+                arguments.append(self.argument(tensor, nest, dtypes[tensor]))
+            call = f"{self.kernel_name(number, source, stored)}({', '.join(arguments)});"
+            lines += [f"{word} ({test})", *indent([call])]
+            word = "else if"
+        lines[-2] = "else"
+        return lines
+
+    def argument(self, tensor: str, nest: i.Nest, dtype: DType) -> str:
+        if tensor == nest.tensor:
+            return f"({dtype.c} *)args->{tensor}->data"
+        if dtype.bits == 8:
+            optional = any(item.name == tensor and item.optional for item in self.operator.inputs)
+            data = f"(const {dtype.c} *)args->{tensor}->data"
+            return f"args->{tensor} == NULL ? NULL : {data}" if optional else data
+        return tensor
+
+    def each(self, number: int, nest: i.Nest) -> list[str]:
+        """A nest that runs for each tensor of a variadic input."""
+        assert nest.each is not None
+        index, tensor, _ = nest.each
+        prologue = Prologue(self.typed, self.typed.nests[number])
+        body = [
+            f"const int32_t *{tensor} = NULL;",
+            f"int32_t *{tensor}_copy = NULL;",
+            f"if (!narrow) status = cvmgen_widen(error, args->{tensor}[{index}], &{tensor}, "
+            f"&{tensor}_copy);",
+            "if (status != CVMGEN_OK) break;",
+            *prologue.lines(),
+            *(line.replace(f"args->{tensor}->data", f"args->{tensor}[{index}]->data")
+              for line in self.choose(number, nest)),
+            f"free({tensor}_copy);",
+        ]
+        head = f"for (int64_t {index} = 0; {index} < args->{tensor}_count; ++{index}) {{"
+        return [head, *indent(body), "}"]
+
+
+class Prologue(Prepare):
+    """The host code of one tensor of a variadic input, written into the plan."""
+
+    def __init__(self, program: i.Program, nest: i.Nest) -> None:
+        super().__init__(program)
+        self.nest = nest
+
+    def lines(self) -> list[str]:
+        assert self.nest.each is not None
+        index = self.nest.each[0]
+        types = host_types(self.program)
+        made = {each.name for each in walk(self.nest.prologue) if isinstance(each, i.Let)}
+        kept = [field for field in self.fields if field.name in made or field.name == index]
+        read = names_in(self.nest.prologue) - made - {index}
+        available = {field.name for field in self.fields}
+        available |= {f"{name}_shape" for name in self.program.operator.output_names}
+        unpack = []
+        for name in sorted(read & types.keys()):
+            if name in available:
+                unpack.append(f"const {types[name]} {identifier(name)} = plan.{identifier(name)};")
+        self.printer.changing = frozenset(changed(self.nest.prologue))
+        body = [
+            line for statement in self.nest.prologue for line in self.statement(statement)
+        ]
+        store = [f"plan.{identifier(f.name)} = {identifier(f.name)};" for f in kept]
+        return [*unpack, *body, *store]
+
+
+def wrapped(type_name: str, names: list[str]) -> list[str]:
+    """Declarations of many names of a type, at most 96 columns wide."""
+    lines: list[str] = []
+    current = ""
+    for name in names:
+        longer = f"{current}, {name}" if current else f"{type_name} {name}"
+        if current and len(longer) > 90:
+            lines.append(f"{current};")
+            longer = f"{type_name} {name}"
+        current = longer
+    return [*lines, f"{current};"] if current else lines
+
+
+def signature(head: str, parameters: list[str]) -> list[str]:
+    """A function head, one line or wrapped below the parenthesis."""
+    single = f"{head}{', '.join(parameters)}) {{"
+    if len(single) <= 96:
+        return [single]
+    pad = " " * len(head)
+    lines, current = [], head
+    for at, parameter in enumerate(parameters):
+        text = parameter + (", " if at < len(parameters) - 1 else ") {")
+        if len(current) + len(text.rstrip()) > 96 and current.strip():
+            lines.append(current.rstrip())
+            current = pad
+        current += text
+    return [*lines, current.rstrip()]
+

@@ -1,0 +1,330 @@
+"""Expressions and statements as C: shared by the C and the CUDA target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from cvmgen.errors import InternalError
+from cvmgen.ir import nodes as i
+
+MACHINE_TYPES = {
+    "i8": "int8_t",
+    "i32": "int32_t",
+    "i64": "int64_t",
+    "i128": "__int128",
+    "u32": "uint32_t",
+    "u64": "uint64_t",
+    "bool": "bool",
+    "int": "int64_t",
+    "list": "cvmgen_list",
+}
+BINARY = {
+    "+": (9, "+"),
+    "-": (9, "-"),
+    "*": (10, "*"),
+    "truncdiv": (10, "/"),
+    "rem": (10, "%"),
+    "shl": (8, "<<"),
+    "shr": (8, ">>"),
+}
+LIMITS = {
+    -(1 << 31): "INT32_MIN",
+    (1 << 31) - 1: "INT32_MAX",
+    -(1 << 63): "INT64_MIN",
+    (1 << 63) - 1: "INT64_MAX",
+}
+LIST_FUNCTIONS = {"union", "difference"}
+KEYWORDS = frozenset(
+    """auto break case char const continue default do double else enum extern float for goto if
+    inline int long register restrict return short signed sizeof static struct switch typedef
+    union unsigned void volatile while bool true false NULL plan args error status class new
+    delete this template private public protected operator namespace""".split()
+)
+PRIMARY = 12
+UNARY = 11
+TERNARY = 1
+
+
+def identifier(name: str) -> str:
+    """A name of the formula as a C identifier."""
+    return f"{name}_" if name in KEYWORDS else name
+
+
+def paren(text: str, level: int, least: int) -> str:
+    return f"({text})" if level < least else text
+
+
+class CPrinter:
+    """Prints IR. `pointers` are lists reached through a pointer; the rest are values."""
+
+    def __init__(self, pointers: Iterable[str] = (), *, host: bool) -> None:
+        self.pointers = set(pointers)
+        self.host = host
+
+    # -------------------------------------------------------- expressions
+
+    def expr(self, expr: i.Expr, least: int = 0) -> str:
+        text, level = self.leveled(expr)
+        return paren(text, level, least)
+
+    def leveled(self, expr: i.Expr) -> tuple[str, int]:
+        match expr:
+            case i.Const(value=bool(value)):
+                return ("true" if value else "false"), PRIMARY
+            case i.Const(value=value):
+                return self.number(value)
+            case i.Var(name=name):
+                return identifier(name), PRIMARY
+            case i.Binary(op=op) if op in LIST_FUNCTIONS:
+                first, second = self.expr(expr.left), self.expr(expr.right)
+                return f"cvmgen_{op}({first}, {second})", PRIMARY
+            case i.Binary(op="-", left=i.Const(value=0), right=right):
+                return f"-{self.expr(right, UNARY)}", UNARY
+            case i.Binary(op=op, left=left, right=right):
+                level, sign = BINARY[op]
+                # Shifts beside sums get parentheses, as compilers ask for.
+                own = PRIMARY if op in ("shl", "shr") else level
+                first = self.expr(left, UNARY if own == PRIMARY else level)
+                second = self.expr(right, UNARY if own == PRIMARY else level + 1)
+                return f"{first} {sign} {second}", level
+            case i.Compare(op=op, left=left, right=right):
+                return f"{self.expr(left, 8)} {op} {self.expr(right, 8)}", 6
+            case i.Logic(op=op, operands=operands):
+                level, sign = (3, "&&") if op == "and" else (2, "||")
+                return f" {sign} ".join(self.expr(each, 4) for each in operands), level
+            case i.Not(operand=operand):
+                return f"!{self.expr(operand, UNARY)}", UNARY
+            case i.Select(condition=condition, then=then, otherwise=otherwise):
+                test = self.expr(condition, TERNARY + 1)
+                yes, no = self.expr(then, TERNARY + 1), self.expr(otherwise, TERNARY + 1)
+                return f"{test} ? {yes} : {no}", TERNARY
+            case i.Call():
+                return self.call(expr)
+            case i.Item():
+                return self.item(expr)
+            case i.Part(sequence=sequence, low=low, high=high):
+                whole = self.expr(sequence)
+                first = "0" if low is None else self.expr(low)
+                last = self.length(sequence) if high is None else self.expr(high)
+                return f"cvmgen_part({whole}, {first}, {last})", PRIMARY
+            case i.Contains(element=element, collection=collection):
+                value = self.expr(element)
+                return f"cvmgen_contains({self.pointer(collection)}, {value})", PRIMARY
+            case i.Load(tensor=tensor, offset=offset):
+                return f"{identifier(tensor)}[{self.expr(offset)}]", PRIMARY
+            case i.Given(name=name):
+                text = self.given(name)
+                return text, 6 if " " in text else PRIMARY
+            case i.PrecisionOf(tensor=tensor, which=which):
+                suffix = "" if which is None else f"[{self.expr(which)}]"
+                return f"{tensor}_precision{suffix}", PRIMARY
+            case i.Convert(type=type_name, operand=operand):
+                return self.convert(type_name, operand)
+            case i.ListOf(entries=()):
+                return "{0}", PRIMARY
+            case i.ListOf() | i.Gather() | i.Fold() | i.Bind() | i.Access() | i.Dot():
+                name = type(expr).__name__
+                raise InternalError(f"emit: {name} is left; a lowering pass is missing")
+            case _:
+                assert_never(expr)
+
+    @staticmethod
+    def number(value: int) -> tuple[str, int]:
+        if value in LIMITS:
+            return LIMITS[value], PRIMARY
+        if -(1 << 31) < value < 1 << 31:
+            return str(value), PRIMARY if value >= 0 else UNARY
+        return f"INT64_C({value})", PRIMARY
+
+    def given(self, name: str) -> str:
+        return f"has_{name}"
+
+    def convert(self, type_name: str, operand: i.Expr) -> tuple[str, int]:
+        match operand:
+            case i.Const(value=value) if type_name == "u32" and not isinstance(value, bool):
+                return f"{value % (1 << 32)}u", PRIMARY
+            case i.Const(value=value) if type_name == "i64":
+                return f"INT64_C({value})", PRIMARY
+            case i.Convert(type="i64", operand=inner) if type_name == "i128":
+                return self.convert("i128", inner)
+            case _:
+                return f"({MACHINE_TYPES[type_name]}){self.expr(operand, UNARY)}", UNARY
+
+    def call(self, expr: i.Call) -> tuple[str, int]:
+        function, arguments = expr.function, expr.arguments
+        match function:
+            case "len":
+                return self.length(arguments[0]), PRIMARY
+            case "max_rank":
+                return "CVMGEN_MAX_RANK", PRIMARY
+            case "zeros":
+                return f"cvmgen_zeros({self.expr(arguments[0])})", PRIMARY
+            case "size" | "last" | "rows" | "strides":
+                return f"cvmgen_{function}({self.pointer(arguments[0])})", PRIMARY
+            case "flatten_index" | "dot":
+                pair = ", ".join(map(self.pointer, arguments))
+                return f"cvmgen_{function}({pair})", PRIMARY
+            case "unflatten":
+                position = self.expr(arguments[0])
+                return f"cvmgen_unflatten({position}, {self.pointer(arguments[1])})", PRIMARY
+            case "walk_offset":
+                row = self.expr(arguments[0])
+                lists = ", ".join(map(self.pointer, arguments[1:]))
+                return f"cvmgen_walk_offset({row}, {lists})", PRIMARY
+            case _:
+                given = ", ".join(self.expr(argument) for argument in arguments)
+                return f"cvmgen_{function}({given})", PRIMARY
+
+    def item(self, expr: i.Item) -> tuple[str, int]:
+        index = self.expr(expr.index)
+        match expr.sequence:
+            case i.Var(name=name) if name in self.pointers:
+                return f"{identifier(name)}->at[{index}]", PRIMARY
+            case i.Var(name=name):
+                return f"{identifier(name)}.at[{index}]", PRIMARY
+            case sequence:
+                return f"{self.expr(sequence, PRIMARY)}.at[{index}]", PRIMARY
+
+    def length(self, sequence: i.Expr) -> str:
+        match sequence:
+            case i.Var(name=name) if name in self.pointers:
+                return f"{identifier(name)}->length"
+            case _:
+                return f"{self.expr(sequence, PRIMARY)}.length"
+
+    def pointer(self, sequence: i.Expr) -> str:
+        """The address of a list."""
+        match sequence:
+            case i.Var(name=name) if name in self.pointers:
+                return identifier(name)
+            case i.Var(name=name):
+                return f"&{identifier(name)}"
+            case _:
+                raise InternalError("emit: a list without a name has no address")
+
+    # -------------------------------------------------------- statements
+
+    def block(self, statements: Iterable[i.Stmt]) -> list[str]:
+        return [line for statement in statements for line in self.statement(statement)]
+
+    def braced(self, head: str, statements: Iterable[i.Stmt]) -> list[str]:
+        return [f"{head} {{", *indent(self.block(statements)), "}"]
+
+    def statement(self, statement: i.Stmt) -> list[str]:
+        match statement:
+            case i.Let():
+                return self.let(statement)
+            case i.Assign(name=name, value=value):
+                return [f"{identifier(name)} = {self.expr(value)};"]
+            case i.Accumulate():
+                return [self.accumulate(statement)]
+            case i.AddAt(name=name, index=index, value=value):
+                place = f"{identifier(name)}.at[{self.expr(index)}]"
+                if (minus := negated(value)) is not None:
+                    return [f"{place} -= {self.expr(minus)};"]
+                return [f"{place} += {self.expr(value)};"]
+            case i.SetAt(name=name, index=index, value=value):
+                return [f"{identifier(name)}.at[{self.expr(index)}] = {self.expr(value)};"]
+            case i.Append():
+                return self.append(statement)
+            case i.Store(target=target, value=value):
+                return [f"{self.expr(target)} = {self.expr(value)};"]
+            case i.Loop():
+                return self.loop(statement)
+            case i.If():
+                return self.branch(statement)
+            case _:
+                raise InternalError(f"emit: {type(statement).__name__} is not for this place")
+
+    def let(self, statement: i.Let) -> list[str]:
+        type_name = MACHINE_TYPES[statement.type]
+        constant = "" if statement.name in self.changing else "const "
+        if statement.type == "list":
+            return self.list_let(statement)
+        return [f"{constant}{type_name} {identifier(statement.name)} = {self.expr(statement.value)};"]
+
+    changing: frozenset[str] = frozenset()
+
+    def list_let(self, statement: i.Let) -> list[str]:
+        return [f"cvmgen_list {identifier(statement.name)} = {self.expr(statement.value)};"]
+
+    def accumulate(self, statement: i.Accumulate) -> str:
+        name, value = identifier(statement.name), statement.value
+        match statement.op:
+            case "+" if self.host:
+                return f"{name} = cvmgen_saturating_add({name}, {self.expr(value)});"
+            case "*" if self.host:
+                return f"{name} = cvmgen_saturating_mul({name}, {self.expr(value)});"
+            case "+" | "*":
+                return f"{name} {statement.op}= {self.expr(value)};"
+            case "and":
+                return f"{name} = {name} && {self.expr(value, 4)};"
+            case "or":
+                return f"{name} = {name} || {self.expr(value, 4)};"
+            case _:
+                return f"{name} = {self.extreme(statement)};"
+
+    def extreme(self, statement: i.Accumulate) -> str:
+        suffix = "i64" if self.host else self.accumulators.get(statement.name, "i64")
+        name = identifier(statement.name)
+        return f"cvmgen_{statement.op}_{suffix}({name}, {self.expr(statement.value)})"
+
+    accumulators: dict[str, str] = {}
+
+    def append(self, statement: i.Append) -> list[str]:
+        name, value = identifier(statement.name), self.expr(statement.value)
+        if not self.host:
+            return [f"{name}.at[{name}.length++] = {value};"]
+        function = "cvmgen_insert" if statement.kind == "set" else "cvmgen_append"
+        return [f"if ({function}(error, &{name}, {value})) return CVMGEN_REFUSED;"]
+
+    def loop(self, loop: i.Loop) -> list[str]:
+        index = identifier(loop.index)
+        if loop.low is None:
+            at = f"{index}_at"
+            length = self.length(loop.high)
+            entry = self.expr(i.Item(loop.high, i.Var(at)))
+            head = f"for (int64_t {at} = 0; {at} < {length}; ++{at})"
+            body = [f"const int64_t {index} = {entry};", *self.block(loop.body)]
+            return [f"{head} {{", *indent(body), "}"]
+        low, high = self.expr(loop.low), self.expr(loop.high, 8)
+        head = f"for (int64_t {index} = {low}; {index} < {high}; ++{index})"
+        body = self.block(loop.body)
+        if len(loop.body) == 1 and not isinstance(loop.body[0], i.If) and len(body) == 1:
+            return [head, *indent(body)]
+        return [f"{head} {{", *indent(body), "}"]
+
+    def branch(self, statement: i.If) -> list[str]:
+        head = f"if ({self.expr(statement.condition)})"
+        body = self.block(statement.then)
+        if len(body) == 1 and not statement.otherwise:
+            single = f"{head} {body[0]}"
+            return [single] if len(single) <= 88 else [head, *indent(body)]
+        lines = [f"{head} {{", *indent(body), "}"]
+        if statement.otherwise:
+            lines[-1] = "} else {"
+            lines += [*indent(self.block(statement.otherwise)), "}"]
+        return lines
+
+
+def negated(expr: i.Expr) -> i.Expr | None:
+    match expr:
+        case i.Binary(op="*", left=i.Const(value=-1), right=right):
+            return right
+        case _:
+            return None
+
+
+def indent(lines: Iterable[str], by: int = 4) -> list[str]:
+    return [f"{' ' * by}{line}" if line and not line.startswith("#") else line for line in lines]
+
+
+def comment(text: str) -> str:
+    """A C comment; what would end it is broken up."""
+    return f"/* {text.replace('*/', '* /')} */"
+
+
+def quoted(text: str) -> str:
+    """A C string literal."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

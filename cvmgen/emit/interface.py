@@ -1,0 +1,169 @@
+"""What a caller sees of an operator: the argument structure, element types, the manifest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, DTYPES, INT8, INT32, MAX_RANK, DType
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import walk
+from cvmgen.spec import nodes as n
+from cvmgen.spec.formula import Attribute, Operator
+
+
+def c_name(operator: Operator) -> str:
+    return f"{operator.opset}_{operator.name}"
+
+
+def int32_inputs(program: i.Program) -> tuple[str, ...]:
+    """Inputs that kernels read as int32 whatever the caller stores.
+
+    In an operator that reduces, those read outside the reductions: they are read once for
+    an output element, so a copy as int32 costs next to nothing.
+    """
+    reduced: set[str] = set()
+    for nest in program.nests:
+        for each in walk(nest.body):
+            if isinstance(each, i.Accumulate):
+                reduced |= {load.tensor for load in walk(each) if isinstance(load, i.Load)}
+    if not reduced:
+        return ()
+    return tuple(item.name for item in program.operator.inputs if item.name not in reduced)
+
+
+def variants(program: i.Program) -> tuple[tuple[DType, DType], ...]:
+    """The (input, output) storage types that have kernels of their own."""
+    del program
+    return tuple((source, stored) for source in (INT8, INT32) for stored in (INT8, INT32))
+
+
+def moves_data(program: i.Program) -> bool:
+    """Whether every stored value is an element of an input: then its type is kept."""
+
+    def moved(value: i.Expr) -> bool:
+        match value:
+            case i.Load():
+                return True
+            case i.Select(then=then, otherwise=otherwise):
+                return moved(then) and moved(otherwise)
+            case i.Const(value=value):
+                return -128 < value < 128
+            case _:
+                return False
+
+    stores = [each for nest in program.nests for each in walk(nest.body) if isinstance(each, i.Store)]
+    return all(moved(store.value) for store in stores)
+
+
+def constant(expr: n.Expr | None) -> Any:
+    """The Python value of a default: int, bool or tuple of them; None when there is none."""
+    match expr:
+        case None:
+            return None
+        case n.Number(value=value) | n.Truth(value=value):
+            return value
+        case n.TupleOf(elements=elements):
+            return tuple(constant(element) for element in elements)
+        case n.Negate(operand=operand):
+            return -constant(operand)
+        case _:
+            raise AssertionError("the checker admits only constant defaults")
+
+
+# ---------------------------------------------------------------- the argument structure
+
+
+def struct_members(operator: Operator) -> list[str]:
+    """The members of `<operator>_args`, each with its meaning."""
+    members = []
+    for item in operator.inputs:
+        if item.variadic:
+            members.append(f"const cvmgen_tensor *const *{item.name};")
+            members.append(f"int64_t {item.name}_count;")
+            continue
+        note = " /* NULL: not given */" if item.optional else ""
+        members.append(f"const cvmgen_tensor *{item.name};{note}")
+    members += [f"cvmgen_tensor *{name};" for name in operator.output_names]
+    members += [attribute_member(attribute) for attribute in operator.attributes]
+    members.append("int32_t check_values; /* not 0: refuse data beyond their precision */")
+    return members
+
+
+def attribute_member(attribute: Attribute) -> str:
+    name = attribute.name
+    note = f" /* in {attribute.interval_text} */" if attribute.interval_text else ""
+    if attribute.components:
+        names = ", ".join(attribute.components)
+        text = f"({names})" + (f" in {attribute.interval_text}" if attribute.interval_text else "")
+        return f"int64_t {name}[{len(attribute.components)}]; /* {text} */"
+    if attribute.is_list:
+        absent = " /* length -1: not given */" if attribute.optional else note
+        return f"cvmgen_list {name};{absent}"
+    if attribute.optional:
+        return f"const int64_t *{name}; /* NULL: not given */"
+    return f"int64_t {name};{note}"
+
+
+def default_lines(operator: Operator) -> list[str]:
+    """Statements that set the defaults in a zeroed structure."""
+    lines = []
+    for attribute in operator.attributes:
+        value = constant(attribute.default)
+        name = f"args->{attribute.name}"
+        if attribute.is_list:
+            if attribute.optional:
+                lines.append(f"{name}.length = -1;")
+            elif value:
+                lines += [f"{name}.at[{at}] = {entry};" for at, entry in enumerate(value)]
+                lines.append(f"{name}.length = {len(value)};")
+        elif attribute.components and value is not None:
+            lines += [f"{name}[{at}] = {entry};" for at, entry in enumerate(value) if entry]
+        elif value:
+            lines.append(f"{name} = {int(value)};")
+    return lines
+
+
+# ---------------------------------------------------------------- the manifest
+
+
+def manifest_entry(program: i.Program) -> dict[str, Any]:
+    """What loading needs of an operator, as JSON values."""
+    operator = program.operator
+    return {
+        "name": operator.name,
+        "opset": operator.opset,
+        "doc": operator.doc,
+        "aliases": list(operator.aliases),
+        "formula": operator.text,
+        "place": operator.span.place,
+        "function": c_name(operator),
+        "moves_data": moves_data(program),
+        "inputs": [
+            {"name": item.name, "optional": item.optional, "variadic": item.variadic}
+            for item in operator.inputs
+        ],
+        "outputs": list(operator.output_names),
+        "attributes": [
+            {
+                "name": attribute.name,
+                "kind": attribute.kind,
+                "length": len(attribute.components) or None,
+                "list": attribute.is_list,
+                "optional": attribute.optional,
+                "required": attribute.required,
+                "default": constant(attribute.default),
+                "range": attribute.interval_text,
+            }
+            for attribute in operator.attributes
+        ],
+    }
+
+
+def limits() -> dict[str, Any]:
+    """Constants of the interface that loading needs."""
+    return {
+        "max_rank": MAX_RANK,
+        "dtypes": {name: dtype.code for name, dtype in DTYPES.items()},
+        "attribute_low": ATTRIBUTE_LOW,
+        "attribute_high": ATTRIBUTE_HIGH,
+    }

@@ -1,0 +1,595 @@
+"""The host part of an operator in C: check the call, infer shapes and precisions, and fill
+the plan with what the nests need. The C and the CUDA target share it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cvmgen import rules
+from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, MAX_INPUTS, MAX_PRECISION
+from cvmgen.emit.c_like import CPrinter, comment, identifier, indent, quoted
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, walk
+from cvmgen.lower.guards import assigned, changed
+from cvmgen.spec.formula import Attribute, Input
+
+FAIL = "return CVMGEN_REFUSED;"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A member of the plan."""
+
+    name: str
+    type: str  # int64_t, bool or cvmgen_list
+
+
+def plan_fields(program: i.Program) -> tuple[Field, ...]:
+    """The host values that the nests read, in the order in which the host makes them."""
+    types = host_types(program)
+    needed: set[str] = set()
+    for nest in program.nests:
+        inner = assigned(nest.body)
+        names = names_in(nest.body) - inner
+        given = {f"has_{each.name}" for each in walk(nest.body) if isinstance(each, i.Given)}
+        needed |= names | given | (names_in(nest.prologue) - assigned(nest.prologue))
+        if nest.each is not None:
+            needed.discard(nest.each[0])
+            if nest.each[0] in names:
+                needed.add(nest.each[0])
+    return tuple(Field(name, kind) for name, kind in types.items() if name in needed)
+
+
+def host_types(program: i.Program) -> dict[str, str]:
+    """Every name that the host binds, with its C type."""
+    types: dict[str, str] = {}
+
+    def visit(statements: Iterable[i.Stmt]) -> None:
+        for statement in statements:
+            match statement:
+                case i.TakeInput(input=item):
+                    for extent in item.extents:
+                        if extent.new and not item.variadic:
+                            types[extent.new] = "cvmgen_list" if extent.pack else "int64_t"
+                    if item.count:
+                        types[item.count] = "int64_t"
+                case i.TakeAttribute(attribute=attribute):
+                    types.update(attribute_types(attribute))
+                case i.Let(name=name, type=kind):
+                    types[name] = {"list": "cvmgen_list", "bool": "bool"}.get(kind, "int64_t")
+                case i.SetOutput(tensor=tensor):
+                    types[f"{tensor}_shape"] = "cvmgen_list"
+                    types[f"{tensor}_precision"] = "int64_t"
+                case i.Cases(branches=branches):
+                    for _, body in branches:
+                        visit(body)
+                case _:
+                    pass
+
+    visit(program.prepare)
+    for nest in program.nests:
+        if nest.each is not None:
+            types[nest.each[0]] = "int64_t"
+        visit(nest.prologue)
+    return types
+
+
+def attribute_types(attribute: Attribute) -> dict[str, str]:
+    scalar = "bool" if attribute.kind == "bool" else "int64_t"
+    if attribute.components:
+        types = dict.fromkeys(attribute.components, scalar)
+        return types | {attribute.name: "cvmgen_list"}
+    types = {attribute.name: "cvmgen_list" if attribute.is_list else scalar}
+    if attribute.optional:
+        types[f"has_{attribute.name}"] = "bool"
+    return types
+
+
+class Prepare:
+    """Prints `<operator>_prepare`."""
+
+    def __init__(self, program: i.Program) -> None:
+        self.program = program
+        self.fields = plan_fields(program)
+        self.used = self.used_names()
+        self.printer = HostPrinter(program)
+        self.line = ""
+
+    def used_names(self) -> set[str]:
+        """Names that the host reads or that go into the plan."""
+        used = {field.name for field in self.fields}
+        used |= {each for each in _reads(self.program.prepare)}
+        for nest in self.program.nests:
+            used |= _reads(nest.prologue)
+            if nest.each is not None:
+                used |= names_in(nest.each[2])
+        return used
+
+    def lines(self) -> list[str]:
+        """The body of the function."""
+        lines = [*self.predeclared()]
+        lines += self.block(self.program.prepare)
+        lines += self.fill_plan()
+        return lines
+
+    def predeclared(self) -> list[str]:
+        """Names that only one case gives a value."""
+        names: dict[str, str] = {}
+        types = host_types(self.program)
+        for statement in self.program.prepare:
+            if isinstance(statement, i.Cases):
+                for _, body in statement.branches:
+                    for each in body:
+                        match each:
+                            case i.Let(name=name):
+                                names[name] = types[name]
+                            case i.SetOutput(tensor=tensor):
+                                names[f"{tensor}_shape"] = "cvmgen_list"
+                                names[f"{tensor}_precision"] = "int64_t"
+                            case _:
+                                pass
+        self.printer.declared = set(names)
+        wanted = {name for name in names if name in self.used or _is_output(name)}
+        lines = []
+        if any(isinstance(each, i.Cases) for each in self.program.prepare):
+            lines.append("int64_t which_case = 0;")
+        for name in sorted(wanted):
+            start = "{0}" if names[name] == "cvmgen_list" else "0"
+            lines.append(f"{names[name]} {identifier(name)} = {start};")
+        return lines
+
+    def fill_plan(self) -> list[str]:
+        lines = [
+            f"plan->{identifier(field.name)} = {identifier(field.name)};"
+            for field in self.fields
+            if not self.in_prologue(field.name)
+        ]
+        if any(isinstance(each, i.Cases) for each in self.program.prepare):
+            lines.append("plan->which_case = which_case;")
+        for name in self.program.operator.output_names:
+            shape = f"{name}_shape"
+            if shape not in {field.name for field in self.fields}:
+                lines.append(f"plan->{shape} = {shape};")
+            lines.append(f"plan->{name}_precision = {name}_precision;")
+        return [*lines, "return CVMGEN_OK;"]
+
+    def in_prologue(self, name: str) -> bool:
+        return any(
+            name in assigned(nest.prologue) or (nest.each is not None and name == nest.each[0])
+            for nest in self.program.nests
+        )
+
+    def block(self, statements: tuple[i.Stmt, ...]) -> list[str]:
+        lines: list[str] = []
+        self.printer.changing = frozenset(changed(self.program.prepare))
+        for statement in statements:
+            printed = self.statement(statement)
+            if printed and statement.span.place != self.line:
+                self.line = statement.span.place
+                lines.append(comment(self.line))
+            lines += printed
+        return lines
+
+    def statement(self, statement: i.Stmt) -> list[str]:
+        match statement:
+            case i.TakeInput():
+                return self.take_input(statement)
+            case i.TakeAttribute():
+                return self.take_attribute(statement)
+            case i.SetOutput():
+                return self.set_output(statement)
+            case i.Require():
+                return self.require(statement)
+            case i.Cases():
+                return self.cases(statement)
+            case i.Let(name=name) if name not in self.used:
+                return []
+            case _:
+                return self.printer.statement(statement)
+
+    # -------------------------------------------------------- inputs
+
+    def take_input(self, statement: i.TakeInput) -> list[str]:
+        item = statement.input
+        name = quoted(item.name)
+        if item.variadic:
+            return self.take_inputs(item)
+        lines = [f"if (cvmgen_check_input(error, {name}, args->{item.name})) {FAIL}"]
+        lines += self.shape(statement)
+        if item.optional:
+            lines = [f"if (args->{item.name} != NULL) {{", *indent(lines), "}"]
+            lines.insert(0, f"const bool has_{item.name} = args->{item.name} != NULL;")
+            if not self.gives(item.name):
+                lines.pop(0)
+        if self.asks_precision(item.name):
+            lines.append(f"int64_t {item.name}_precision;")
+            arguments = f"error, {name}, args->{item.name}, &{item.name}_precision"
+            lines.append(f"if (cvmgen_precision({arguments})) {FAIL}")
+        return lines
+
+    def gives(self, name: str) -> bool:
+        """Whether the host or a nest asks if an optional operand is there."""
+        nests = tuple((nest.prologue, nest.body) for nest in self.program.nests)
+        return any(
+            isinstance(each, i.Given) and each.name == name
+            for each in walk((self.program.prepare, nests))
+        ) or any(name in _optional_terms(each) for each in walk(self.program.prepare))
+
+    def asks_precision(self, tensor: str) -> bool:
+        return any(
+            isinstance(each, i.PrecisionOf) and each.tensor == tensor
+            for each in walk(self.program.prepare)
+        )
+
+    def take_inputs(self, item: Input) -> list[str]:
+        name = item.name
+        lines = [
+            f"if (args->{name} == NULL || args->{name}_count < 1)",
+            f'    return cvmgen_refuse(error, {quoted(name)}, "", "at least one input is needed");',
+            f"if (args->{name}_count > {MAX_INPUTS})",
+            f"    return cvmgen_refuse(error, {quoted(name)}, "
+            f"cvmgen_number(args->{name}_count).text,",
+            f'                         "at most {MAX_INPUTS} inputs");',
+            f"for (int64_t at = 0; at < args->{name}_count; ++at) {{",
+            f'    const cvmgen_text text = cvmgen_format("{name}[%" PRId64 "]", at);',
+            f"    if (cvmgen_check_input(error, text.text, args->{name}[at])) {FAIL}",
+            "}",
+        ]
+        if item.count in self.used:
+            lines.append(f"const int64_t {item.count} = args->{name}_count;")
+        if self.asks_precision(name):
+            lines += [
+                f"int64_t {name}_precision[{MAX_INPUTS}];",
+                f"for (int64_t at = 0; at < args->{name}_count; ++at)",
+                f"    if (cvmgen_precision(error, {quoted(name)}, args->{name}[at], "
+                f"&{name}_precision[at])) {FAIL}",
+            ]
+        return lines
+
+    def shape(self, statement: i.TakeInput) -> list[str]:
+        """Check the rank and the known extents; bind the new names."""
+        item = statement.input
+        tensor, name = f"args->{item.name}", quoted(item.name)
+        extents = item.extents
+        packs = [at for at, extent in enumerate(extents) if extent.pack]
+        if len(extents) == 1 and packs and extents[0].new is None:
+            wanted = statement.known[0]
+            assert wanted is not None
+            return [
+                f"const cvmgen_list {item.name}_extents = cvmgen_extents({tensor});",
+                f"if (!cvmgen_same(&{item.name}_extents, {self.printer.pointer(wanted)}))",
+                f"    return cvmgen_refuse_shape(error, {name}, {tensor}, "
+                f"{self.printer.pointer(wanted)});",
+            ]
+        least = len(extents) - len(packs)
+        is_open = "true" if packs else "false"
+        lines = []
+        if not (packs and least == 0):
+            lines.append(f"if (cvmgen_check_rank(error, {name}, {tensor}, {least}, {is_open})) {FAIL}")
+        for at, extent in enumerate(extents):
+            after = len(extents) - 1 - at
+            if extent.pack:
+                lines += self.pack(item, at, after)
+                continue
+            past_pack = bool(packs) and at > packs[0]
+            place = f"{tensor}->rank - {after + 1}" if past_pack else str(at)
+            value = f"{tensor}->extents[{place}]"
+            if extent.new is not None:
+                if extent.new in self.used:
+                    lines.append(f"const int64_t {identifier(extent.new)} = {value};")
+                continue
+            known = statement.known[at]
+            assert known is not None
+            wanted_text = self.printer.expr(known)
+            lines.append(f"if ({value} != {self.printer.expr(known, 8)})")
+            term = quoted(extent.span.text)
+            lines.append(
+                f"    return cvmgen_refuse_extent(error, {name}, {tensor}, {at}, {term}, "
+                f"{wanted_text});"
+            )
+        return lines
+
+    def pack(self, item: Input, before: int, after: int) -> list[str]:
+        extent = item.extents[before]
+        tensor = f"args->{item.name}"
+        if extent.new is None:
+            raise AssertionError("a known pack stands alone")
+        if extent.new not in self.used:
+            return []
+        whole = f"cvmgen_extents({tensor})"
+        if before or after:
+            whole = f"cvmgen_part({whole}, {before}, {tensor}->rank - {after})"
+        return [f"const cvmgen_list {identifier(extent.new)} = {whole};"]
+
+    # -------------------------------------------------------- attributes
+
+    def take_attribute(self, statement: i.TakeAttribute) -> list[str]:
+        attribute = statement.attribute
+        name = attribute.name
+        if attribute.components:
+            lines = [
+                f"const int64_t {identifier(each)} = args->{name}[{at}];"
+                for at, each in enumerate(attribute.components)
+            ]
+            return lines + self.whole_list(attribute) + self.component_ranges(statement)
+        if attribute.is_list:
+            return self.list_attribute(statement)
+        if attribute.kind == "bool":
+            if name not in self.used:
+                return []
+            return [f"const bool {identifier(name)} = args->{name} != 0;"]
+        if attribute.optional:
+            has = f"has_{name}"
+            lines = [f"const bool {has} = args->{name} != NULL;"]
+            lines.append(f"const int64_t {identifier(name)} = {has} ? *args->{name} : 0;")
+            return lines + self.scalar_range(statement, f"{has} && ")
+        lines = [f"const int64_t {identifier(name)} = args->{name};"]
+        return lines + self.scalar_range(statement, "")
+
+    def whole_list(self, attribute: Attribute) -> list[str]:
+        if attribute.name not in self.used:
+            return []
+        name = identifier(attribute.name)
+        lines = [f"cvmgen_list {name} = {{0}};"]
+        for each in attribute.components:
+            lines.append(f"{name}.at[{name}.length++] = {identifier(each)};")
+        return lines
+
+    def bounds(self, statement: i.TakeAttribute) -> tuple[str, str]:
+        """The lower end, and the upper exclusive one, as text."""
+        low = str(ATTRIBUTE_LOW) if statement.low is None else self.printer.expr(statement.low, 8)
+        high = (
+            f"INT64_C({ATTRIBUTE_HIGH})"
+            if statement.high is None
+            else self.printer.expr(statement.high, 8)
+        )
+        return low, high
+
+    def range_rule(self, statement: i.TakeAttribute) -> str:
+        shown = statement.attribute.interval_text or f"[{ATTRIBUTE_LOW}, {ATTRIBUTE_HIGH})"
+        rule = rules.range_rule(shown)
+        if not statement.terms:
+            return quoted(rule)
+        return f"{self.format(rule + ' (%s)', self.terms(statement.terms))}"
+
+    def outside(self, value: str, statement: i.TakeAttribute) -> str:
+        low, high = self.bounds(statement)
+        return f"{value} < {low} || {value} >= {high}"
+
+    def component_ranges(self, statement: i.TakeAttribute) -> list[str]:
+        attribute = statement.attribute
+        tests = [
+            self.outside(identifier(component), statement) for component in attribute.components
+        ]
+        places = ", ".join('%" PRId64 "' for _ in tests)
+        shape = f'"({places})"'.replace('""', "")
+        names = ", ".join(identifier(each) for each in attribute.components)
+        joined = " ||\n    ".join(tests)
+        return [
+            *f"if ({joined})".split("\n"),
+            f"    return cvmgen_refuse(error, {quoted(attribute.name)}, "
+            f"cvmgen_format({shape}, {names}).text,",
+            f"                         {self.range_rule(statement)});",
+        ]
+
+    def scalar_range(self, statement: i.TakeAttribute, guard: str) -> list[str]:
+        name = identifier(statement.attribute.name)
+        test = self.outside(name, statement)
+        test = f"{guard}({test})" if guard else test
+        return [
+            f"if ({test})",
+            f"    return cvmgen_refuse(error, {quoted(statement.attribute.name)}, "
+            f"cvmgen_number({name}).text,",
+            f"                         {self.range_rule(statement)});",
+        ]
+
+    def list_attribute(self, statement: i.TakeAttribute) -> list[str]:
+        attribute = statement.attribute
+        name = identifier(attribute.name)
+        lines = []
+        if attribute.optional:
+            lines.append(f"const bool has_{attribute.name} = args->{attribute.name}.length >= 0;")
+        lines.append(f"cvmgen_list {name} = args->{attribute.name};")
+        if attribute.optional:
+            lines.append(f"if (!has_{attribute.name}) {name}.length = 0;")
+        lines += [
+            f"if ({name}.length < 0 || {name}.length > CVMGEN_MAX_RANK)",
+            f"    return cvmgen_refuse(error, {quoted(attribute.name)}, "
+            f'cvmgen_format("%" PRId64 " entries", {name}.length).text,',
+            '                         "at most 16 entries");',
+            f"for (int64_t at = 0; at < {name}.length; ++at)",
+            f"    if ({self.outside(f'{name}.at[at]', statement)})",
+            f"        return cvmgen_refuse(error, {quoted(attribute.name)}, "
+            f"cvmgen_list_text(&{name}).text,",
+            f"                             {self.range_rule(statement)});",
+        ]
+        return lines
+
+    # -------------------------------------------------------- terms of a refusal
+
+    def format(self, text: str, arguments: str) -> str:
+        return f"cvmgen_format({quoted(text)}, {arguments}).text"
+
+    def terms(self, terms: tuple[tuple[str, i.Expr, str], ...]) -> str:
+        """`C = 3, n = (2, 3)` as the text of a format call."""
+        formats, arguments = [], []
+        for at, (name, value, kind) in enumerate(terms):
+            comma = ", " if at else ""
+            present = self.presence(value)
+            if kind == "list":
+                text, argument = "%s", f"cvmgen_list_text({self.printer.pointer(value)}).text"
+            elif kind == "bool":
+                text, argument = "%s", f'{self.printer.expr(value)} ? "true" : "false"'
+            else:
+                text, argument = '%" PRId64 "', self.printer.expr(value)
+            shown = f"{comma}{name} = {text}"
+            if present:
+                formats.append("%s")
+                literal = f'"{shown}"'.replace(' ""', "")
+                arguments.append(f'{present} ? cvmgen_format({literal}, {argument}).text : ""')
+            else:
+                formats.append(shown)
+                arguments.append(argument)
+        literal = f'"{"".join(formats)}"'.replace(' ""', "")
+        return f"cvmgen_format({literal}, {', '.join(arguments)}).text"
+
+    def presence(self, value: i.Expr) -> str:
+        """The test that an optional operand is there, for one that may be missing."""
+        match value:
+            case i.PrecisionOf(tensor=tensor):
+                optional = {each.name for each in self.program.operator.inputs if each.optional}
+                return f"has_{tensor}" if tensor in optional else ""
+            case i.Var(name=name):
+                optional = {each.name for each in self.program.operator.attributes if each.optional}
+                return f"has_{name}" if name in optional else ""
+            case _:
+                return ""
+
+    # -------------------------------------------------------- requirements, outputs, cases
+
+    def require(self, statement: i.Require) -> list[str]:
+        terms = self.terms(statement.terms) if statement.terms else '""'
+        return [
+            f"if (!({self.printer.expr(statement.condition)}))",
+            f'    return cvmgen_refuse(error, "", {terms},',
+            f"                         {quoted(statement.rule)});",
+        ]
+
+    def set_output(self, statement: i.SetOutput) -> list[str]:
+        tensor = statement.tensor
+        shape, precision = f"{tensor}_shape", f"{tensor}_precision"
+        declared = shape in self.printer.declared
+        lines = self.printer.list_into(shape, statement.extents, declared=declared)
+        name = quoted(tensor)
+        empty = quoted(rules.OUTPUT_EXTENT)
+        lines.append(f"if (cvmgen_check_shape(error, {name}, &{shape}, {empty})) {FAIL}")
+        value = self.printer.expr(statement.precision)
+        start = "" if declared else "const int64_t "
+        lines.append(f"{start}{precision} = {value};")
+        text = f'cvmgen_format("precision %" PRId64, {precision}).text'
+        if statement.terms:
+            text = (
+                f'cvmgen_format("precision %" PRId64 " (%s)", {precision}, '
+                f"{self.terms(statement.terms)}).text"
+            )
+        rule = quoted(rules.precision_rule(statement.rule))
+        lines += [
+            f"if ({precision} < 1 || {precision} > {MAX_PRECISION})",
+            f"    return cvmgen_refuse(error, {name}, {text},",
+            f"                         {rule});",
+        ]
+        return lines
+
+    def cases(self, statement: i.Cases) -> list[str]:
+        lines: list[str] = []
+        for number, (condition, body) in enumerate(statement.branches):
+            word = "if" if number == 0 else "} else if"
+            lines.append(f"{word} ({self.printer.expr(condition)}) {{")
+            inner = [f"which_case = {number};"] if number else []
+            lines += indent([*inner, *self.block(body)])
+        refuse = f'return cvmgen_refuse(error, "", "", {quoted(rules.NO_CASE)});'
+        return [*lines, "} else {", *indent([refuse]), "}"]
+
+
+class HostPrinter(CPrinter):
+    """Statements of the host: lists by value, names of a case declared in front."""
+
+    def __init__(self, program: i.Program) -> None:
+        super().__init__(host=True)
+        self.program = program
+        self.declared: set[str] = set()
+        self.shapes = {
+            extent.new: item.name
+            for item in program.operator.inputs
+            if item.variadic
+            for extent in item.extents
+        }
+
+    def let(self, statement: i.Let) -> list[str]:
+        if statement.type == "list":
+            declared = statement.name in self.declared
+            return self.list_into(statement.name, statement.value, declared=declared)
+        if statement.name in self.declared:
+            return [f"{identifier(statement.name)} = {self.expr(statement.value)};"]
+        return super().let(statement)
+
+    def list_into(self, name: str, value: i.Expr, *, declared: bool) -> list[str]:
+        """Make a list under a name; one written out is filled entry by entry."""
+        local = identifier(name)
+        start = local if declared else f"cvmgen_list {local}"
+        match value:
+            case i.ListOf(entries=entries):
+                lines = [f"{local}.length = 0;"] if declared else [f"{start} = {{0}};"]
+                for entry, pack in entries:
+                    function = "cvmgen_extend" if pack else "cvmgen_append"
+                    call = f"{function}(error, &{local}, {self.expr(entry)})"
+                    lines.append(f"if ({call}) {FAIL}")
+                return lines
+            case _:
+                return [f"{start} = {self.expr(value)};"]
+
+    def statement(self, statement: i.Stmt) -> list[str]:
+        match statement:
+            case i.Merge(extents=extents, steps=steps):
+                lists = ", ".join(f"&{identifier(step)}" for step in steps)
+                box = identifier(extents)
+                if not steps:
+                    return [f"cvmgen_merge(&{box}, 0, NULL);"]
+                walks = f"{box}_walks"
+                return [
+                    f"cvmgen_list *const {walks}[] = {{{lists}}};",
+                    f"cvmgen_merge(&{box}, {len(steps)}, {walks});",
+                ]
+            case i.Assign(name=name, value=i.ListOf() as value):
+                return self.list_into(name, value, declared=True)
+            case _:
+                return super().statement(statement)
+
+    def item(self, expr: i.Item) -> tuple[str, int]:
+        match expr.sequence:
+            case i.Item(sequence=i.Var(name=name), index=which) if name in self.shapes:
+                tensor = f"args->{self.shapes[name]}[{self.expr(which)}]"
+                return f"{tensor}->extents[{self.expr(expr.index)}]", 12
+            case i.Var(name=name) if name in self.shapes:
+                return f"cvmgen_extents(args->{self.shapes[name]}[{self.expr(expr.index)}])", 12
+            case _:
+                return super().item(expr)
+
+    def length(self, sequence: i.Expr) -> str:
+        match sequence:
+            case i.Item(sequence=i.Var(name=name), index=which) if name in self.shapes:
+                return f"(int64_t)args->{self.shapes[name]}[{self.expr(which)}]->rank"
+            case _:
+                return super().length(sequence)
+
+    def pointer(self, sequence: i.Expr) -> str:
+        match sequence:
+            case i.Var():
+                return super().pointer(sequence)
+            case _:
+                return f"cvmgen_box({self.expr(sequence)}).list"
+
+
+def _reads(statements: tuple[i.Stmt, ...]) -> set[str]:
+    """Names that statements read, the terms of refusals included."""
+    reads = set(names_in(statements))
+    for each in walk(statements):
+        if isinstance(each, i.Merge):
+            reads |= {each.extents, *each.steps}
+        if isinstance(each, (i.Assign, i.Append, i.SetAt)):
+            reads.add(each.name)
+    return reads
+
+
+def _optional_terms(node: object) -> set[str]:
+    """The inputs whose precision a refusal shows."""
+    if isinstance(node, (i.SetOutput, i.Require, i.TakeAttribute)):
+        return {
+            value.tensor for _, value, _ in node.terms if isinstance(value, i.PrecisionOf)
+        }
+    return set()
+
+
+def _is_output(name: str) -> bool:
+    return name.endswith(("_shape", "_precision"))

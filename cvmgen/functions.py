@@ -1,0 +1,131 @@
+"""The scalar and list functions of the language: one row each.
+
+A row holds the kinds of the parameters, the kind of the result and the exact meaning over
+the integers. The C spelling is a function of the run-time header; the python spelling one
+of the support module; both are generated from templates and tested against `exact`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+
+class OutsideDomain(ArithmeticError):
+    """A function has no value for these arguments; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionRow:
+    """`parameters` are kinds, a last one with `*` repeats; `result` is a kind."""
+
+    name: str
+    parameters: tuple[str, ...]
+    result: str
+    exact: Callable[..., Any]
+    doc: str
+
+
+def _floor_log2(value: int) -> int:
+    if value < 1:
+        raise OutsideDomain(f"log2({value}) is not defined")
+    return value.bit_length() - 1
+
+
+def _ceil_log2(value: int) -> int:
+    if value < 1:
+        raise OutsideDomain(f"log2({value}) is not defined")
+    return (value - 1).bit_length()
+
+
+def _ceildiv(value: int, divisor: int) -> int:
+    if divisor == 0:
+        raise OutsideDomain("division by 0")
+    return -(-value // divisor)
+
+
+def flatten_index(index: Sequence[int], extents: Sequence[int]) -> int:
+    """The row-major position of a multi-index."""
+    position = 0
+    for entry, extent in zip(index, extents, strict=True):
+        position = position * extent + entry
+    return position
+
+
+def unflatten(position: int, extents: Sequence[int]) -> tuple[int, ...]:
+    """The multi-index at a row-major position."""
+    index: list[int] = []
+    for extent in reversed(extents):
+        position, entry = divmod(position, extent)
+        index.append(entry)
+    return tuple(reversed(index))
+
+
+FUNCTIONS = {
+    row.name: row
+    for row in (
+        FunctionRow("abs", ("int",), "int", abs, "magnitude"),
+        FunctionRow("min", ("int", "int*"), "int", min, "the least of its arguments"),
+        FunctionRow("max", ("int", "int*"), "int", max, "the greatest of its arguments"),
+        FunctionRow("floor_log2", ("int",), "int", _floor_log2, "floor(log2(x)), x >= 1"),
+        FunctionRow("ceil_log2", ("int",), "int", _ceil_log2, "ceil(log2(x)), x >= 1"),
+        FunctionRow("ceildiv", ("int", "int"), "int", _ceildiv, "quotient rounded up"),
+        FunctionRow("len", ("list",), "int", len, "the number of entries of a list"),
+        FunctionRow("size", ("list",), "int", prod, "the product of the entries of a list"),
+        FunctionRow("count", ("collection",), "int", len, "the number of elements"),
+        FunctionRow(
+            "flatten_index", ("list", "list"), "int", flatten_index, "row-major position"
+        ),
+        FunctionRow("unflatten", ("int", "list"), "list", unflatten, "multi-index at a position"),
+    )
+}
+
+# Written floor(log2(n)) and ceil(log2(n)); log2 alone is no integer.
+LOGARITHMS = {"floor": "floor_log2", "ceil": "ceil_log2"}
+SPECIAL = ("p", "present", "log2", "floor", "ceil")
+
+
+def divide_floor(left: int, right: int) -> int:
+    if right == 0:
+        raise OutsideDomain("division by 0")
+    return left // right
+
+
+def divide_toward_zero(left: int, right: int) -> int:
+    if right == 0:
+        raise OutsideDomain("division by 0")
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
+def remainder(left: int, right: int) -> int:
+    if right == 0:
+        raise OutsideDomain("remainder by 0")
+    return left % right
+
+
+def power(base: int, exponent: int) -> int:
+    if exponent < 0:
+        raise OutsideDomain(f"{base}^{exponent} is not an integer")
+    return int(base**exponent)
+
+
+ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    "+": lambda left, right: left + right,
+    "-": lambda left, right: left - right,
+    "*": lambda left, right: left * right,
+    "div": divide_floor,
+    "tdiv": divide_toward_zero,
+    "mod": remainder,
+    "^": power,
+}
+RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": lambda left, right: left == right,
+    "!=": lambda left, right: left != right,
+    "<": lambda left, right: left < right,
+    "<=": lambda left, right: left <= right,
+    ">": lambda left, right: left > right,
+    ">=": lambda left, right: left >= right,
+}

@@ -1,0 +1,16 @@
+"""CVM model files, and networks that run them."""
+
+from __future__ import annotations
+
+from cvmgen.graph.network import Network, load
+from cvmgen.graph.parameters import read_parameters, write_parameters
+from cvmgen.graph.symbol_file import read_symbol, write_symbol
+
+__all__ = [
+    "Network",
+    "load",
+    "read_parameters",
+    "read_symbol",
+    "write_parameters",
+    "write_symbol",
+]

@@ -1,0 +1,168 @@
+"""A loaded network: arrays in, arrays out, with all memory and calls prepared beforehand."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping
+from typing import Any, NoReturn, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from cvmgen.errors import CvmgenError, ModelError
+from cvmgen.graph.files import FilePath
+from cvmgen.graph.limits import largest
+from cvmgen.graph.memory import ALIGNMENT
+from cvmgen.graph.operators import Bound, Operators
+from cvmgen.graph.parameters import Array, read_parameters
+from cvmgen.graph.plan import (
+    Plan,
+    Step,
+    check_parameters,
+    find_operator,
+    make_plan,
+)
+from cvmgen.graph.symbol import INPUT, Symbol, validate
+from cvmgen.graph.symbol_file import read_symbol
+
+
+def load(
+    symbol: FilePath | Symbol,
+    params: FilePath | Mapping[str, Array],
+    target: str = "c",
+    operators: Operators | None = None,
+) -> Network:
+    """The network of a graph file and a parameter file, ready to be called.
+
+    A Symbol and a mapping of arrays do as well. `operators` replaces the library that
+    `cvmgen.load(target)` gives. ModelError names the file, the place and the rule.
+    """
+    graph = symbol if isinstance(symbol, Symbol) else read_symbol(symbol)
+    validate(graph)
+    parameters = params if isinstance(params, Mapping) else read_parameters(params)
+    library = _library(target) if operators is None else operators
+    return Network(graph, parameters, library)
+
+
+class Network:
+    """A graph bound to its parameters and to buffers; calls from several threads take turns.
+
+    `input_shape` and `input_precision` are those of the variable `data`, `output_shapes` and
+    `output_precisions` those of the heads; `peak_bytes` is the memory for values between
+    operators and `total_bytes` what it would be if they shared none; `nodes` are the steps that
+    a call runs, in order.
+    """
+
+    def __init__(
+        self, symbol: Symbol, parameters: Mapping[str, Array], operators: Operators
+    ) -> None:
+        plan = make_plan(symbol, operators)
+        data = plan.tensors[plan.variables[INPUT]]
+        heads = [plan.tensors[index] for index in plan.heads]
+        self.input_shape = data.shape
+        self.input_precision = data.precision
+        self.output_shapes = tuple(tensor.shape for tensor in heads)
+        self.output_precisions = tuple(tensor.precision for tensor in heads)
+        self.output_dtype = np.dtype(np.int8 if max(self.output_precisions) <= 8 else np.int32)
+        self.peak_bytes = plan.layout.peak_bytes
+        self.total_bytes = plan.layout.total_bytes
+        self.nodes = plan.steps
+        self._file = symbol.file
+        self._lock = threading.Lock()
+        arrays = _buffers(plan) | _constants(plan, check_parameters(symbol, parameters))
+        self._data = arrays.get(plan.variables[INPUT])
+        self._heads = tuple(arrays[index] for index in plan.heads)
+        self._calls = tuple(
+            (step.node, self._bind(plan, step, arrays, operators)) for step in plan.steps
+        )
+
+    def __call__(self, x: npt.ArrayLike) -> Array | tuple[Array, ...]:
+        """Run the network on `x`, an array of integers of shape `input_shape`.
+
+        Values beyond the input's precision are clamped to it. The result is a fresh array, or a
+        tuple of arrays for several heads: int8 when the largest output precision is at most 8,
+        else int32. ModelError for another shape or for values that are no integers.
+        """
+        values = self._checked(np.asarray(x))
+        with self._lock:
+            if self._data is not None:
+                _clamp(values, largest(self.input_precision), self._data)
+            for node, call in self._calls:
+                try:
+                    call()
+                except CvmgenError as error:
+                    self._fail(str(error), f"node {node}")
+            results = tuple(head.astype(self.output_dtype) for head in self._heads)
+        return results[0] if len(results) == 1 else results
+
+    def __repr__(self) -> str:
+        return (
+            f"<Network {self._file or ''} {self.input_shape} -> "
+            f"{', '.join(map(str, self.output_shapes))}, {len(self.nodes)} nodes>"
+        )
+
+    def _fail(self, rule: str, where: str) -> NoReturn:
+        raise ModelError(rule, file=self._file, where=where)
+
+    def _checked(self, values: Array) -> Array:
+        if values.dtype.kind not in "iu":
+            self._fail(f"must hold integers, not {values.dtype}", f"node {INPUT}")
+        if values.shape != self.input_shape:
+            rule = f"must have shape {self.input_shape}, not {values.shape}"
+            self._fail(rule, f"node {INPUT}")
+        return values
+
+    def _bind(
+        self, plan: Plan, step: Step, arrays: Mapping[int, Array], operators: Operators
+    ) -> Bound:
+        operator = find_operator(operators, step.operator)
+        outputs = tuple(arrays[index] for index in step.outputs)
+        precisions = (plan.tensors[index].precision for index in step.inputs)
+        try:
+            return operator.bind(
+                *(arrays[index] for index in step.inputs),
+                out=outputs[0] if len(outputs) == 1 else outputs,
+                precisions=dict(zip(operator.inputs, precisions, strict=False)),
+                **dict(step.attributes),
+            )
+        except CvmgenError as error:
+            self._fail(str(error), f"node {step.node}")
+
+
+def _library(target: str) -> Operators:
+    # Imported here so that reading and checking models needs no operator library.
+    from cvmgen.api import load as load_operators
+
+    return cast(Operators, load_operators(target=target))
+
+
+def _buffers(plan: Plan) -> dict[int, Array]:
+    """The int32 arrays that steps write, all in one aligned block of memory."""
+    layout = plan.layout
+    try:
+        block = np.zeros(layout.peak_bytes + ALIGNMENT, np.uint8)
+    except MemoryError as error:
+        rule = f"the values between operators need {layout.peak_bytes} bytes, too many here"
+        raise ModelError(rule) from error
+    start = -block.ctypes.data % ALIGNMENT
+    result: dict[int, Array] = {}
+    for index, offset in layout.offsets.items():
+        shape = plan.tensors[index].shape
+        items: npt.NDArray[Any] = block[start + offset :][: math.prod(shape) * 4].view(np.int32)
+        result[index] = items.reshape(shape)
+    return result
+
+
+def _constants(plan: Plan, parameters: Mapping[str, Array]) -> dict[int, Array]:
+    return {
+        plan.variables[name]: np.array(array, np.int32, order="C")
+        for name, array in parameters.items()
+    }
+
+
+def _clamp(values: Array, limit: int, out: Array) -> None:
+    """Store `values` in `out`, moved into -limit..limit; correct for every integer type."""
+    info = np.iinfo(values.dtype)
+    low, high = max(-limit, int(info.min)), min(limit, int(info.max))
+    np.clip(values, low, high, out=out, casting="unsafe")

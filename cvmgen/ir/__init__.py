@@ -1,0 +1,1 @@
+"""The loop-nest IR: nodes, their text, and the verifier that runs between stages."""

@@ -1,0 +1,436 @@
+"""The whole IR on one page: expressions, statements, nests, programs.
+
+Expressions are over the integers until the pass `types` has run; it puts a `Convert`
+wherever a machine type other than the natural one of the operands is needed. Passes take
+and give values; nothing here is changed in place. Every statement knows its formula's span.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cvmgen.source import Span
+from cvmgen.spec.formula import Attribute, Input, Operator
+
+# ---------------------------------------------------------------- expressions
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    value: int | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A scalar, a list or a set by name: an extent, an attribute, a let, an index, a local."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """op: + - * floordiv truncdiv mod shl shr, and on sets union, difference."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """op: == != < <= > >=."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """op: and, or; short-circuit from the left."""
+
+    op: str
+    operands: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`then if condition else otherwise`; only the branch taken is evaluated."""
+
+    condition: Expr
+    then: Expr
+    otherwise: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of `cvmgen.functions`, or one of the run-time helpers of `emit.helpers`."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Entry `index` of a list."""
+
+    sequence: Expr
+    index: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    sequence: Expr
+    low: Expr | None
+    high: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list written out; an entry marked True is a list that is spread."""
+
+    entries: tuple[tuple[Expr, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    element: Expr
+    collection: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """index runs over low <= index < high, or (low None) over the entries of the list high."""
+
+    index: str
+    low: Expr | None
+    high: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class OverPack:
+    """The multi-index `pack` runs over the box `extents`; see spec.nodes.PackRange."""
+
+    pack: str
+    extents: Expr
+    slots: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """All values of `element` as a list, or as an ascending set."""
+
+    kind: str  # list or set
+    element: Expr
+    over: tuple[Over | OverPack, ...]
+    condition: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """All values of `element` combined by op: sum prod max min any all count."""
+
+    op: str
+    element: Expr
+    over: tuple[Over | OverPack, ...]
+    condition: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """`body` with the local `name` standing for `value`."""
+
+    name: str
+    value: Expr
+    body: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """An element by its multi-index; an index marked True is a list that is spread."""
+
+    tensor: str
+    which: Expr | None
+    index: tuple[tuple[Expr, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """An element by its offset."""
+
+    tensor: str
+    which: Expr | None
+    offset: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """The sum of steps[k] * pack[k] over a multi-index: what a strided walk accumulates.
+
+    `steps` None means the row-major strides of the pack's own extents: the position.
+    """
+
+    pack: str
+    steps: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Whether an optional input or attribute was given."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionOf:
+    tensor: str
+    which: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Convert:
+    """operand as machine type: i32 i64 i128 u32 u64 (modulo 2^bits for the unsigned)."""
+
+    type: str
+    operand: Expr
+
+
+Expr = (
+    Const
+    | Var
+    | Binary
+    | Compare
+    | Logic
+    | Not
+    | Select
+    | Call
+    | Item
+    | Part
+    | ListOf
+    | Contains
+    | Gather
+    | Fold
+    | Bind
+    | Access
+    | Load
+    | Dot
+    | Given
+    | PrecisionOf
+    | Convert
+)
+
+# ---------------------------------------------------------------- statements
+
+
+def _span() -> Span:
+    return field(compare=False, repr=False)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """A new local; `type` is int, bool or list, after the pass `types` a machine type."""
+
+    name: str
+    type: str
+    value: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    name: str
+    value: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulate:
+    """`name` becomes `name op value`; op: + * max min and or."""
+
+    name: str
+    op: str
+    value: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class AddAt:
+    """list[index] += value."""
+
+    name: str
+    index: Expr
+    value: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class SetAt:
+    """list[index] = value."""
+
+    name: str
+    index: Expr
+    value: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Add a value to a list, or (set) where it stands in ascending order, once."""
+
+    name: str
+    kind: str
+    value: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """`target` is an Access, after the pass `offsets` a Load's place."""
+
+    target: Access | Load
+    value: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Run `body` for each index in low <= index < high, or (low None) in the list high."""
+
+    index: str
+    low: Expr | None
+    high: Expr
+    body: tuple[Stmt, ...]
+    parallel: int  # how many perfectly nested loops, this one first, run in parallel
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class PackLoop:
+    """Run `body` for each multi-index of a box, the last dimension fastest."""
+
+    pack: str
+    extents: Expr
+    slots: Expr | None
+    body: tuple[Stmt, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    condition: Expr
+    then: tuple[Stmt, ...]
+    otherwise: tuple[Stmt, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Require:
+    """Refuse the call unless the condition holds; `terms` are the values to show."""
+
+    condition: Expr
+    rule: str
+    terms: tuple[tuple[str, Expr, str], ...]  # name, value, kind
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class TakeInput:
+    """Check the shape of an input and bind its extents; `known` are those it must equal."""
+
+    input: Input
+    known: tuple[Expr | None, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class TakeAttribute:
+    """Check the range of an attribute and bind it (and its components)."""
+
+    attribute: Attribute
+    default: Expr | None
+    low: Expr | None
+    high: Expr | None
+    terms: tuple[tuple[str, Expr, str], ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class SetOutput:
+    """The shape and precision of an output; refuses those that no tensor can have."""
+
+    tensor: str
+    extents: Expr
+    precision: Expr
+    rule: str
+    terms: tuple[tuple[str, Expr, str], ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Join neighbouring dimensions of a box that every one of `steps` walks alike."""
+
+    extents: str
+    steps: tuple[str, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """Exactly one of the conditions holds; its statements run. Numbered in order."""
+
+    branches: tuple[tuple[Expr, tuple[Stmt, ...]], ...]
+    span: Span = _span()
+
+
+Stmt = (
+    Let
+    | Assign
+    | Accumulate
+    | AddAt
+    | SetAt
+    | Append
+    | Store
+    | Loop
+    | PackLoop
+    | If
+    | Require
+    | TakeInput
+    | TakeAttribute
+    | SetOutput
+    | Merge
+    | Cases
+)
+
+# ---------------------------------------------------------------- programs
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """The loops of one equation, run when its case holds (None: always).
+
+    With `each` (index, tensor, count) the nest runs once for each tensor of a variadic
+    input, after the host has run `prologue` for it.
+    """
+
+    tensor: str
+    case: int | None
+    each: tuple[str, str, Expr] | None
+    prologue: tuple[Stmt, ...]
+    body: tuple[Stmt, ...]
+    formula: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A lowered operator: `prepare` checks, infers and computes what the nests need."""
+
+    operator: Operator
+    prepare: tuple[Stmt, ...]
+    nests: tuple[Nest, ...]

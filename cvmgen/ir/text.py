@@ -1,0 +1,150 @@
+"""IR as text, for people: what `cvmgen show --after` prints and tests compare."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from cvmgen.ir import nodes as i
+
+OPERATORS = {
+    "floordiv": "div",
+    "truncdiv": "tdiv",
+    "shl": "<<",
+    "shr": ">>",
+    "difference": "-",
+    "union": "|",
+}
+
+
+def program_text(program: i.Program) -> str:
+    lines = [f"program {program.operator.full_name}", "prepare:"]
+    lines += [f"  {line}" for line in block_lines(program.prepare)]
+    for nest in program.nests:
+        case = "" if nest.case is None else f" (case {nest.case})"
+        lines.append(f"nest {nest.tensor}{case}: {nest.formula}")
+        if nest.each is not None:
+            index, tensor, count = nest.each
+            lines.append(f"  for each of {tensor}: {index} < {text(count)}")
+            lines += [f"  {line}" for line in block_lines(nest.prologue)]
+        lines += [f"  {line}" for line in block_lines(nest.body)]
+    return "\n".join(lines) + "\n"
+
+
+def block_lines(statements: tuple[i.Stmt, ...]) -> list[str]:
+    return [line for statement in statements for line in statement_lines(statement)]
+
+
+def indented(head: str, body: tuple[i.Stmt, ...]) -> list[str]:
+    return [head, *(f"  {line}" for line in block_lines(body))]
+
+
+def statement_lines(statement: i.Stmt) -> list[str]:
+    match statement:
+        case i.Let(name=name, type=type_name, value=value):
+            return [f"let {name}: {type_name} = {text(value)}"]
+        case i.Assign(name=name, value=value):
+            return [f"{name} = {text(value)}"]
+        case i.Accumulate(name=name, op=op, value=value):
+            return [f"{name} {op}= {text(value)}"]
+        case i.AddAt(name=name, index=index, value=value):
+            return [f"{name}[{text(index)}] += {text(value)}"]
+        case i.SetAt(name=name, index=index, value=value):
+            return [f"{name}[{text(index)}] = {text(value)}"]
+        case i.Append(name=name, value=value):
+            return [f"append {text(value)} to {name}"]
+        case i.Store(target=target, value=value):
+            return [f"{text(target)} = {text(value)}"]
+        case i.Loop(index=index, low=low, high=high, body=body, parallel=parallel):
+            prefix = "parallel " if parallel else ""
+            if low is None:
+                return indented(f"{prefix}for {index} in {text(high)}:", body)
+            return indented(f"{prefix}for {text(low)} <= {index} < {text(high)}:", body)
+        case i.PackLoop(pack=pack, extents=extents, slots=slots, body=body):
+            at = "" if slots is None else f" at {text(slots)}"
+            return indented(f"for {pack}... < {text(extents)}{at}:", body)
+        case i.If(condition=condition, then=then, otherwise=otherwise):
+            lines = indented(f"if {text(condition)}:", then)
+            return lines + (indented("else:", otherwise) if otherwise else [])
+        case i.Require(condition=condition, rule=rule):
+            return [f"require {text(condition)} : {rule!r}"]
+        case i.TakeInput(input=item):
+            return [f"input {item.name}"]
+        case i.TakeAttribute(attribute=attribute):
+            return [f"attribute {attribute.name}"]
+        case i.SetOutput(tensor=tensor, extents=extents, precision=precision):
+            return [f"output {tensor}: {text(extents)} precision {text(precision)}"]
+        case i.Merge(extents=extents, steps=steps):
+            return [f"merge {extents} along {', '.join(steps)}"]
+        case i.Cases(branches=branches):
+            lines = []
+            for number, (condition, body) in enumerate(branches):
+                lines += indented(f"case {number}: {text(condition)}", body)
+            return lines
+        case _:
+            assert_never(statement)
+
+
+def text(expr: i.Expr) -> str:
+    match expr:
+        case i.Const(value=value):
+            return str(value).lower()
+        case i.Var(name=name):
+            return name
+        case i.Binary(op=op, left=left, right=right):
+            return f"({text(left)} {OPERATORS.get(op, op)} {text(right)})"
+        case i.Compare(op=op, left=left, right=right):
+            return f"{text(left)} {op} {text(right)}"
+        case i.Logic(op=op, operands=operands):
+            return f" {op} ".join(map(text, operands))
+        case i.Not(operand=operand):
+            return f"not ({text(operand)})"
+        case i.Select(condition=condition, then=then, otherwise=otherwise):
+            return f"({text(then)} if {text(condition)} else {text(otherwise)})"
+        case i.Call(function=function, arguments=arguments):
+            return f"{function}({', '.join(map(text, arguments))})"
+        case i.Item(sequence=sequence, index=index):
+            return f"{text(sequence)}[{text(index)}]"
+        case i.Part(sequence=sequence, low=low, high=high):
+            ends = ("" if end is None else text(end) for end in (low, high))
+            return f"{text(sequence)}[{':'.join(ends)}]"
+        case i.ListOf(entries=entries):
+            return f"({', '.join(text(value) + '...' * pack for value, pack in entries)})"
+        case i.Contains(element=element, collection=collection):
+            return f"{text(element)} in {text(collection)}"
+        case i.Gather(kind=kind, element=element, over=over, condition=condition):
+            body = f"{text(element)} for {over_text(over, condition)}"
+            return f"({body})" if kind == "list" else f"{{{body}}}"
+        case i.Fold(op=op, element=element, over=over, condition=condition):
+            return f"{op}[{over_text(over, condition)}]({text(element)})"
+        case i.Bind(name=name, value=value, body=body):
+            return f"(let {name} = {text(value)} in {text(body)})"
+        case i.Access(tensor=tensor, which=which, index=index):
+            slots = ", ".join(text(value) + "..." * pack for value, pack in index)
+            return f"{tensor}{'' if which is None else f'[{text(which)}]'}[{slots}]"
+        case i.Load(tensor=tensor, which=which, offset=offset):
+            return f"{tensor}{'' if which is None else f'[{text(which)}]'}@[{text(offset)}]"
+        case i.Dot(pack=pack, steps=steps):
+            return f"position({pack})" if steps is None else f"{pack}.{text(steps)}"
+        case i.Given(name=name):
+            return f"present({name})"
+        case i.PrecisionOf(tensor=tensor):
+            return f"p({tensor})"
+        case i.Convert(type=type_name, operand=operand):
+            return f"{type_name}({text(operand)})"
+        case _:
+            assert_never(expr)
+
+
+def over_text(over: tuple[i.Over | i.OverPack, ...], condition: i.Expr | None) -> str:
+    parts = []
+    for each in over:
+        match each:
+            case i.Over(index=index, low=None, high=high):
+                parts.append(f"{index} in {text(high)}")
+            case i.Over(index=index, low=low, high=high):
+                assert low is not None
+                parts.append(f"{text(low)} <= {index} < {text(high)}")
+            case i.OverPack(pack=pack, extents=extents, slots=slots):
+                at = "" if slots is None else f" at {text(slots)}"
+                parts.append(f"{pack}... < {text(extents)}{at}")
+    return ", ".join(parts) + ("" if condition is None else f" if {text(condition)}")

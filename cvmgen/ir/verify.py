@@ -1,0 +1,274 @@
+"""What every program keeps between passes; a pass that breaks it fails here, by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn, assert_never
+
+from cvmgen.errors import InternalError
+from cvmgen.ir import nodes as i
+from cvmgen.ir.text import statement_lines, text
+from cvmgen.ir.visit import walk
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """Nodes that a pass removes; from host code and from comprehensions too, or not."""
+
+    kinds: tuple[type, ...]
+    from_host: bool = True
+    from_lists: bool = True
+
+
+REMOVED: Mapping[str, Removed] = {
+    "unfold": Removed((i.Fold, i.Bind), from_host=False, from_lists=False),
+    "offsets": Removed((i.Access,)),
+    "walks": Removed((i.PackLoop, i.Dot)),
+    "unfold_all": Removed((i.Fold, i.Bind, i.Gather)),
+}
+
+
+def verify(program: i.Program, passes: Sequence[str]) -> None:
+    """Raise InternalError, naming the last of `passes`, unless the program holds together.
+
+    Every name is bound before it is read, only locals change, only outputs are stored to and
+    only inputs loaded, and what any of `passes` removes has not come back.
+    """
+    Verifier(program, passes[-1]).run([REMOVED[name] for name in passes if name in REMOVED])
+
+
+class Verifier:
+    """Walks blocks in order with the names that are bound there."""
+
+    def __init__(self, program: i.Program, stage: str) -> None:
+        operator = program.operator
+        self.program = program
+        self.stage = stage
+        self.inputs = {item.name for item in operator.inputs}
+        self.outputs = set(operator.output_names)
+        self.optional = {item.name for item in operator.inputs if item.optional}
+        self.optional |= {item.name for item in operator.attributes if item.optional}
+        self.cases: dict[int | None, set[str]] = {}
+
+    def run(self, removed: Iterable[Removed]) -> None:
+        host: set[str] = set()
+        self.block(self.program.prepare, host, set())
+        self.cases[None] = host
+        for nest in self.program.nests:
+            self.nest(nest)
+        for rule in removed:
+            self.absent(rule)
+
+    def fail(self, what: str) -> NoReturn:
+        name = self.program.operator.full_name
+        raise InternalError(f"the pass '{self.stage}' left {name} with {what}")
+
+    def absent(self, rule: Removed) -> None:
+        tree: tuple[object, ...] = tuple(nest.body for nest in self.program.nests)
+        if rule.from_host:
+            tree += (self.program.prepare, *(nest.prologue for nest in self.program.nests))
+        exempt: set[int] = set()
+        for node in walk(tree):
+            if isinstance(node, i.Gather) and not rule.from_lists:
+                exempt |= {id(each) for each in walk(node)}
+            if isinstance(node, rule.kinds) and id(node) not in exempt:
+                self.fail(f"{type(node).__name__} `{shown(node)}`, which a pass before removes")
+
+    def nest(self, nest: i.Nest) -> None:
+        scope = set(self.cases.get(nest.case, self.cases[None]))
+        if nest.tensor not in self.outputs:
+            self.fail(f"a nest for {nest.tensor}, which is no output")
+        if nest.each is not None:
+            index, tensor, count = nest.each
+            self.tensor(tensor, self.inputs, "an input")
+            self.expr(count, scope)
+            scope.add(index)
+        self.block(nest.prologue, scope, set())
+        # Kernels read what the host computed; they cannot change it.
+        self.block(nest.body, scope, set())
+
+    # -------------------------------------------------------- statements
+
+    def block(self, statements: tuple[i.Stmt, ...], scope: set[str], changing: set[str]) -> None:
+        """Check a block; what it binds is added to `scope`, its locals to `changing`."""
+        own: set[str] = set()
+        for statement in statements:
+            if isinstance(statement, i.Let):
+                if statement.name in own:
+                    self.fail(f"two locals '{statement.name}' in one block")
+                own.add(statement.name)
+            self.statement(statement, scope, changing)
+
+    def inner(
+        self, body: tuple[i.Stmt, ...], scope: set[str], changing: set[str], *bound: str
+    ) -> set[str]:
+        """Check a block of its own; returns the names bound at its end."""
+        inside = scope | set(bound)
+        self.block(body, inside, set(changing))
+        return inside
+
+    def statement(self, statement: i.Stmt, scope: set[str], changing: set[str]) -> None:
+        match statement:
+            case i.Let(name=name, value=value):
+                self.expr(value, scope)
+                scope.add(name)
+                changing.add(name)
+            case i.Assign(name=name, value=value) | i.Accumulate(name=name, value=value):
+                self.change(name, changing, (value,), scope)
+            case i.AddAt(name=name, index=index, value=value):
+                self.change(name, changing, (index, value), scope)
+            case i.SetAt(name=name, index=index, value=value):
+                self.change(name, changing, (index, value), scope)
+            case i.Append(name=name, value=value):
+                self.change(name, changing, (value,), scope)
+            case i.Merge(extents=extents, steps=steps):
+                for name in (extents, *steps):
+                    self.change(name, changing, (), scope)
+            case i.Store(target=target, value=value):
+                self.tensor(target.tensor, self.outputs, "an output")
+                self.operands(target, scope)
+                self.expr(value, scope)
+            case i.Loop(index=index, low=low, high=high, body=body):
+                self.expressions((low, high), scope)
+                self.inner(body, scope, changing, index)
+            case i.PackLoop(pack=pack, extents=extents, slots=slots, body=body):
+                self.expressions((extents, slots), scope)
+                self.inner(body, scope, changing, pack, whole_pack(pack, slots))
+            case i.If(condition=condition, then=then, otherwise=otherwise):
+                self.expr(condition, scope)
+                self.inner(then, scope, changing)
+                self.inner(otherwise, scope, changing)
+            case i.Cases(branches=branches):
+                for number, (condition, body) in enumerate(branches):
+                    self.expr(condition, scope)
+                    self.cases[number] = self.inner(body, scope, changing)
+            case i.Require() | i.TakeInput() | i.TakeAttribute() | i.SetOutput():
+                self.host(statement, scope)
+            case _:
+                assert_never(statement)
+
+    def host(
+        self, statement: i.Require | i.TakeInput | i.TakeAttribute | i.SetOutput, scope: set[str]
+    ) -> None:
+        match statement:
+            case i.Require(condition=condition, terms=terms):
+                self.expressions((condition, *(value for _, value, _ in terms)), scope)
+            case i.TakeInput(input=item, known=known):
+                self.expressions(known, scope)
+                scope |= {extent.new for extent in item.extents if extent.new}
+                scope |= {item.count} if item.count else set()
+            case i.TakeAttribute(attribute=attribute):
+                ends = (statement.default, statement.low, statement.high)
+                scope |= {attribute.name, *attribute.components}
+                self.expressions((*ends, *(value for _, value, _ in statement.terms)), scope)
+            case i.SetOutput(tensor=tensor, extents=extents, precision=precision, terms=terms):
+                self.tensor(tensor, self.outputs, "an output")
+                shown_values = (value for _, value, _ in terms)
+                self.expressions((extents, precision, *shown_values), scope)
+                scope.add(f"{tensor}_shape")
+            case _:
+                assert_never(statement)
+
+    def change(
+        self, name: str, changing: set[str], values: tuple[i.Expr, ...], scope: set[str]
+    ) -> None:
+        if name not in changing:
+            self.fail(f"a change of '{name}', which is no local")
+        self.expressions(values, scope)
+
+    # -------------------------------------------------------- expressions
+
+    def expressions(self, values: Iterable[i.Expr | None], scope: set[str]) -> None:
+        for value in values:
+            if value is not None:
+                self.expr(value, scope)
+
+    def expr(self, expr: i.Expr, scope: set[str]) -> None:
+        match expr:
+            case i.Var(name=name) | i.Dot(pack=name):
+                if name not in scope:
+                    self.fail(f"the name '{name}', which nothing binds")
+            case i.Access(tensor=tensor) | i.Load(tensor=tensor) | i.PrecisionOf(tensor=tensor):
+                self.tensor(tensor, self.inputs, "an input")
+            case i.Given(name=name):
+                self.tensor(name, self.optional, "optional")
+            case _:
+                pass
+        match expr:
+            case i.Gather(element=element) | i.Fold(element=element):
+                inside = self.over(expr.over, scope)
+                self.expressions((element, expr.condition), inside)
+            case i.Bind(name=name, value=value, body=body):
+                self.expr(value, scope)
+                self.expr(body, scope | {name})
+            case _:
+                self.operands(expr, scope)
+
+    def over(self, binders: tuple[i.Over | i.OverPack, ...], scope: set[str]) -> set[str]:
+        inside = set(scope)
+        for binder in binders:
+            match binder:
+                case i.Over(index=index, low=low, high=high):
+                    self.expressions((low, high), inside)
+                    inside.add(index)
+                case i.OverPack(pack=pack, extents=extents, slots=slots):
+                    self.expressions((extents, slots), inside)
+                    inside.add(pack)
+                case _:
+                    assert_never(binder)
+        return inside
+
+    def operands(self, expr: i.Expr, scope: set[str]) -> None:
+        """Check the expressions directly below one that binds nothing."""
+        match expr:
+            case i.Const() | i.Var() | i.Given():
+                pass
+            case i.Binary(left=left, right=right) | i.Compare(left=left, right=right):
+                self.expressions((left, right), scope)
+            case i.Logic(operands=operands) | i.Call(arguments=operands):
+                self.expressions(operands, scope)
+            case i.Not(operand=operand) | i.Convert(operand=operand):
+                self.expr(operand, scope)
+            case i.Select(condition=condition, then=then, otherwise=otherwise):
+                self.expressions((condition, then, otherwise), scope)
+            case i.Item(sequence=sequence, index=index):
+                self.expressions((sequence, index), scope)
+            case i.Part(sequence=sequence, low=low, high=high):
+                self.expressions((sequence, low, high), scope)
+            case i.ListOf(entries=entries):
+                self.expressions((entry for entry, _ in entries), scope)
+            case i.Contains(element=element, collection=collection):
+                self.expressions((element, collection), scope)
+            case i.Access(which=which, index=slots):
+                self.expressions((which, *(value for value, _ in slots)), scope)
+            case i.Load(which=which, offset=offset):
+                self.expressions((which, offset), scope)
+            case i.Dot(steps=steps):
+                self.expressions((steps,), scope)
+            case i.PrecisionOf(which=which):
+                self.expressions((which,), scope)
+            case i.Gather() | i.Fold() | i.Bind():
+                self.expr(expr, scope)
+            case _:
+                assert_never(expr)
+
+    def tensor(self, name: str, known: set[str], what: str) -> None:
+        if name not in known:
+            self.fail(f"'{name}', which is not {what}")
+
+
+def whole_pack(loop_pack: str, slots: i.Expr | None) -> str:
+    """The formula's name of a pack that a loop binds in part."""
+    if isinstance(slots, i.Var):
+        return loop_pack.rstrip("_").removesuffix(f"_{slots.name}")
+    return loop_pack
+
+
+def shown(node: object) -> str:
+    """A node as text, an expression or the head of a statement."""
+    if isinstance(node, i.Expr):
+        return text(node)
+    if isinstance(node, i.Stmt):
+        return statement_lines(node)[0]
+    return repr(node)

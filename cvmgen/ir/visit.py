@@ -1,0 +1,71 @@
+"""Walking and rebuilding IR, for every node class at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from typing import Any
+
+from cvmgen.ir import nodes as i
+from cvmgen.source import Span
+
+LEAVES = (i.Input, i.Attribute, i.Operator, Span, type)
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))
+
+
+def rebuild(node: Any, change: Callable[[Any], Any]) -> Any:
+    """The tree with `change` applied to every node, children before parents."""
+    if isinstance(node, tuple):
+        return tuple(rebuild(child, change) for child in node)
+    if not is_dataclass(node) or isinstance(node, LEAVES):
+        return node
+    values = {name: getattr(node, name) for name in _names(type(node))}
+    rebuilt = {name: rebuild(value, change) for name, value in values.items()}
+    if any(rebuilt[name] is not values[name] for name in values):
+        node = replace(node, **rebuilt)
+    return change(node)
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """Every node of a tree, parents first."""
+    if isinstance(node, tuple):
+        for child in node:
+            yield from walk(child)
+    elif is_dataclass(node) and not isinstance(node, LEAVES):
+        yield node
+        for name in _names(type(node)):
+            yield from walk(getattr(node, name))
+
+
+def names_in(node: Any) -> frozenset[str]:
+    """The names that expressions and statements read (bound inside or not)."""
+    found = set()
+    for each in walk(node):
+        match each:
+            case i.Var(name=name):
+                found.add(name)
+            case i.Dot(pack=pack):
+                found.add(pack)
+            case i.Accumulate(name=name) | i.AddAt(name=name):
+                found.add(name)
+            case _:
+                pass
+    return frozenset(found)
+
+
+def substitute(node: Any, values: dict[str, i.Expr]) -> Any:
+    """The tree with variables replaced."""
+    if not values:
+        return node
+
+    def change(each: Any) -> Any:
+        if isinstance(each, i.Var) and each.name in values:
+            return values[each.name]
+        return each
+
+    return rebuild(node, change)

@@ -1,0 +1,1 @@
+"""Formula to loop nests: one pass, one file, one public function."""

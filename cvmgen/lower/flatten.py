@@ -1,0 +1,40 @@
+"""A box that every access walks whole is one flat loop."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, rebuild, walk
+
+
+def flatten_packs(program: i.Program) -> i.Program:
+    def change(node: i.Stmt) -> i.Stmt:
+        return flat(node) if isinstance(node, i.PackLoop) else node
+
+    nests = tuple(replace(nest, body=rebuild(nest.body, change)) for nest in program.nests)
+    return replace(program, nests=nests)
+
+
+def flat(loop: i.PackLoop) -> i.Stmt:
+    """The loop over positions, if nothing but the position is used."""
+    dots = [each for each in walk(loop.body) if isinstance(each, i.Dot) and each.pack == loop.pack]
+    if any(dot.steps is not None for dot in dots):
+        return loop
+
+    def change(node: i.Expr) -> i.Expr:
+        return i.Var(loop.pack) if node == i.Dot(loop.pack, None) else node
+
+    others = rebuild(loop.body, lambda node: i.Const(0) if node in dots else node)
+    if loop.pack in names_in(others) or loop.slots is not None and uses_slots(loop):
+        return loop
+    size = i.Call("size", (loop.extents,))
+    return i.Loop(loop.pack, i.Const(0), size, rebuild(loop.body, change), 0, loop.span)
+
+
+def uses_slots(loop: i.PackLoop) -> bool:
+    """Whether entries of a partly bound pack are read one by one."""
+    pack = loop.pack.split("_", 1)[0]
+    return any(
+        isinstance(each, i.Item) and each.sequence == i.Var(pack) for each in walk(loop.body)
+    )

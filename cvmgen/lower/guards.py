@@ -1,0 +1,175 @@
+"""Guards and locals to where they belong: `x if c else 0` in a sum becomes a test around
+the addition, and what does not depend on a loop moves in front of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import takewhile
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, rebuild, walk
+
+
+def place_guards(program: i.Program) -> i.Program:
+    nests = tuple(replace(nest, body=block(nest.body)) for nest in program.nests)
+    return replace(program, nests=nests)
+
+
+def block(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+    done: list[i.Stmt] = []
+    for statement in reused(statements):
+        done.extend(placed(statement))
+    return tuple(done)
+
+
+def reused(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+    """After `let x = e`, the same e is read as x."""
+    done: list[i.Stmt] = []
+    rest = list(statements)
+    while rest:
+        statement = rest.pop(0)
+        done.append(statement)
+        if isinstance(statement, i.Let) and isinstance(statement.value, i.Binary):
+            value, name = statement.value, i.Var(statement.name)
+            rest = list(rebuild(tuple(rest), lambda each, v=value, x=name: x if each == v else each))
+    return tuple(done)
+
+
+def placed(statement: i.Stmt) -> tuple[i.Stmt, ...]:
+    match statement:
+        case i.Accumulate(op="+"):
+            return (guarded_sum(statement),)
+        case i.Loop(index=index, body=body):
+            return hoisted(replace(statement, body=block(body)), {index})
+        case i.PackLoop(pack=pack, body=body):
+            return hoisted(replace(statement, body=block(body)), {pack})
+        case i.If(then=then, otherwise=otherwise):
+            return (joined(replace(statement, then=block(then), otherwise=block(otherwise))),)
+        case _:
+            return (statement,)
+
+
+def guarded_sum(statement: i.Accumulate) -> i.Stmt:
+    """total += (x if c else 0) * w  is  if c: total += x * w."""
+    factors = product_factors(statement.value)
+    for at, factor in enumerate(factors):
+        match factor:
+            case i.Select(condition=condition, then=then, otherwise=i.Const(value=0)):
+                value = then
+                rest = [*factors[:at], None, *factors[at + 1 :]]
+                value = rebuilt_product(rest, then)
+                inner = guarded_sum(replace(statement, value=value))
+                return joined(i.If(condition, (inner,), (), statement.span))
+            case _:
+                continue
+    return statement
+
+
+def product_factors(expr: i.Expr) -> list[i.Expr]:
+    match expr:
+        case i.Binary(op="*", left=left, right=right):
+            return [*product_factors(left), *product_factors(right)]
+        case _:
+            return [expr]
+
+
+def rebuilt_product(factors: list[i.Expr | None], filling: i.Expr) -> i.Expr:
+    parts = [filling if factor is None else factor for factor in factors]
+    result = parts[0]
+    for part in parts[1:]:
+        result = i.Binary("*", result, part)
+    return result
+
+
+def joined(statement: i.If) -> i.If:
+    """`if a: if b:` is `if a and b:`."""
+    match statement:
+        case i.If(otherwise=(), then=(i.If(otherwise=()) as inner,)):
+            tests = (*conjuncts(statement.condition), *conjuncts(inner.condition))
+            return replace(statement, condition=conjunction(tests), then=inner.then)
+        case _:
+            return statement
+
+
+def conjuncts(condition: i.Expr) -> tuple[i.Expr, ...]:
+    match condition:
+        case i.Logic(op="and", operands=operands):
+            return tuple(each for operand in operands for each in conjuncts(operand))
+        case _:
+            return (condition,)
+
+
+def conjunction(tests: Iterable[i.Expr]) -> i.Expr:
+    tests = tuple(tests)
+    return tests[0] if len(tests) == 1 else i.Logic("and", tests)
+
+
+def hoisted(loop: i.Loop | i.PackLoop, indices: set[str]) -> tuple[i.Stmt, ...]:
+    """Locals and tests that do not depend on the loop, in front of it and around it."""
+    varying = set(indices) | assigned(loop.body)
+    mutable = changed(loop.body)
+    before: list[i.Stmt] = []
+    kept: list[i.Stmt] = []
+    for each in loop.body:
+        movable = isinstance(each, i.Let) and each.name not in mutable
+        if movable and steady(each.value, varying):
+            varying.discard(each.name)
+            before.append(each)
+        else:
+            kept.append(each)
+    match kept:
+        case [*locals_, i.If(otherwise=()) as test] if all(
+            isinstance(each, i.Let) for each in locals_
+        ):
+            return (*before, guard_around(loop, locals_, test, varying))
+        case _:
+            return (*before, replace(loop, body=tuple(kept)))
+
+
+def guard_around(
+    loop: i.Loop | i.PackLoop, locals_: list[i.Stmt], test: i.If, varying: set[str]
+) -> i.Stmt:
+    """Move the conjuncts that do not vary with the loop around it."""
+    tests = conjuncts(test.condition)
+    # Only leading conjuncts: a later one may rely on those before it.
+    outer = tuple(takewhile(lambda each: steady(each, varying), tests))
+    inner = tests[len(outer) :]
+    body: tuple[i.Stmt, ...] = test.then
+    if inner:
+        body = (replace(test, condition=conjunction(inner)),)
+    smaller = replace(loop, body=(*locals_, *body))
+    if not outer:
+        return smaller
+    return i.If(conjunction(outer), (smaller,), (), test.span)
+
+
+def steady(expr: i.Expr, varying: set[str]) -> bool:
+    """Whether an expression may be evaluated before the loop: no index of it, no load."""
+    reads = any(isinstance(each, (i.Access, i.Load, i.Dot)) for each in walk(expr))
+    return not reads and not (names_in(expr) & varying)
+
+
+def changed(statements: tuple[i.Stmt, ...]) -> set[str]:
+    """The locals that a block gives a second value."""
+    return {
+        node.name
+        for node in walk(statements)
+        if isinstance(node, (i.Assign, i.Accumulate, i.AddAt, i.SetAt, i.Append))
+    }
+
+
+def assigned(statements: tuple[i.Stmt, ...]) -> set[str]:
+    """The names that a block sets."""
+    found = set()
+    for node in walk(statements):
+        match node:
+            case i.Let(name=name) | i.Assign(name=name) | i.Accumulate(name=name):
+                found.add(name)
+            case i.AddAt(name=name) | i.SetAt(name=name) | i.Append(name=name):
+                found.add(name)
+            case i.Loop(index=name) | i.PackLoop(pack=name):
+                found.add(name)
+            case _:
+                pass
+    return found

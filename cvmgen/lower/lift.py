@@ -1,0 +1,88 @@
+"""Out of the nests: the loop over a variadic input's tensors, and folds over host values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, rebuild, walk
+from cvmgen.lower.guards import assigned
+from cvmgen.lower.offsets import insert
+from cvmgen.lower.unfold import ACCUMULATORS
+from cvmgen.source import SpecError
+
+
+def lift_host(program: i.Program) -> i.Program:
+    """Each nest with the tensor it reads made single, and what the host can fold, folded."""
+    taken = set(names_in((program.prepare, tuple(nest.body for nest in program.nests))))
+    added: dict[int | None, list[i.Stmt]] = {}
+    nests = []
+    for nest in program.nests:
+        nest = one_tensor(program, nest)
+        nest, folded = folds(nest, taken)
+        if nest.each is None:
+            added.setdefault(nest.case, []).extend(folded)
+        else:
+            nest = replace(nest, prologue=folded)
+        nests.append(nest)
+    return replace(program, prepare=insert(program.prepare, added), nests=tuple(nests))
+
+
+def one_tensor(program: i.Program, nest: i.Nest) -> i.Nest:
+    """A nest over a variadic input: its outermost loop over the tensors becomes the host's."""
+    counts = {item.name: item.count for item in program.operator.inputs if item.variadic}
+    used = {
+        each.tensor: each.which
+        for each in walk(nest.body)
+        if isinstance(each, i.Access) and each.which is not None
+    }
+    if not used:
+        return nest
+    match nest.body:
+        case (i.Loop(index=index, low=i.Const(value=0), high=i.Var(name=high), body=body),) if all(
+            which == i.Var(index) and counts[tensor] == high for tensor, which in used.items()
+        ) and len(used) == 1:
+            (tensor,) = used
+            return replace(nest, each=(index, tensor, i.Var(high)), body=body)
+        case _:
+            tensor = next(iter(used))
+            raise SpecError(
+                nest.span,
+                f"the tensors of '{tensor}' are not walked one after the other",
+                f"write: forall i < {counts[tensor]}, ... with {tensor}[i] on the right side",
+            )
+
+
+def folds(nest: i.Nest, taken: set[str]) -> tuple[i.Nest, tuple[i.Stmt, ...]]:
+    """The outermost folds that read no element and no index of a loop."""
+    inner = assigned(nest.body)
+    found: dict[i.Expr, str] = {}
+
+    def change(node: i.Expr) -> i.Expr:
+        if not isinstance(node, i.Fold) or names_in(node) & inner:
+            return node
+        if any(isinstance(each, (i.Access, i.Load)) for each in walk(node)):
+            return node
+        if names_in(node) & _bound_outside(nest.body, node):
+            return node
+        if node not in found:
+            base = ACCUMULATORS[node.op][0]
+            name, number = base, 2
+            while name in taken:
+                name, number = f"{base}_{number}", number + 1
+            taken.add(name)
+            found[node] = name
+        return i.Var(found[node])
+
+    body = rebuild(nest.body, change)
+    lets = tuple(i.Let(name, "int", fold, nest.span) for fold, name in found.items())
+    return replace(nest, body=body), lets
+
+
+def _bound_outside(statements: tuple[i.Stmt, ...], fold: i.Expr) -> set[str]:
+    """Indices of comprehensions and folds around `fold` (its own are not among them)."""
+    own = {each.index for each in walk(fold) if isinstance(each, i.Over)}
+    own |= {each.pack for each in walk(fold) if isinstance(each, i.OverPack)}
+    around = {each.index for each in walk(statements) if isinstance(each, i.Over)}
+    around |= {each.pack for each in walk(statements) if isinstance(each, i.OverPack)}
+    return around - own

@@ -1,0 +1,570 @@
+"""Multi-indices to offsets: each access becomes base + strides, the strides found once a call.
+
+An access by scalars is a Horner form. An access through a pack is a `Dot` of the pack with
+a list of steps that the host computes: for each slot of the index list that is affine in
+the pack's entries, the stride of the slot is added to the step of the entry. So a
+broadcast dimension has step 0 and a transpose permutes the strides. What is not affine is
+looked up through the whole index list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from cvmgen import algebra
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, rebuild, walk
+from cvmgen.lower.translate import shape_name
+from cvmgen.source import Span
+
+Slots = tuple[tuple[i.Expr, bool], ...]
+
+
+def find_offsets(program: i.Program) -> i.Program:
+    """The program with loads and stores by offset, and the step lists in `prepare`."""
+    return Offsets(program).run()
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """A loop over a box that is open: the pack it binds, whole or at `slots`."""
+
+    name: str  # of the loop
+    pack: str  # of the formula
+    extents: i.Expr
+    slots: i.Expr | None
+
+
+class Offsets:
+    """Adds to `prepare` (or to the branch of the nest's case) what the offsets need."""
+
+    def __init__(self, program: i.Program) -> None:
+        self.program = program
+        self.host: list[i.Stmt] = []
+        self.taken = set(names_in((program.prepare, tuple(nest.body for nest in program.nests))))
+        for node in walk(program.prepare):
+            if isinstance(node, i.Let):
+                self.taken.add(node.name)
+        self.taken |= _input_names(program)
+        self.lists: dict[i.Expr, str] = {}
+        self.origins: dict[str, tuple[i.Expr, int | None]] = {}
+        self.walks: list[Walked] = []
+        self.case: int | None = None
+        self.indices: set[str] = set()
+        self.span: Span
+
+    def run(self) -> i.Program:
+        nests = []
+        added: dict[int | None, list[i.Stmt]] = {}
+        for nest in self.program.nests:
+            self.case, self.span = nest.case, nest.span
+            self.host, self.lists = [], {}
+            body = self.block(nest.body)
+            if nest.each is None:
+                added.setdefault(nest.case, []).extend(self.host)
+            else:
+                nest = replace(nest, prologue=(*nest.prologue, *self.host))
+            nests.append(replace(nest, body=body))
+        prepare = insert(self.program.prepare, added)
+        return replace(self.program, prepare=prepare, nests=tuple(nests))
+
+    # -------------------------------------------------------- statements
+
+    def block(self, statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+        return tuple(self.statement(statement) for statement in statements)
+
+    def statement(self, statement: i.Stmt) -> i.Stmt:
+        match statement:
+            case i.Loop(index=index, low=low, high=high, body=body):
+                first = None if low is None else self.expr(low)
+                last = self.expr(high)
+                self.indices.add(index)
+                inner = self.block(body)
+                self.indices.discard(index)
+                return replace(statement, low=first, high=last, body=inner)
+            case i.PackLoop():
+                return self.pack_loop(statement)
+            case i.If(condition=condition, then=then, otherwise=otherwise):
+                test = self.expr(condition)
+                return i.If(test, self.block(then), self.block(otherwise), statement.span)
+            case i.Store(target=target, value=value):
+                assert isinstance(target, i.Access)
+                place = self.expr(target)
+                assert isinstance(place, i.Load)
+                return i.Store(place, self.expr(value), statement.span)
+            case i.Let() | i.Assign() | i.Accumulate():
+                return replace(statement, value=self.expr(statement.value))
+            case _:
+                raise AssertionError(f"{type(statement).__name__} in a nest before offsets")
+
+    def pack_loop(self, statement: i.PackLoop) -> i.PackLoop:
+        pack, slots = statement.pack, statement.slots
+        if slots is None:
+            name, extents = pack, self.named(statement.extents, f"{pack}_extents")
+            places = None
+        else:
+            places = self.named(slots, f"{pack}_slots")
+            name = f"{pack}_{places.name}"
+            while any(walked.name == name for walked in self.walks):
+                name += "_"
+            extents = self.named(statement.extents, f"{name}_extents")
+        self.walks.append(Walked(name, pack, extents, places))
+        self.indices |= {name, pack}
+        body = self.block(statement.body)
+        self.walks.pop()
+        self.indices -= {name, pack}
+        return i.PackLoop(name, extents, places, body, statement.span)
+
+    def expr(self, expr: i.Expr) -> i.Expr:
+        def change(node: i.Expr) -> i.Expr:
+            match node:
+                case i.Access():
+                    return self.access(node)
+                case i.Call(function="flatten_index", arguments=(index, extents)):
+                    return self.pack_offset("index", index, extents)
+                case _:
+                    return node
+
+        result: i.Expr = rebuild(expr, change)
+        return result
+
+    # -------------------------------------------------------- names for lists
+
+    def fresh(self, name: str) -> str:
+        local, number = name, 2
+        while local in self.taken:
+            local, number = f"{name}_{number}", number + 1
+        self.taken.add(local)
+        return local
+
+    def named(self, expr: i.Expr, hint: str) -> i.Var:
+        """A host list by name; computed once where it has none."""
+        if isinstance(expr, i.Var):
+            return expr
+        for output in _outputs(self.program.prepare, self.case):
+            if output.extents == expr:
+                return i.Var(shape_name(output.tensor))
+        if expr not in self.lists:
+            if not self.is_host(expr):
+                return self.per_index(expr, hint)
+            name = self.list_name(hint, expr)
+            self.host.append(i.Let(name, "list", expr, self.span))
+            self.lists[expr] = name
+        return i.Var(self.lists[expr])
+
+    def list_name(self, hint: str, expr: i.Expr) -> str:
+        """A new name, or that of the same list in another case."""
+        known = self.origins.get(hint)
+        if known is not None and known[0] == expr and known[1] != self.case:
+            return hint
+        name = self.fresh(hint)
+        self.origins[name] = (expr, self.case)
+        return name
+
+    def per_index(self, expr: i.Expr, hint: str) -> i.Var:
+        raise algebra_error(self.span, hint)
+
+    def is_host(self, expr: i.Expr) -> bool:
+        """Whether an expression can be computed before the nest: no index, no element."""
+        if any(isinstance(node, (i.Access, i.Load, i.Dot)) for node in walk(expr)):
+            return False
+        return not (names_in(expr) & self.indices)
+
+    # -------------------------------------------------------- accesses
+
+    def access(self, access: i.Access) -> i.Load:
+        shape = self.shape(access.tensor, access.which)
+        offset = self.offset(access.tensor, access.index, shape)
+        return i.Load(access.tensor, access.which, algebra.simplify(offset))
+
+    def shape(self, tensor: str, which: i.Expr | None) -> Slots:
+        """The declared shape of a tensor, slot by slot."""
+        for item in self.program.operator.inputs:
+            if item.name == tensor:
+                return tuple(
+                    (self.extent(extent.new, known, which), extent.pack)
+                    for extent, known in zip(item.extents, self.known(tensor), strict=True)
+                )
+        for statement in _outputs(self.program.prepare, self.case):
+            if statement.tensor == tensor:
+                match statement.extents:
+                    case i.ListOf(entries=entries):
+                        return entries
+                    case extents:
+                        return ((extents, True),)
+        raise AssertionError(f"no tensor {tensor}")
+
+    @staticmethod
+    def extent(new: str | None, known: i.Expr | None, which: i.Expr | None) -> i.Expr:
+        value: i.Expr = i.Var(new) if new is not None else known  # type: ignore[assignment]
+        return value if which is None else i.Item(value, which)
+
+    def known(self, tensor: str) -> tuple[i.Expr | None, ...]:
+        for statement in self.program.prepare:
+            if isinstance(statement, i.TakeInput) and statement.input.name == tensor:
+                return statement.known
+        raise AssertionError(f"no input {tensor}")
+
+    def offset(self, tensor: str, index: Slots, shape: Slots) -> i.Expr:
+        if len(index) == len(shape) and all(
+            pack == extent_pack for (_, pack), (_, extent_pack) in zip(index, shape, strict=True)
+        ):
+            return self.aligned(tensor, index, shape)
+        whole = shape[0][0] if len(shape) == 1 else i.ListOf(shape)
+        return self.against_list(tensor, index, self.shape_list(tensor, whole))
+
+    def shape_list(self, tensor: str, whole: i.Expr) -> i.Expr:
+        outputs = {each.tensor for each in _outputs(self.program.prepare, self.case)}
+        return i.Var(shape_name(tensor)) if tensor in outputs else whole
+
+    def aligned(self, tensor: str, index: Slots, shape: Slots) -> i.Expr:
+        """Horner over slots that stand one against one."""
+        offset: i.Expr = i.Const(0)
+        for number, ((value, pack), (extent, _)) in enumerate(zip(index, shape, strict=True)):
+            if pack:
+                inner = self.pack_offset(tensor, value, extent)
+                extent = i.Call("size", (extent,))
+                value = inner
+            offset = i.Binary("+", i.Binary("*", offset, extent), value) if number else value
+        return offset
+
+    def pack_offset(self, tensor: str, value: i.Expr, extents: i.Expr) -> i.Expr:
+        """The position of an index list within a box."""
+        walked = self.whole_walk(value)
+        if walked is not None and self.same_box(walked.extents, extents):
+            return i.Dot(walked.name, None)
+        match value:
+            case i.Call(function="unflatten", arguments=(position, box)) if box == extents:
+                return position
+            case _:
+                pass
+        box = self.named(extents, f"{tensor}_extents")
+        found = self.affine(tensor, value, box)
+        if found is not None:
+            return found
+        return i.Call("flatten_index", (value, box))
+
+    def same_box(self, walked: i.Expr, extents: i.Expr) -> bool:
+        """Whether the loop's box is the tensor's: then the position is the offset."""
+        if walked == extents or walked == i.Var(self.lists.get(extents, "")):
+            return True
+        return any(
+            walked == i.Var(shape_name(output.tensor)) and extents == output.extents
+            for output in _outputs(self.program.prepare, self.case)
+        )
+
+    def whole_walk(self, value: i.Expr) -> Walked | None:
+        """The open loop whose whole multi-index `value` is."""
+        for walked in self.walks:
+            match value:
+                case i.Var(name=name) if name == walked.pack and walked.slots is None:
+                    return walked
+                case i.Gather(
+                    kind="list",
+                    element=i.Item(sequence=i.Var(name=name), index=i.Var(name=at)),
+                    over=(i.Over(index=index, low=None, high=places),),
+                    condition=None,
+                ) if name == walked.pack and at == index and places == walked.slots:
+                    return walked
+                case _:
+                    continue
+        return None
+
+    def against_list(self, tensor: str, index: Slots, whole: i.Expr) -> i.Expr:
+        """Slots against a shape of open rank: each by the strides from where it stands."""
+        if len(index) == 2 and not index[0][1] and index[1][1]:
+            tail = i.Part(whole, i.Const(1), None)
+            match index[1][0]:
+                case i.Call(function="unflatten", arguments=(position, box)) if box == tail:
+                    step = i.Call("size", (tail,))
+                    return i.Binary("+", i.Binary("*", index[0][0], step), position)
+                case _:
+                    pass
+        if len(index) == 1 and index[0][1]:
+            return self.pack_offset(tensor, index[0][0], whole)
+        box = self.named(whole, f"{tensor}_extents")
+        strides = self.strides(tensor, box)
+        parts: list[i.Expr] = []
+        place: i.Expr = i.Const(0)
+        for value, pack in index:
+            if not pack:
+                parts.append(i.Binary("*", value, i.Item(strides, algebra.simplify(place))))
+                place = i.Binary("+", place, i.Const(1))
+                continue
+            length = self.length(value)
+            found = None if length is None else self.affine(tensor, value, box, place)
+            if found is None or length is None:
+                return i.Call("flatten_index", (i.ListOf(index), box))
+            parts.append(found)
+            place = i.Binary("+", place, length)
+        return algebra.total(parts)
+
+    def length(self, value: i.Expr) -> i.Expr | None:
+        """The length of an index list, as a host expression."""
+        walked = self.whole_walk(value)
+        if walked is not None:
+            return i.Call("len", (walked.extents,))
+        match value:
+            case i.Gather(over=(i.Over(low=i.Const(value=0), high=high),), condition=None):
+                return high
+            case i.Gather(over=(i.Over(low=None, high=members),), condition=None):
+                return i.Call("len", (members,))
+            case _:
+                return i.Call("len", (value,)) if self.is_host(value) else None
+
+    def strides(self, tensor: str, box: i.Var) -> i.Var:
+        return self.named(i.Call("strides", (box,)), f"{tensor}_strides")
+
+    # -------------------------------------------------------- affine index lists
+
+    def affine(
+        self, tensor: str, value: i.Expr, box: i.Var, place: i.Expr = i.Const(0)
+    ) -> i.Expr | None:
+        """The offset of an index list that is affine in the entries of open packs."""
+        entries = self.entries(value, box)
+        if entries is None:
+            return None
+        over, element = entries
+        strides = self.strides(tensor, box)
+        at = algebra.simplify(i.Binary("+", place, i.Var(over.index)))
+        stride = i.Item(strides, at)
+        packs = {walked.pack for walked in self.walks if walked.pack in names_in(element)}
+        if len(packs) > 1 or (over.low is None and packs == set()):
+            return None
+        pack = packs.pop() if packs else None
+        if over.low is None:
+            return self.listed(tensor, over, element, box, place, pack)
+        return self.stepped(tensor, over, element, stride, pack)
+
+    def entries(self, value: i.Expr, box: i.Var) -> tuple[i.Over, i.Expr] | None:
+        """An index list as one expression for entry j: (over j, entry)."""
+        match value:
+            case i.Gather(kind="list", element=element, over=(i.Over() as over,), condition=None):
+                if over.low is not None and over.low != i.Const(0):
+                    return None
+                return over, element
+            case i.Var() | i.Part() if self.open_pack(value) is not None:
+                length = self.pack_length(value, box)
+                if length is None:
+                    return None
+                low = value.low if isinstance(value, i.Part) and value.low else i.Const(0)
+                name = self.open_pack(value)
+                assert name is not None
+                at = algebra.simplify(i.Binary("+", low, i.Var("slot")))
+                return i.Over("slot", i.Const(0), length), i.Item(i.Var(name), at)
+            case _:
+                return None
+
+    def open_pack(self, value: i.Expr) -> str | None:
+        sequence = value.sequence if isinstance(value, i.Part) else value
+        if isinstance(sequence, i.Var) and any(w.pack == sequence.name for w in self.walks):
+            return sequence.name
+        return None
+
+    def pack_length(self, value: i.Expr, box: i.Var) -> i.Expr | None:
+        if isinstance(value, i.Part):
+            if value.high is None:
+                return None
+            return algebra.total([value.high, *([] if value.low is None else
+                                                [i.Binary("*", i.Const(-1), value.low)])])
+        for walked in self.walks:
+            if isinstance(value, i.Var) and walked.pack == value.name and walked.slots is None:
+                return i.Call("len", (walked.extents,))
+        return i.Call("len", (box,))
+
+    def listed(
+        self,
+        tensor: str,
+        over: i.Over,
+        element: i.Expr,
+        box: i.Var,
+        place: i.Expr,
+        pack: str | None,
+    ) -> i.Expr | None:
+        """Entries taken over the members of a list: run over their positions instead."""
+        members = self.named(over.high, "members") if self.is_host(over.high) else None
+        if members is None:
+            return None
+        position = i.Over("slot", i.Const(0), i.Call("len", (members,)))
+        chosen = rebuild(
+            element,
+            lambda node: i.Item(members, i.Var("slot")) if node == i.Var(over.index) else node,
+        )
+        at = algebra.simplify(i.Binary("+", place, i.Var("slot")))
+        stride = i.Item(self.strides(tensor, box), at)
+        return self.stepped(tensor, position, chosen, stride, pack)
+
+    def stepped(
+        self, tensor: str, over: i.Over, element: i.Expr, stride: i.Expr, pack: str | None
+    ) -> i.Expr | None:
+        """Steps of the pack's entries, and the constant part, from the entry for one slot."""
+        host, self.host = self.host, []
+        steps = self.fresh(f"{tensor}_steps") if pack is not None else ""
+        base = f"{tensor}_base"
+        self.indices.add(over.index)
+        found = self.spread(element, steps, base, stride, over.index)
+        self.indices.discard(over.index)
+        filled, self.host = self.host, host
+        if not found:
+            self.taken.discard(steps)
+            return None
+        uses_base = any(isinstance(each, i.Accumulate) for each in walk(tuple(filled)))
+        if uses_base:
+            local = self.fresh(base)
+            filled = list(_rename(tuple(filled), base, local))
+            self.host.append(i.Let(local, "int", i.Const(0), self.span))
+            base = local
+        if pack is not None and self.is_strides(filled, steps, over):
+            self.taken.discard(steps)
+            assert isinstance(stride, i.Item) and isinstance(stride.sequence, i.Var)
+            steps = stride.sequence.name
+        elif filled:
+            if pack is not None:
+                zeros = i.Call("zeros", (self.slots_of(pack),))
+                self.host.append(i.Let(steps, "list", zeros, self.span))
+            assert over.low is not None
+            loop = i.Loop(over.index, over.low, over.high, tuple(filled), 0, self.span)
+            self.host.append(loop)
+        parts: list[i.Expr] = [i.Var(base)] if uses_base else []
+        if pack is not None:
+            parts.extend(self.dots(pack, steps, tensor))
+        return algebra.total(parts)
+
+    def is_strides(self, filled: list[i.Stmt], steps: str, over: i.Over) -> bool:
+        """Whether entry k of the list is entry k of the pack: the steps are the strides."""
+        match filled:
+            case [i.AddAt(name=name, index=i.Var(name=at), value=i.Item(index=i.Var(name=by)))]:
+                return name == steps and at == by == over.index
+            case _:
+                return False
+
+    def slots_of(self, pack: str) -> i.Expr:
+        """How many entries the pack can have."""
+        for walked in self.walks:
+            if walked.pack == pack and walked.slots is None:
+                return i.Call("len", (walked.extents,))
+        return i.Call("max_rank", ())
+
+    def dots(self, pack: str, steps: str, tensor: str) -> Iterable[i.Expr]:
+        for walked in self.walks:
+            if walked.pack != pack:
+                continue
+            if walked.slots is None:
+                yield i.Dot(walked.name, i.Var(steps))
+                continue
+            picked = i.Gather(
+                "list",
+                i.Item(i.Var(steps), i.Var("slot")),
+                (i.Over("slot", None, walked.slots),),
+                None,
+            )
+            suffix = walked.name.removeprefix(f"{pack}_")
+            yield i.Dot(walked.name, self.named(picked, f"{tensor}_steps_{suffix}"))
+
+    def spread(
+        self, element: i.Expr, steps: str, base: str, stride: i.Expr, index: str
+    ) -> bool:
+        """Add what one slot contributes; False when it is not affine."""
+        match element:
+            case i.Select(condition=condition, then=then, otherwise=otherwise):
+                if not self.host_but(condition, index):
+                    return False
+                outer, self.host = self.host, []
+                good = self.spread(then, steps, base, stride, index)
+                yes, self.host = self.host, []
+                good = self.spread(otherwise, steps, base, stride, index) and good
+                no, self.host = self.host, outer
+                if good and (yes or no):
+                    if yes:
+                        self.host.append(i.If(condition, tuple(yes), tuple(no), self.span))
+                    else:
+                        self.host.append(i.If(i.Not(condition), tuple(no), (), self.span))
+                return good
+            case _:
+                return self.spread_linear(element, steps, base, stride, index)
+
+    def spread_linear(
+        self, element: i.Expr, steps: str, base: str, stride: i.Expr, index: str
+    ) -> bool:
+        packs = {walked.pack for walked in self.walks}
+        items = [
+            node
+            for node in walk(element)
+            if isinstance(node, i.Item)
+            and isinstance(node.sequence, i.Var)
+            and node.sequence.name in packs
+        ]
+        found = algebra.linear(element, dict.fromkeys(items), frozenset(packs))
+        if found is None:
+            return False
+        coefficients, rest = found
+        terms = [*coefficients.values(), rest, *(item.index for item in items)]
+        if not all(self.host_but(term, index) for term in terms):
+            return False
+        for item, coefficient in coefficients.items():
+            assert isinstance(item, i.Item)
+            step = algebra.product([coefficient, stride])
+            self.host.append(i.AddAt(steps, algebra.simplify(item.index), step, self.span))
+        if rest != i.Const(0):
+            term = algebra.product([rest, stride])
+            self.host.append(i.Accumulate(base, "+", term, self.span))
+        return True
+
+    def host_but(self, expr: i.Expr, index: str) -> bool:
+        self.indices.discard(index)
+        found = self.is_host(expr)
+        self.indices.add(index)
+        return found
+
+
+def algebra_error(span: Span, hint: str) -> Exception:
+    from cvmgen.source import SpecError
+
+    message = "the extents of this loop change with an outer index"
+    return SpecError(span, message, f"({hint}) only several inputs may be walked so")
+
+
+def _rename(statements: tuple[i.Stmt, ...], old: str, new: str) -> tuple[i.Stmt, ...]:
+    def change(node: i.Stmt) -> i.Stmt:
+        if isinstance(node, i.Accumulate) and node.name == old:
+            return replace(node, name=new)
+        return node
+
+    result: tuple[i.Stmt, ...] = rebuild(statements, change)
+    return result
+
+
+def _outputs(prepare: tuple[i.Stmt, ...], case: int | None) -> list[i.SetOutput]:
+    """The outputs that a nest of this case can write."""
+    found = [each for each in prepare if isinstance(each, i.SetOutput)]
+    for statement in prepare:
+        if isinstance(statement, i.Cases) and case is not None:
+            found.extend(_outputs(statement.branches[case][1], None))
+    return found
+
+
+def _input_names(program: i.Program) -> set[str]:
+    names = set(program.operator.output_names)
+    for item in program.operator.inputs:
+        names |= {item.name, item.index or item.name, item.count or item.name}
+        names |= {extent.new for extent in item.extents if extent.new}
+    for attribute in program.operator.attributes:
+        names |= {attribute.name, *attribute.components}
+    return names
+
+
+def insert(
+    prepare: tuple[i.Stmt, ...], added: dict[int | None, list[i.Stmt]]
+) -> tuple[i.Stmt, ...]:
+    """`prepare` with host statements at its end, those of a case at the end of its branch."""
+    done: list[i.Stmt] = []
+    for statement in prepare:
+        if isinstance(statement, i.Cases):
+            branches = tuple(
+                (condition, (*body, *added.get(number, ())))
+                for number, (condition, body) in enumerate(statement.branches)
+            )
+            statement = replace(statement, branches=branches)
+        done.append(statement)
+    return (*done, *added.get(None, ()))

@@ -1,0 +1,27 @@
+"""Which loops may run in parallel: the outermost ones that only index the store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in
+
+
+def mark_parallel(body: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+    """The nest with its outermost loop marked, and how many loops below it go along.
+
+    Every iteration writes elements of its own: in gather form by construction, in scatter
+    form because each element is written once.
+    """
+    if len(body) != 1 or not isinstance(body[0], i.Loop) or body[0].low is None:
+        return body
+    loop = body[0]
+    count, inner, indices = 1, loop, {loop.index}
+    while len(inner.body) == 1 and isinstance(inner.body[0], i.Loop):
+        below = inner.body[0]
+        if below.low is None or names_in((below.low, below.high)) & indices:
+            break
+        indices.add(below.index)
+        count, inner = count + 1, below
+    return (replace(loop, parallel=count),)

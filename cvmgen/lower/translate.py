@@ -1,0 +1,440 @@
+"""Checked formula to IR: definitions inlined, each equation a nest of loops around a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import assert_never
+
+from cvmgen.ir import nodes as i
+from cvmgen.source import Span
+from cvmgen.spec import formula as f
+from cvmgen.spec import nodes as n
+from cvmgen.spec.formula import BOOL, LIST, LISTS, SET
+
+SIGNS = {"+": "+", "-": "-", "*": "*", "div": "floordiv", "tdiv": "truncdiv", "mod": "mod"}
+TERM_ROLES = ("extent", "attribute", "let", "count")
+
+
+def translate(operator: f.Operator) -> i.Program:
+    """The program of an operator; nests still access tensors by multi-index."""
+    return Translator(operator).program()
+
+
+def shape_name(output: str) -> str:
+    """The host variable that holds the extents of an output."""
+    return f"{output}_shape"
+
+
+class Translator:
+    """Keeps which definitions are in reach and which names are taken."""
+
+    def __init__(self, operator: f.Operator) -> None:
+        self.operator = operator
+        items = tuple(f.all_items(operator.items))
+        self.definitions = {each.name: each for each in items if isinstance(each, f.Definition)}
+        self.kinds = {each.name: each.kind for each in items if isinstance(each, f.Let)}
+        for attribute in operator.attributes:
+            if attribute.kind == "bool":
+                self.kinds[attribute.name] = BOOL
+            elif attribute.is_list or attribute.components:
+                self.kinds[attribute.name] = LIST
+        for each in operator.inputs:
+            for extent in each.extents:
+                if extent.new and extent.pack:
+                    self.kinds[extent.new] = LISTS if each.variadic else LIST
+        self.active: set[str] = set()  # names bound around the expression at hand
+        self.renamed: dict[str, i.Expr] = {}
+        self.bound: dict[str, str] = {}  # where-definitions without parameters, bound already
+
+    # -------------------------------------------------------- the program
+
+    def program(self) -> i.Program:
+        nests: list[i.Nest] = []
+        prepare = self.items(self.operator.items, None, nests)
+        return i.Program(self.operator, prepare, tuple(nests))
+
+    def items(
+        self, items: tuple[f.Item, ...], case: int | None, nests: list[i.Nest]
+    ) -> tuple[i.Stmt, ...]:
+        statements: list[i.Stmt] = []
+        branches: list[tuple[i.Expr, tuple[i.Stmt, ...]]] = []
+        for item in items:
+            match item:
+                case f.Equation():
+                    nests.append(self.nest(item, case))
+                case f.Case(condition=condition, items=inner):
+                    number = len(branches)
+                    branches.append((self.expr(condition), self.items(inner, number, nests)))
+                    span = item.span
+                case f.Definition():
+                    pass
+                case _:
+                    statements.append(self.host(item))
+        if branches:
+            statements.append(i.Cases(tuple(branches), span))
+        return tuple(statements)
+
+    def host(self, item: f.Item) -> i.Stmt:
+        match item:
+            case f.Input(extents=extents, span=span):
+                known = tuple(None if each.new else self.expr(each.value) for each in extents)
+                return i.TakeInput(item, known, span)
+            case f.Attribute(default=default, low=low, high=high, span=span):
+                ends = [end for end in (low, high) if end is not None]
+                return i.TakeAttribute(
+                    item,
+                    None if default is None else self.expr(default),
+                    None if low is None else self.expr(low),
+                    None if high is None else self.expr(high),
+                    self.terms(ends),
+                    span,
+                )
+            case f.Let(name=name, value=value, kind=kind, span=span):
+                type_name = "list" if kind in (LIST, SET) else kind.name
+                return i.Let(name, type_name, self.expr(value), span)
+            case f.Require(condition=condition, message=message, span=span):
+                return i.Require(self.expr(condition), message, self.terms([condition]), span)
+            case f.Output(name=name, slots=slots, precision=precision, span=span):
+                assert precision is not None
+                extents = self.index_list(slots)
+                rule = precision.span.text
+                terms = self.terms([precision])
+                return i.SetOutput(name, extents, self.expr(precision), rule, terms, span)
+            case f.Equation() | f.Case() | f.Definition():
+                raise AssertionError("handled by items")
+
+    def terms(self, expressions: Iterable[n.Expr]) -> tuple[tuple[str, i.Expr, str], ...]:
+        """The named values that a refusal shows, each once: name, value, kind."""
+        shown: dict[str, tuple[i.Expr, str]] = {}
+        for node in n.walk(tuple(expressions)):
+            match node:
+                case n.Ref(name=name, role=role) if role in TERM_ROLES:
+                    kind = self.kinds.get(name, f.INT)
+                    if kind in (f.INT, BOOL, LIST):
+                        shown.setdefault(name, (i.Var(name), kind.name))
+                case n.Precision(tensor=tensor, which=None):
+                    shown.setdefault(f"p({tensor})", (i.PrecisionOf(tensor, None), "int"))
+                case _:
+                    pass
+        return tuple((name, value, kind) for name, (value, kind) in shown.items())
+
+    def index_list(self, slots: tuple[n.Slot, ...]) -> i.Expr:
+        """Slots as one list expression."""
+        if len(slots) == 1 and slots[0].pack:
+            return self.expr(slots[0].value)
+        return i.ListOf(tuple((self.expr(slot.value), slot.pack) for slot in slots))
+
+    # -------------------------------------------------------- equations
+
+    def nest(self, item: f.Equation, case: int | None) -> i.Nest:
+        outer = self.definitions
+        self.definitions = {**outer, **{each.name: each for each in item.where}}
+        body = self.loops(item, item.domain.items)
+        self.definitions = outer
+        formula = equation_text(item.span)
+        return i.Nest(item.tensor, case, None, (), body, formula, item.span)
+
+    def loops(self, item: f.Equation, binders: tuple[n.Binder, ...]) -> tuple[i.Stmt, ...]:
+        if not binders:
+            return self.store(item)
+        binder, rest = binders[0], binders[1:]
+        with self.over((binder,)) as (over,):
+            body = self.loops(item, rest)
+        return (loop_over(over, body, item.span),)
+
+    def store(self, item: f.Equation) -> tuple[i.Stmt, ...]:
+        index = tuple((self.expr(slot.value), slot.pack) for slot in item.slots)
+        value = self.with_where(item.value)
+        store = i.Store(i.Access(item.tensor, None, index), value, item.span)
+        if item.domain.condition is None:
+            return (store,)
+        return (i.If(self.expr(item.domain.condition), (store,), (), item.span),)
+
+    def with_where(self, expr: n.Expr) -> i.Expr:
+        """`expr` with a local for each parameterless `where` that it is sure to evaluate."""
+        names = [name for name in sure_uses(expr, self.definitions) if self.bindable(name)]
+        before = dict(self.bound)
+        bindings: list[tuple[str, i.Expr]] = []
+        for name in names:
+            value = self.expr(self.definitions[name].body)
+            local = self.fresh(name)
+            bindings.append((local, value))
+            self.bound[name] = local
+            self.active.add(local)
+        body = self.expr(expr)
+        for local, value in reversed(bindings):
+            body = i.Bind(local, value, body)
+            self.active.discard(local)
+        self.bound = before
+        return body
+
+    def bindable(self, name: str) -> bool:
+        """Whether all indices that a parameterless `where` speaks of are bound here."""
+        if name in self.bound:
+            return False
+        inner: set[str] = set()
+        for node in n.walk(self.definitions[name].body):
+            if isinstance(node, (n.IndexRange, n.IndexMember)):
+                inner.add(node.index)
+            if isinstance(node, n.PackRange):
+                inner.add(node.pack)
+        for node in n.walk(self.definitions[name].body):
+            if isinstance(node, n.Ref) and node.role in ("index", "pack"):
+                if node.name not in inner and node.name not in self.active:
+                    return False
+        return True
+
+    # -------------------------------------------------------- binders
+
+    @contextmanager
+    def over(self, binders: tuple[n.Binder, ...]) -> Iterator[tuple[i.Over | i.OverPack, ...]]:
+        """The IR of binders; inside the context their indices are bound."""
+        bound: list[i.Over | i.OverPack] = []
+        added: list[str] = []
+        before = dict(self.renamed)
+        for binder in binders:
+            match binder:
+                case n.IndexRange(index=index, low=low, high=high):
+                    first, last = self.expr(low), self.expr(high)
+                    bound.append(i.Over(self.enter(index, added), first, last))
+                case n.IndexMember(index=index, collection=collection):
+                    members = self.expr(collection)
+                    bound.append(i.Over(self.enter(index, added), None, members))
+                case n.PackRange(pack=pack, extents=extents, slots=slots):
+                    box = self.expr(extents)
+                    places = None if slots is None else identity(self.expr(slots))
+                    if slots is None or pack not in self.active:
+                        pack = self.enter(pack, added)
+                    bound.append(i.OverPack(pack, box, places))
+                case _:
+                    raise AssertionError("binder is not checked")
+        try:
+            yield tuple(bound)
+        finally:
+            self.active.difference_update(added)
+            self.renamed = before
+
+    def enter(self, name: str, added: list[str]) -> str:
+        """Bind an index, under another name where its own is taken by an enclosing one."""
+        local = self.fresh(name)
+        if local != name:
+            self.renamed[name] = i.Var(local)
+        self.active.add(local)
+        added.append(local)
+        return local
+
+    def fresh(self, name: str) -> str:
+        local, number = name, 2
+        while local in self.active:
+            local, number = f"{name}_{number}", number + 1
+        return local
+
+    # -------------------------------------------------------- expressions
+
+    def expr(self, expr: n.Expr) -> i.Expr:
+        match expr:
+            case n.Number(value=value) | n.Truth(value=value):
+                return i.Const(value)
+            case n.Ref(name=name):
+                return self.renamed.get(name, i.Var(name))
+            case n.Arithmetic():
+                return self.arithmetic(expr)
+            case n.Negate(operand=operand):
+                return i.Binary("-", i.Const(0), self.expr(operand))
+            case n.Compare():
+                return self.compare(expr)
+            case n.Logic(word=word, operands=operands):
+                return i.Logic(word, tuple(self.expr(operand) for operand in operands))
+            case n.Not(operand=operand):
+                return i.Not(self.expr(operand))
+            case n.Conditional(then=then, condition=condition, otherwise=otherwise):
+                parts = (self.expr(each) for each in (condition, then, otherwise))
+                return i.Select(*parts)
+            case n.Contains(element=element, collection=collection):
+                return i.Contains(self.expr(element), self.expr(collection))
+            case n.TupleOf(elements=elements):
+                return i.ListOf(tuple((self.expr(element), False) for element in elements))
+            case n.Listing(element=element, binders=binders):
+                return self.gather("list", element, binders)
+            case n.SetOf(element=element, binders=binders):
+                return self.gather("set", element, binders)
+            case n.Reduction(function=function, binders=binders, body=body):
+                with self.over(binders.items) as over:
+                    condition = self.optional(binders.condition)
+                    return i.Fold(function, self.with_where(body), over, condition)
+            case n.Item(sequence=sequence, index=index):
+                return i.Item(self.expr(sequence), self.expr(index))
+            case n.Part(sequence=sequence, low=low, high=high):
+                return i.Part(self.expr(sequence), self.optional(low), self.optional(high))
+            case n.Access(tensor=tensor, which=which, slots=slots):
+                pairs = tuple((self.expr(slot.value), slot.pack) for slot in slots)
+                return i.Access(tensor, self.optional(which), pairs)
+            case n.Apply():
+                return self.apply(expr)
+            case n.Function(name=name, arguments=arguments):
+                function = "len" if name == "count" else name
+                return i.Call(function, tuple(self.expr(each) for each in arguments))
+            case n.Precision(tensor=tensor, which=which):
+                return i.PrecisionOf(tensor, self.optional(which))
+            case n.Present(name=name):
+                return i.Given(name)
+            case n.ShapeOf(tensor=tensor):
+                return i.Var(shape_name(tensor))
+            case n.Sorted() | n.Name() | n.Bracket() | n.Call():
+                raise AssertionError(f"{type(expr).__name__} in a checked formula")
+            case _:
+                assert_never(expr)
+
+    def optional(self, expr: n.Expr | None) -> i.Expr | None:
+        return None if expr is None else self.expr(expr)
+
+    def gather(self, kind: str, element: n.Expr, binders: n.Binders) -> i.Expr:
+        with self.over(binders.items) as over:
+            condition = self.optional(binders.condition)
+            return identity(i.Gather(kind, self.expr(element), over, condition))
+
+    def arithmetic(self, expr: n.Arithmetic) -> i.Expr:
+        left, right = self.expr(expr.left), self.expr(expr.right)
+        if expr.sign == "^":
+            if left == i.Const(2):
+                return i.Binary("shl", i.Const(1), right)
+            return i.Call("power", (left, right))
+        if self.is_set(expr.left):
+            return i.Binary("difference" if expr.sign == "-" else "union", left, right)
+        return i.Binary(SIGNS[expr.sign], left, right)
+
+    def is_set(self, expr: n.Expr) -> bool:
+        match expr:
+            case n.SetOf():
+                return True
+            case n.Ref(name=name):
+                return self.kinds.get(name) == SET
+            case n.Arithmetic(left=left) | n.Conditional(then=left):
+                return self.is_set(left)
+            case n.Apply(name=name):
+                return self.definitions[name].kind == SET
+            case _:
+                return False
+
+    def compare(self, expr: n.Compare) -> i.Expr:
+        operands = [self.expr(operand) for operand in expr.operands]
+        bindings: list[tuple[str, i.Expr]] = []
+        for at in range(1, len(operands) - 1):
+            if not isinstance(operands[at], (i.Var, i.Const)):
+                name = self.fresh("place")
+                self.active.add(name)
+                bindings.append((name, operands[at]))
+                operands[at] = i.Var(name)
+        pairs = zip(expr.relations, operands, operands[1:], strict=False)
+        tests = tuple(i.Compare(relation, left, right) for relation, left, right in pairs)
+        result: i.Expr = tests[0] if len(tests) == 1 else i.Logic("and", tests)
+        for name, value in reversed(bindings):
+            result = i.Bind(name, value, result)
+            self.active.discard(name)
+        return result
+
+    def apply(self, expr: n.Apply) -> i.Expr:
+        """A definition inlined: a plain or once-used argument in its place, others as locals."""
+        definition = self.definitions[expr.name]
+        if expr.name in self.bound:
+            return i.Var(self.bound[expr.name])
+        before = dict(self.renamed)
+        bindings: list[tuple[str, i.Expr]] = []
+        arguments = [self.expr(argument) for argument in expr.arguments]
+        for (name, kind), argument in zip(definition.parameters, arguments, strict=True):
+            plain = isinstance(argument, (i.Var, i.Const)) or kind == LIST
+            if plain or kind == BOOL or uses(definition.body, name) <= 1:
+                self.renamed[name] = argument
+                continue
+            local = self.fresh(name)
+            self.active.add(local)
+            bindings.append((local, argument))
+            self.renamed[name] = i.Var(local)
+        body = self.expr(definition.body)
+        self.renamed = before
+        for local, argument in reversed(bindings):
+            body = i.Bind(local, argument, body)
+            self.active.discard(local)
+        return body
+
+
+def uses(expr: n.Expr, name: str) -> int:
+    """How often a parameter is evaluated at most: inside a reduction counts as often."""
+    count = 0
+    for node in n.walk(expr):
+        if isinstance(node, (n.Reduction, n.Listing, n.SetOf)):
+            count += sum(isinstance(each, n.Ref) and each.name == name for each in n.walk(node))
+        if isinstance(node, n.Ref) and node.name == name:
+            count += 1
+    return count
+
+
+def sure_uses(expr: n.Expr, definitions: Mapping[str, f.Definition]) -> list[str]:
+    """The parameterless definitions that evaluating `expr` evaluates, inner ones first."""
+    found: list[str] = []
+
+    def visit(node: n.Expr) -> None:
+        match node:
+            case n.Apply(name=name, arguments=arguments):
+                for argument in arguments:
+                    visit(argument)
+                if not definitions[name].parameters:
+                    visit(definitions[name].body)
+                    if name not in found:
+                        found.append(name)
+            case n.Conditional(condition=condition):
+                visit(condition)
+            case n.Logic(operands=operands):
+                visit(operands[0])
+            case n.Reduction() | n.Listing() | n.SetOf():
+                pass
+            case n.Arithmetic(left=left, right=right):
+                visit(left)
+                visit(right)
+            case n.Negate(operand=operand) | n.Not(operand=operand):
+                visit(operand)
+            case n.Compare(operands=operands):
+                visit(operands[0])
+                visit(operands[1])
+            case n.Function(arguments=arguments):
+                for argument in arguments:
+                    visit(argument)
+            case n.Access(slots=slots):
+                for slot in slots:
+                    visit(slot.value)
+            case _:
+                pass
+
+    visit(expr)
+    return found
+
+
+def identity(expr: i.Expr) -> i.Expr:
+    """`(i for i in K)` is K."""
+    match expr:
+        case i.Gather(
+            kind="list",
+            element=i.Var(name=name),
+            over=(i.Over(index=index, low=None, high=collection),),
+            condition=None,
+        ) if name == index:
+            return collection
+        case _:
+            return expr
+
+
+def loop_over(over: i.Over | i.OverPack, body: tuple[i.Stmt, ...], span: Span) -> i.Stmt:
+    match over:
+        case i.Over(index=index, low=low, high=high):
+            return i.Loop(index, low, high, body, 0, span)
+        case i.OverPack(pack=pack, extents=extents, slots=slots):
+            return i.PackLoop(pack, extents, slots, body, span)
+
+
+def equation_text(span: Span) -> str:
+    """A formula on one line, without comments."""
+    lines = (line.split("#", 1)[0] for line in span.text.splitlines())
+    return " ".join(" ".join(lines).split())
+
+

@@ -1,0 +1,310 @@
+"""Expressions to statements: reductions become loops with accumulators, bindings locals.
+
+In nests this runs for every target; list comprehensions and the folds of the host code
+(`everything`) become loops only for the targets that have no expression for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, rebuild, substitute, walk
+from cvmgen.lower.translate import loop_over
+from cvmgen.source import Span
+
+ACCUMULATORS = {
+    "sum": ("total", "+", i.Const(0)),
+    "prod": ("product", "*", i.Const(1)),
+    "max": ("largest", "max", i.Call("lowest", ())),
+    "min": ("smallest", "min", i.Call("highest", ())),
+    "any": ("found", "or", i.Const(False)),
+    "all": ("holds", "and", i.Const(True)),
+    "count": ("counted", "+", i.Const(0)),
+}
+
+
+def unfold_nests(program: i.Program) -> i.Program:
+    """Reductions and bindings of every nest as statements; index lists stay expressions."""
+    nests = tuple(
+        replace(nest, body=Unfold(names_in(nest.body), everything=False).block(nest.body))
+        for nest in program.nests
+    )
+    return replace(program, nests=nests)
+
+
+def unfold_all(program: i.Program) -> i.Program:
+    """Also list comprehensions, and the folds of `prepare`: for C and CUDA."""
+    taken = names_in(program.prepare)
+    nests = tuple(
+        replace(
+            nest,
+            body=Unfold(names_in(nest.body), everything=True).block(nest.body),
+            prologue=Unfold(names_in(nest.prologue), everything=True).block(nest.prologue),
+        )
+        for nest in program.nests
+    )
+    prepare = Unfold(taken, everything=True).block(program.prepare)
+    return replace(program, prepare=prepare, nests=nests)
+
+
+def unfold_bindings(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+    """Only the bindings, by substitution: for a target with comprehensions of its own."""
+
+    def inline(node: i.Expr) -> i.Expr:
+        if isinstance(node, i.Bind):
+            body: i.Expr = substitute(node.body, {node.name: node.value})
+            return body
+        return node
+
+    result: tuple[i.Stmt, ...] = rebuild(statements, inline)
+    return result
+
+
+def harmless(expr: i.Expr) -> bool:
+    """Whether an expression has a value whatever the guards around it say."""
+    risky = (i.Access, i.Load, i.Item, i.Part, i.Gather, i.Call)
+    divisions = ("floordiv", "truncdiv", "mod", "shl", "shr")
+    return not any(
+        isinstance(node, risky) or (isinstance(node, i.Binary) and node.op in divisions)
+        for node in walk(expr)
+    )
+
+
+class Unfold:
+    """Rewrites blocks; `self.out` is the block under construction."""
+
+    def __init__(self, taken: Iterable[str], *, everything: bool) -> None:
+        self.taken = set(taken)
+        self.locals: set[str] = set()
+        self.everything = everything
+        self.out: list[i.Stmt] = []
+        self.span: Span
+
+    def block(self, statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+        outer, self.out = self.out, []
+        for statement in statements:
+            self.statement(statement)
+        result, self.out = self.out, outer
+        return tuple(result)
+
+    def fresh(self, name: str) -> str:
+        local, number = name, 2
+        while local in self.taken:
+            local, number = f"{name}_{number}", number + 1
+        self.taken.add(local)
+        return local
+
+    # -------------------------------------------------------- statements
+
+    def statement(self, statement: i.Stmt) -> None:
+        self.span = statement.span
+        match statement:
+            case i.Let(type="list", value=i.Gather() as gather) if self.everything:
+                self.fill(statement.name, gather)
+            case i.Let() | i.Assign() | i.Accumulate():
+                self.out.append(replace(statement, value=self.expr(statement.value)))
+            case i.AddAt() | i.SetAt():
+                index, value = self.expr(statement.index), self.expr(statement.value)
+                self.out.append(replace(statement, index=index, value=value))
+            case i.Append():
+                self.out.append(replace(statement, value=self.expr(statement.value)))
+            case i.Store(target=target, value=value):
+                stored = self.expr(value)
+                place = self.expr(target)
+                assert isinstance(place, (i.Access, i.Load))
+                self.out.append(replace(statement, target=place, value=stored))
+            case i.Loop(low=low, high=high, body=body):
+                first = None if low is None else self.expr(low)
+                last = self.expr(high)
+                self.out.append(replace(statement, low=first, high=last, body=self.block(body)))
+            case i.PackLoop(extents=extents, slots=slots, body=body):
+                box = self.expr(extents)
+                places = None if slots is None else self.expr(slots)
+                done = replace(statement, extents=box, slots=places, body=self.block(body))
+                self.out.append(done)
+            case i.If(condition=condition, then=then, otherwise=otherwise):
+                test = self.expr(condition)
+                self.out.append(i.If(test, self.block(then), self.block(otherwise), self.span))
+            case i.Require(condition=condition):
+                self.out.append(replace(statement, condition=self.expr(condition)))
+            case i.TakeInput(known=known):
+                done_known = tuple(None if each is None else self.expr(each) for each in known)
+                self.out.append(replace(statement, known=done_known))
+            case i.TakeAttribute(low=low, high=high, default=default):
+                self.attribute(statement)
+            case i.SetOutput(extents=extents, precision=precision):
+                box = self.expr(extents)
+                done_output = replace(statement, extents=box, precision=self.expr(precision))
+                self.out.append(done_output)
+            case i.Cases(branches=branches):
+                self.cases(branches)
+            case i.Merge():
+                self.out.append(statement)
+
+    def attribute(self, statement: i.TakeAttribute) -> None:
+        low = None if statement.low is None else self.expr(statement.low)
+        high = None if statement.high is None else self.expr(statement.high)
+        default = statement.default
+        self.out.append(replace(statement, low=low, high=high, default=default))
+
+    def cases(self, branches: tuple[tuple[i.Expr, tuple[i.Stmt, ...]], ...]) -> None:
+        """Conditions first, so that each branch is one block of its own."""
+        span = self.span
+        done = []
+        for condition, body in branches:
+            test = self.expr(condition)
+            done.append((test, self.block(body)))
+            self.span = span
+        self.out.append(i.Cases(tuple(done), span))
+
+    # -------------------------------------------------------- expressions
+
+    def expr(self, expr: i.Expr) -> i.Expr:
+        match expr:
+            case i.Const() | i.Var() | i.Given() | i.Dot():
+                return expr
+            case i.Binary(left=left, right=right) | i.Compare(left=left, right=right):
+                return replace(expr, left=self.expr(left), right=self.expr(right))
+            case i.Logic():
+                return self.logic(expr)
+            case i.Not(operand=operand) | i.Convert(operand=operand):
+                return replace(expr, operand=self.expr(operand))
+            case i.Select():
+                return self.select(expr)
+            case i.Call(arguments=arguments):
+                return replace(expr, arguments=tuple(self.expr(each) for each in arguments))
+            case i.Item(sequence=sequence, index=index):
+                return i.Item(self.expr(sequence), self.expr(index))
+            case i.Part(sequence=sequence, low=low, high=high):
+                return i.Part(
+                    self.expr(sequence),
+                    None if low is None else self.expr(low),
+                    None if high is None else self.expr(high),
+                )
+            case i.ListOf(entries=entries):
+                return i.ListOf(tuple((self.expr(each), pack) for each, pack in entries))
+            case i.Contains(element=element, collection=collection):
+                return i.Contains(self.expr(element), self.expr(collection))
+            case i.Gather():
+                if not self.everything:
+                    return expr
+                name = self.fresh("entries")
+                self.fill(name, expr)
+                return i.Var(name)
+            case i.Fold():
+                return self.fold(expr)
+            case i.Bind(name=name, value=value, body=body):
+                local = self.fresh(name) if name in self.locals else name
+                self.locals.add(local)
+                self.taken.add(local)
+                self.out.append(i.Let(local, "int", self.expr(value), self.span))
+                if local != name:
+                    body = substitute(body, {name: i.Var(local)})
+                return self.expr(body)
+            case i.Access(which=which, index=index):
+                pairs = tuple((self.expr(each), pack) for each, pack in index)
+                return replace(expr, which=None if which is None else self.expr(which), index=pairs)
+            case i.Load(which=which, offset=offset):
+                chosen = None if which is None else self.expr(which)
+                return replace(expr, which=chosen, offset=self.expr(offset))
+            case i.PrecisionOf(which=which):
+                return expr if which is None else replace(expr, which=self.expr(which))
+
+    def apart(self, expr: i.Expr) -> tuple[tuple[i.Stmt, ...], i.Expr]:
+        """An expression with the statements that must run before it, kept separate.
+
+        Locals that can be computed at any time are not kept: they join the open block.
+        """
+        outer, self.out = self.out, []
+        result = self.expr(expr)
+        statements, self.out = self.out, outer
+        if all(isinstance(each, i.Let) and harmless(each.value) for each in statements):
+            self.out.extend(statements)
+            return (), result
+        return tuple(statements), result
+
+    def inside(self, expr: i.Expr) -> tuple[tuple[i.Stmt, ...], i.Expr]:
+        """An expression for the body of a loop, with the statements before it."""
+        outer, self.out = self.out, []
+        result = self.expr(expr)
+        statements, self.out = self.out, outer
+        return tuple(statements), result
+
+    def select(self, expr: i.Select) -> i.Expr:
+        condition = self.expr(expr.condition)
+        then_block, then = self.apart(expr.then)
+        else_block, otherwise = self.apart(expr.otherwise)
+        if not then_block and not else_block:
+            return i.Select(condition, then, otherwise)
+        name = self.fresh("chosen")
+        span = self.span
+        is_list = isinstance(then, (i.ListOf, i.Part)) or isinstance(expr.then, i.Gather)
+        kind = "list" if is_list else "int"
+        self.out.append(i.Let(name, kind, i.ListOf(()) if is_list else i.Const(0), span))
+        self.out.append(
+            i.If(
+                condition,
+                (*then_block, i.Assign(name, then, span)),
+                (*else_block, i.Assign(name, otherwise, span)),
+                span,
+            )
+        )
+        return i.Var(name)
+
+    def logic(self, expr: i.Logic) -> i.Expr:
+        """Operands in order; one that needs statements runs only where it counts."""
+        done = [self.expr(expr.operands[0])]
+        for at, operand in enumerate(expr.operands[1:], 1):
+            block, value = self.apart(operand)
+            if not block:
+                done.append(value)
+                continue
+            so_far = done[0] if len(done) == 1 else i.Logic(expr.op, tuple(done))
+            rest = expr.operands[at + 1 :]
+            name = self.fresh("test")
+            span = self.span
+            self.out.append(i.Let(name, "bool", so_far, span))
+            condition: i.Expr = i.Var(name) if expr.op == "and" else i.Not(i.Var(name))
+            then = (*block, i.Assign(name, value, span))
+            self.out.append(i.If(condition, then, (), span))
+            return self.logic(i.Logic(expr.op, (i.Var(name), *rest))) if rest else i.Var(name)
+        return i.Logic(expr.op, tuple(done))
+
+    def fold(self, expr: i.Fold) -> i.Expr:
+        name, op, start = ACCUMULATORS[expr.op]
+        local = self.fresh(name)
+        kind = "bool" if expr.op in ("any", "all") else "int"
+        self.out.append(i.Let(local, kind, start, self.span))
+        span = self.span
+        block, value = self.inside(expr.element)
+        if expr.op == "count":
+            value = i.Select(value, i.Const(1), i.Const(0))
+        body: tuple[i.Stmt, ...] = (*block, i.Accumulate(local, op, value, span))
+        self.out.extend(self.around(expr.over, expr.condition, body))
+        return i.Var(local)
+
+    def fill(self, name: str, expr: i.Gather) -> None:
+        """A comprehension as a list that is filled in a loop."""
+        span = self.span
+        self.out.append(i.Let(name, "list", i.ListOf(()), span))
+        block, value = self.inside(expr.element)
+        body: tuple[i.Stmt, ...] = (*block, i.Append(name, expr.kind, value, span))
+        self.out.extend(self.around(expr.over, expr.condition, body))
+
+    def around(
+        self,
+        over: tuple[i.Over | i.OverPack, ...],
+        condition: i.Expr | None,
+        body: tuple[i.Stmt, ...],
+    ) -> tuple[i.Stmt, ...]:
+        """`body` inside the filter inside the loops."""
+        span = self.span
+        if condition is not None:
+            block, test = self.inside(condition)
+            body = (*block, i.If(test, body, (), span))
+        for each in reversed(over):
+            body = (loop_over(each, body, span),)
+        # Bounds of the loops may need statements of their own.
+        return self.block(body) if self.everything else body

@@ -1,0 +1,50 @@
+"""Where specs, templates, generated kernels and the cache lie, in a checkout and in a wheel."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def checkout() -> Path | None:
+    """The root of the checkout that this package runs from; None when it runs from a wheel."""
+    root = _PACKAGE.parent
+    if (root / "pyproject.toml").is_file() and (root / "spec").is_dir():
+        return root
+    return None
+
+
+def spec_folder() -> Path:
+    """The folder of the `.cvm` files, one folder per opset."""
+    return _data("spec")
+
+
+def templates_folder() -> Path:
+    """The folder of the templates that `cvmgen.emit` fills in."""
+    return _data("templates")
+
+
+def generated_folder() -> Path:
+    """The folder of the committed kernels; one that can be written only in a checkout."""
+    return _data("generated")
+
+
+def cache_folder() -> Path:
+    """$CVMGEN_CACHE, else cvmgen in $XDG_CACHE_HOME, else ~/.cache/cvmgen. It may not exist yet.
+
+    An $XDG_CACHE_HOME that is not absolute is ignored, as the XDG specification asks.
+    """
+    chosen = os.environ.get("CVMGEN_CACHE")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not base.is_absolute():
+        base = Path.home() / ".cache"
+    return base / "cvmgen"
+
+
+def _data(name: str) -> Path:
+    root = checkout()
+    return (_PACKAGE / "_data" if root is None else root) / name

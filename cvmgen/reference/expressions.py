@@ -1,0 +1,454 @@
+"""Expressions of a checked formula as closures over an environment of exact integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
+from math import prod
+from typing import Any, assert_never
+
+from cvmgen.functions import ARITHMETIC, FUNCTIONS, RELATIONS, OutsideDomain
+from cvmgen.reference.failures import (
+    Budget,
+    Env,
+    FormulaError,
+    about_binders,
+    absent,
+    slot_values,
+)
+from cvmgen.reference.tensor import Tensor
+from cvmgen.rules import EMPTY_REDUCTION
+from cvmgen.source import Span
+from cvmgen.spec import nodes as n
+from cvmgen.spec.formula import Definition
+
+Closure = Callable[[Env], Any]
+Walk = Callable[[Env], Iterator[None]]  # binds indices in the environment, point by point
+
+
+class Compiler:
+    """Turns expressions into closures; `definitions` are those in reach, by name."""
+
+    def __init__(self, definitions: Mapping[str, Definition], budget: Budget | None = None) -> None:
+        self.definitions = dict(definitions)
+        self.budget = budget
+        self.bodies: dict[str, Closure] = {}
+        self.compiled: dict[int, tuple[n.Expr | tuple[n.Slot, ...], Closure]] = {}
+
+    def value(self, expr: n.Expr, env: Env) -> Any:
+        """The value of an expression; its closure is kept for the next time."""
+        if id(expr) not in self.compiled:
+            self.compiled[id(expr)] = (expr, self.closure(expr))
+        return self.compiled[id(expr)][1](env)
+
+    def index(self, slots: tuple[n.Slot, ...], env: Env) -> tuple[int, ...]:
+        """The extents or indices that slots stand for; the closure is kept too."""
+        if id(slots) not in self.compiled:
+            self.compiled[id(slots)] = (slots, self.slots(slots))
+        return tuple(self.compiled[id(slots)][1](env))
+
+    def closure(self, expr: n.Expr) -> Closure:
+        match expr:
+            case n.Number(value=value) | n.Truth(value=value):
+                return lambda env: value
+            case n.Ref():
+                return self.ref(expr)
+            case n.Arithmetic():
+                return self.arithmetic(expr)
+            case n.Negate(operand=operand):
+                inner = self.closure(operand)
+                return lambda env: -inner(env)
+            case n.Compare():
+                return self.compare(expr)
+            case n.Logic(word=word, operands=operands):
+                parts = [self.closure(operand) for operand in operands]
+                if word == "and":
+                    return lambda env: all(part(env) for part in parts)
+                return lambda env: any(part(env) for part in parts)
+            case n.Not(operand=operand):
+                inner = self.closure(operand)
+                return lambda env: not inner(env)
+            case n.Conditional(then=then, condition=condition, otherwise=otherwise):
+                yes, test, no = map(self.closure, (then, condition, otherwise))
+                return lambda env: yes(env) if test(env) else no(env)
+            case n.Contains(element=element, collection=collection):
+                item, members = self.closure(element), self.sequence(collection)
+                return lambda env: item(env) in members(env)
+            case n.TupleOf(elements=elements):
+                parts = [self.closure(element) for element in elements]
+                return lambda env: tuple(part(env) for part in parts)
+            case n.Listing(element=element, binders=binders):
+                walk, inner = self.walk(binders), self.closure(element)
+                return lambda env: tuple([inner(env) for _ in walk(env)])
+            case n.SetOf(element=element, binders=binders):
+                walk, inner = self.walk(binders), self.closure(element)
+                return lambda env: frozenset(inner(env) for _ in walk(env))
+            case n.Reduction():
+                return self.reduction(expr)
+            case n.Item():
+                return self.item(expr)
+            case n.Part():
+                return self.part(expr)
+            case n.Access():
+                return self.access(expr)
+            case n.Apply():
+                return self.apply(expr)
+            case n.Function():
+                return self.function(expr)
+            case n.Precision(tensor=tensor, which=which, span=span):
+                return self.about(tensor, which, span, lambda found: found.precision)
+            case n.ShapeOf(tensor=tensor):
+                return lambda env: env["$out " + tensor]
+            case n.Present(name=name):
+                return lambda env: env["$given " + name]
+            case n.Sorted() | n.Name() | n.Bracket() | n.Call():
+                raise AssertionError(f"{type(expr).__name__} in a checked formula")
+            case _:
+                assert_never(expr)
+
+    def ref(self, expr: n.Ref) -> Closure:
+        name = expr.name
+        if expr.role != "attribute":
+            return lambda env: env[name]
+
+        def value(env: Env) -> Any:
+            found = env[name]
+            if found is None:
+                raise absent(name, expr.span, env)
+            return found
+
+        return value
+
+    def arithmetic(self, expr: n.Arithmetic) -> Closure:
+        left, right = self.closure(expr.left), self.closure(expr.right)
+        exact, span = ARITHMETIC[expr.sign], expr.span
+
+        def value(env: Env) -> Any:
+            first, second = left(env), right(env)
+            if isinstance(first, frozenset):
+                return first - second if expr.sign == "-" else first | second
+            try:
+                return exact(first, second)
+            except OutsideDomain as error:
+                raise FormulaError(span, str(error), env, (expr,)) from None
+
+        return value
+
+    def compare(self, expr: n.Compare) -> Closure:
+        operands = [self.closure(operand) for operand in expr.operands]
+        tests = [RELATIONS[relation] for relation in expr.relations]
+
+        def value(env: Env) -> bool:
+            left = operands[0](env)
+            for test, operand in zip(tests, operands[1:], strict=True):
+                right = operand(env)
+                if not test(left, right):
+                    return False
+                left = right
+            return True
+
+        return value
+
+    def reduction(self, expr: n.Reduction) -> Closure:
+        walk, body = self.walk(expr.binders), self.closure(expr.body)
+        match expr.function:
+            case "sum":
+                return lambda env: sum(body(env) for _ in walk(env))
+            case "prod":
+
+                def multiply(env: Env) -> int:
+                    result = 1
+                    for _ in walk(env):
+                        result *= body(env)
+                    return result
+
+                return multiply
+            # Every element is evaluated: a walk left early would leave its indices bound.
+            case "any":
+                return lambda env: True in [body(env) for _ in walk(env)]
+            case "all":
+                return lambda env: False not in [body(env) for _ in walk(env)]
+            case "count":
+                return lambda env: sum(1 for _ in walk(env) if body(env))
+            case _:
+                choose = max if expr.function == "max" else min
+
+                def extreme(env: Env) -> int:
+                    values: list[int] = [body(env) for _ in walk(env)]
+                    if not values:
+                        raise FormulaError(
+                            expr.span, EMPTY_REDUCTION, env, about_binders(expr.binders)
+                        )
+                    return choose(values)
+
+                return extreme
+
+    def item(self, expr: n.Item) -> Closure:
+        sequence, index = self.raw(expr.sequence), self.closure(expr.index)
+
+        def value(env: Env) -> Any:
+            entries, at = sequence(env), index(env)
+            if isinstance(entries, dict):
+                if at in entries:
+                    return entries[at]
+                message = f"entry {at} of the pack is not bound"
+                raise FormulaError(expr.span, message, env, (expr,))
+            if isinstance(entries, frozenset):
+                entries = sorted(entries)
+            if 0 <= at < len(entries):
+                return entries[at]
+            length = len(entries)
+            message = f"entry {at} of a list of {length} entr{'ies' if length != 1 else 'y'}"
+            raise FormulaError(expr.index.span, message, env, (expr.index, expr.sequence))
+
+        return value
+
+    def part(self, expr: n.Part) -> Closure:
+        sequence = self.sequence(expr.sequence)
+        low = self.closure(expr.low) if expr.low is not None else None
+        high = self.closure(expr.high) if expr.high is not None else None
+
+        def value(env: Env) -> tuple[int, ...]:
+            entries = sequence(env)
+            start = low(env) if low else 0
+            stop = high(env) if high else len(entries)
+            if not 0 <= start <= stop <= len(entries):
+                message = f"part [{start}:{stop}] of a list of {len(entries)} entries"
+                raise FormulaError(expr.span, message, env, (expr,))
+            return tuple(entries[start:stop])
+
+        return value
+
+    def raw(self, expr: n.Expr) -> Closure:
+        """A list for taking single entries: a pack may be bound in part."""
+        return self.closure(expr)
+
+    def sequence(self, expr: n.Expr) -> Closure:
+        """A list as a tuple; a set in ascending order; a pack only when wholly bound."""
+        inner = self.raw(expr)
+        span = expr.span
+
+        def value(env: Env) -> tuple[int, ...]:
+            found = inner(env)
+            if isinstance(found, tuple):
+                return found
+            if isinstance(found, frozenset):
+                return tuple(sorted(found))
+            missing = [at for at in range(len(found)) if at not in found]
+            if missing:
+                message = f"entry {missing[0]} of the pack is not bound"
+                raise FormulaError(span, message, env, (expr,))
+            return tuple(found[at] for at in range(len(found)))
+
+        return value
+
+    def slots(self, slots: tuple[n.Slot, ...]) -> Closure:
+        """The multi-index of an access."""
+        if all(not slot.pack for slot in slots):
+            parts = [self.closure(slot.value) for slot in slots]
+            return lambda env: [part(env) for part in parts]
+        spread = [
+            (slot.pack, self.sequence(slot.value) if slot.pack else self.closure(slot.value))
+            for slot in slots
+        ]
+
+        def value(env: Env) -> list[int]:
+            index: list[int] = []
+            for pack, part in spread:
+                if pack:
+                    index.extend(part(env))
+                else:
+                    index.append(part(env))
+            return index
+
+        return value
+
+    def about(
+        self, tensor: str, which: n.Expr | None, span: Span, read: Callable[[Tensor], Any]
+    ) -> Closure:
+        key = "$" + tensor
+
+        def single(env: Env) -> Any:
+            found = env[key]
+            if found is None:
+                raise absent(tensor, span, env)
+            return read(found)
+
+        if which is None:
+            return single
+        choose = self.closure(which)
+
+        def value(env: Env) -> Any:
+            at = choose(env)
+            if not 0 <= at < len(env[key]):
+                raise FormulaError(which.span, f"there is no {tensor}[{at}]", env, (which,))
+            return read(env[key][at])
+
+        return value
+
+    def outside(
+        self, tensor: str, slots: tuple[n.Slot, ...], dimension: int, at: int, extent: int, env: Env
+    ) -> FormulaError:
+        """The error for an index that leaves a tensor, at the slot that gives it."""
+        values, left = dict(env), dimension
+        for slot in slots:
+            width = len(self.sequence(slot.value)(env)) if slot.pack else 1
+            if left < width:
+                break
+            left -= width
+        match slot.value:
+            case n.Listing(
+                element=about,
+                binders=n.Binders(
+                    items=(n.IndexRange(index=index, low=n.Number(value=0)),), condition=None
+                ),
+            ):
+                values[index] = left
+            case about:
+                pass
+        message = f"index {dimension} of {tensor} is {at}, outside [0, {extent})"
+        return FormulaError(slot.span, message, values, (about,))
+
+    def access(self, expr: n.Access) -> Closure:
+        tensor_of = self.about(expr.tensor, expr.which, expr.span, lambda found: found)
+        index_of = self.slots(expr.slots)
+
+        def value(env: Env) -> int:
+            tensor: Tensor = tensor_of(env)
+            index = index_of(env)
+            shape = tensor.shape
+            if len(index) != len(shape):
+                message = f"{expr.tensor} has rank {len(shape)}, {len(index)} indices are given"
+                raise FormulaError(expr.span, message, env, slot_values(expr.slots))
+            position = 0
+            for dimension, (at, extent) in enumerate(zip(index, shape, strict=True)):
+                if not 0 <= at < extent:
+                    raise self.outside(expr.tensor, expr.slots, dimension, at, extent, env)
+                position = position * extent + at
+            return tensor.values[position]
+
+        return value
+
+    def apply(self, expr: n.Apply) -> Closure:
+        definition = self.definitions[expr.name]
+        arguments = []
+        for argument, (name, kind) in zip(expr.arguments, definition.parameters, strict=True):
+            closure = self.sequence(argument) if kind.name == "list" else self.closure(argument)
+            arguments.append((name, closure))
+
+        def value(env: Env) -> Any:
+            inner = dict(env)
+            inner["$call"] = (expr, env.get("$call"))
+            for name, argument in arguments:
+                inner[name] = argument(env)
+            return self.body(definition)(inner)
+
+        return value
+
+    def body(self, definition: Definition) -> Closure:
+        if definition.name not in self.bodies:
+            self.bodies[definition.name] = self.closure(definition.body)
+        return self.bodies[definition.name]
+
+    def function(self, expr: n.Function) -> Closure:
+        row = FUNCTIONS[expr.name]
+        kinds = row.parameters
+        arguments = [
+            self.closure(argument)
+            if kinds[min(at, len(kinds) - 1)].startswith("int")
+            else self.sequence(argument)
+            for at, argument in enumerate(expr.arguments)
+        ]
+
+        def value(env: Env) -> Any:
+            try:
+                return row.exact(*(argument(env) for argument in arguments))
+            except (OutsideDomain, ValueError) as error:
+                raise FormulaError(expr.span, str(error), env, (expr,)) from None
+
+        return value
+
+    # -------------------------------------------------------- binders
+
+    def walk(self, binders: n.Binders) -> Walk:
+        """Visit every point: the names are bound in the environment while at it."""
+        steps = [self.step(binder) for binder in binders.items]
+        test = self.closure(binders.condition) if binders.condition is not None else None
+
+        def visit(env: Env, depth: int) -> Iterator[None]:
+            if depth == len(steps):
+                if test is None or test(env):
+                    yield
+                return
+            for _ in steps[depth](env):
+                yield from visit(env, depth + 1)
+
+        return lambda env: visit(env, 0)
+
+    def step(self, binder: n.Binder) -> Walk:
+        budget = self.budget
+        match binder:
+            case n.IndexRange(index=index, low=low, high=high):
+                first, last = self.closure(low), self.closure(high)
+
+                def count(env: Env) -> Iterator[None]:
+                    start, stop = first(env), last(env)
+                    if budget is not None:
+                        budget.spend(stop - start)
+                    for value in range(start, stop):
+                        env[index] = value
+                        yield
+                    env.pop(index, None)
+
+                return count
+            case n.IndexMember(index=index, collection=collection):
+                members = self.sequence(collection)
+
+                def choose(env: Env) -> Iterator[None]:
+                    for value in members(env):
+                        env[index] = value
+                        yield
+                    env.pop(index, None)
+
+                return choose
+            case n.PackRange():
+                return self.pack(binder)
+            case _:
+                raise AssertionError("binder is not checked")
+
+    def pack(self, binder: n.PackRange) -> Walk:
+        extents = self.sequence(binder.extents)
+        slots = self.sequence(binder.slots) if binder.slots is not None else None
+        name, budget = binder.pack, self.budget
+
+        def box(env: Env) -> Iterable[tuple[int, ...]]:
+            sides = extents(env)
+            if budget is not None:
+                budget.spend(prod(sides))
+            return product(*map(range, sides))
+
+        def whole(env: Env) -> Iterator[None]:
+            for index in box(env):
+                env[name] = index
+                yield
+            env.pop(name, None)
+
+        def partly(env: Env) -> Iterator[None]:
+            assert slots is not None
+            assert binder.slots is not None
+            outer = env.get(name)
+            positions, sides = slots(env), extents(env)
+            if len(positions) != len(sides):
+                message = f"{len(positions)} entries of '{name}' stand against {len(sides)} extents"
+                raise FormulaError(binder.span, message, env, (binder.extents, binder.slots))
+            for entries in box(env):
+                bound = dict(outer) if outer else {}
+                bound.update(zip(positions, entries, strict=True))
+                env[name] = bound
+                yield
+            if outer is None:
+                env.pop(name, None)
+            else:
+                env[name] = outer
+
+        return whole if slots is None else partly

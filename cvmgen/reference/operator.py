@@ -1,0 +1,377 @@
+"""Runs a whole checked operator: checks, shapes, precisions, every element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from cvmgen import rules
+from cvmgen.dtypes import (
+    ATTRIBUTE_HIGH,
+    ATTRIBUTE_LOW,
+    DTYPES,
+    MAX_LIST,
+    MAX_PRECISION,
+    MAX_RANK,
+    MAX_SIZE,
+)
+from cvmgen.errors import OperatorError
+from cvmgen.functions import unflatten
+from cvmgen.reference.expressions import Closure, Compiler, Walk
+from cvmgen.reference.failures import Budget, Env, FormulaError, about_binders, slot_values
+from cvmgen.reference.tensor import Tensor
+from cvmgen.source import Span
+from cvmgen.spec import formula as f
+from cvmgen.spec import nodes as n
+
+Operand = Tensor | Sequence[Tensor] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceResult:
+    """The outputs by name; the environment holds every named value of the call."""
+
+    outputs: dict[str, Tensor]
+    env: Env
+
+
+class Reference:
+    """An operator as the formula defines it.
+
+    `evaluate` computes, `infer` stops before the elements. Both raise OperatorError for a
+    call that the operator refuses and FormulaError where the formula has no value.
+    """
+
+    def __init__(self, operator: f.Operator, budget: Budget | None = None) -> None:
+        self.operator = operator
+        found = (item for item in f.all_items(operator.items) if isinstance(item, f.Definition))
+        self.compiler = Compiler({item.name: item for item in found}, budget)
+        self.equations: dict[int, tuple[Walk, Closure, Closure]] = {}
+
+    def infer(
+        self, inputs: Mapping[str, Operand], attributes: Mapping[str, Any] | None = None
+    ) -> ReferenceResult:
+        return self.run(inputs, attributes or {}, compute=False)
+
+    def evaluate(
+        self, inputs: Mapping[str, Operand], attributes: Mapping[str, Any] | None = None
+    ) -> ReferenceResult:
+        """Outputs hold exact integers; the storage type of each is int32 unless it moves data."""
+        return self.run(inputs, attributes or {}, compute=True)
+
+    def run(
+        self, inputs: Mapping[str, Operand], attributes: Mapping[str, Any], compute: bool
+    ) -> ReferenceResult:
+        env: Env = {"$attributes": attributes, "$inputs": inputs}
+        outputs: dict[str, Tensor] = {}
+        equations: list[f.Equation] = []
+        self.items(self.operator.items, env, outputs, equations)
+        if compute:
+            self.compute(env, outputs, equations)
+        return ReferenceResult(outputs, env)
+
+    def compute(self, env: Env, outputs: dict[str, Tensor], equations: list[f.Equation]) -> None:
+        """Every element of the outputs, and that each is written exactly once."""
+        written: dict[str, list[bool]] = {}
+        for name, output in outputs.items():
+            output.values = [0] * output.size
+            written[name] = [False] * output.size
+        for equation in equations:
+            self.equation(equation, env, outputs[equation.tensor], written[equation.tensor])
+        for name, marks in written.items():
+            self.all_written(name, marks, outputs[name], env)
+
+    # -------------------------------------------------------- items, in the order of the text
+
+    def items(
+        self,
+        items: tuple[f.Item, ...],
+        env: Env,
+        outputs: dict[str, Tensor],
+        equations: list[f.Equation],
+    ) -> None:
+        cases = []
+        for item in items:
+            match item:
+                case f.Output():
+                    outputs[item.name] = self.output(item, env)
+                case f.Equation():
+                    equations.append(item)
+                case f.Case():
+                    cases.append(item)
+                case _:
+                    self.item(item, env)
+        if cases:
+            self.case(cases, env, outputs, equations)
+
+    def item(
+        self, item: f.Input | f.Attribute | f.Let | f.Require | f.Definition, env: Env
+    ) -> None:
+        match item:
+            case f.Input():
+                self.input(item, env)
+            case f.Attribute():
+                self.attribute(item, env)
+            case f.Let(name=name, value=value):
+                env[name] = self.compiler.value(value, env)
+            case f.Require():
+                if not self.compiler.value(item.condition, env):
+                    raise self.refuse("", self.terms(item.condition, env), item.message)
+            case f.Definition():
+                pass
+
+    def case(
+        self,
+        cases: list[f.Case],
+        env: Env,
+        outputs: dict[str, Tensor],
+        equations: list[f.Equation],
+    ) -> None:
+        holding = [case for case in cases if self.compiler.value(case.condition, env)]
+        if not holding:
+            conditions = tuple(case.condition for case in cases)
+            hint = "the conditions of the cases leave something out"
+            raise FormulaError(cases[0].condition.span, rules.NO_CASE, env, conditions, hint)
+        if len(holding) > 1:
+            first, second = holding[0].condition, holding[1].condition
+            message = f"this case and the one in line {first.span.line} both apply"
+            raise FormulaError(second.span, message, env, (first, second))
+        env["$case"] = cases.index(holding[0])
+        self.items(holding[0].items, env, outputs, equations)
+
+    def refuse(self, argument: str, value: str, rule: str) -> OperatorError:
+        return OperatorError(self.operator.full_name, argument, value, rule)
+
+    # -------------------------------------------------------- inputs
+
+    def input(self, item: f.Input, env: Env) -> None:
+        operand = env["$inputs"].get(item.name)
+        env["$" + item.name] = operand
+        env["$given " + item.name] = operand is not None
+        if operand is None:
+            if not item.optional:
+                raise self.refuse(item.name, "", "this input is missing")
+            return
+        if item.variadic:
+            assert item.count is not None
+            if not operand:
+                raise self.refuse(item.name, "", "at least one input is needed")
+            env[item.count] = len(operand)
+            for at, tensor in enumerate(operand):
+                self.limits(f"{item.name}[{at}]", tensor)
+            env[str(item.extents[0].new)] = tuple(tensor.shape for tensor in operand)
+            return
+        self.limits(item.name, operand)
+        self.shape(item, operand.shape, env)
+
+    def limits(self, name: str, tensor: Tensor) -> None:
+        text = f"shape {rules.shape_text(tensor.shape)}"
+        if not 1 <= len(tensor.shape) <= MAX_RANK:
+            raise self.refuse(name, text, rules.RANK_LIMIT)
+        if any(extent < 1 for extent in tensor.shape):
+            raise self.refuse(name, text, rules.EXTENT_POSITIVE)
+        if prod(tensor.shape) >= MAX_SIZE:
+            raise self.refuse(name, text, rules.SIZE_LIMIT)
+        if not 1 <= tensor.precision <= MAX_PRECISION:
+            raise self.refuse(name, f"precision {tensor.precision}", rules.PRECISION_RANGE)
+
+    def shape(self, item: f.Input, shape: tuple[int, ...], env: Env) -> None:
+        """Bind the names of the shape; compare the extents that are known already."""
+        text = f"shape {rules.shape_text(shape)}"
+        scalars = sum(not extent.pack for extent in item.extents)
+        open_pack = [extent for extent in item.extents if extent.pack and extent.new]
+        known = {
+            at: in_order(self.compiler.value(extent.value, env))
+            for at, extent in enumerate(item.extents)
+            if extent.pack and not extent.new
+        }
+        least = scalars + sum(map(len, known.values()))
+        if not open_pack and len(shape) != least:
+            rule = rules.rank_rule(least)
+            if len(item.extents) == 1:
+                rule = rules.shape_rule(rules.shape_text(known[0]))
+            raise self.refuse(item.name, text, rule)
+        if len(shape) < least:
+            raise self.refuse(item.name, text, rules.least_rank_rule(least))
+        at = 0
+        for number, extent in enumerate(item.extents):
+            if extent.pack:
+                length = len(known[number]) if number in known else len(shape) - least
+                entries = shape[at : at + length]
+                if extent.new:
+                    env[extent.new] = entries
+                elif entries != known[number]:
+                    rule = rules.shape_rule(rules.shape_text(known[number]))
+                    raise self.refuse(item.name, text, rule)
+                at += length
+                continue
+            if extent.new:
+                env[extent.new] = shape[at]
+            else:
+                wanted = self.compiler.value(extent.value, env)
+                if shape[at] != wanted:
+                    term = extent.span.text
+                    term = term if term == str(wanted) else f"{term} = {wanted}"
+                    raise self.refuse(item.name, text, rules.extent_rule(at, term))
+            at += 1
+
+    # -------------------------------------------------------- attributes
+
+    def attribute(self, item: f.Attribute, env: Env) -> None:
+        given = env["$attributes"].get(item.name)
+        env["$given " + item.name] = given is not None
+        value = given
+        if given is None:
+            if item.required:
+                raise self.refuse(item.name, "", "this attribute is missing")
+            if item.default is not None:
+                value = self.compiler.value(item.default, env)
+        if item.is_list or item.components:
+            value = tuple(value) if value is not None else None
+            if item.components:
+                self.length(item, value)
+            elif value is not None and len(value) > MAX_LIST:
+                raise self.refuse(item.name, f"{len(value)} entries", f"at most {MAX_LIST} entries")
+            for entry in value or ():
+                self.in_range(item, entry, value, env)
+            for name, entry in zip(item.components, value or (), strict=False):
+                env[name] = entry
+        elif value is not None and item.kind == "int":
+            self.in_range(item, value, value, env)
+        env[item.name] = value
+
+    def length(self, item: f.Attribute, value: Any) -> None:
+        if value is None or len(value) != len(item.components):
+            rule = f"{len(item.components)} entries needed"
+            raise self.refuse(item.name, rules.shape_text(value or ()), rule)
+
+    def in_range(self, item: f.Attribute, entry: int, whole: Any, env: Env) -> None:
+        text = rules.shape_text(whole) if isinstance(whole, tuple) else str(whole)
+        low, high = self.ends(item, env)
+        if not low <= entry < high:
+            shown = item.interval_text or f"[{ATTRIBUTE_LOW}, {ATTRIBUTE_HIGH})"
+            rule = rules.range_rule(shown)
+            terms = self.terms((item.low, item.high), env)
+            raise self.refuse(item.name, text, f"{rule} ({terms})" if terms else rule)
+
+    def ends(self, item: f.Attribute, env: Env) -> tuple[int, int]:
+        """The declared range of an attribute: low <= value < high."""
+        low = ATTRIBUTE_LOW if item.low is None else self.compiler.value(item.low, env)
+        high = ATTRIBUTE_HIGH if item.high is None else self.compiler.value(item.high, env)
+        return low, high
+
+    def terms(self, about: n.Expr | tuple[n.Expr | None, ...], env: Env) -> str:
+        """`C = 3, n = (2, 3)`: the named values that an expression speaks of."""
+        shown: dict[str, str] = {}
+        for node in n.walk(about):
+            match node:
+                case n.Ref(name=name, role=role) if role in TERM_ROLES and name in env:
+                    if env[name] is not None:
+                        shown.setdefault(name, term_text(env[name]))
+                case n.Precision(tensor=tensor, which=None) if env["$" + tensor] is not None:
+                    shown.setdefault(f"p({tensor})", str(env["$" + tensor].precision))
+                case _:
+                    pass
+        return ", ".join(f"{name} = {text}" for name, text in shown.items() if text)
+
+    # -------------------------------------------------------- outputs
+
+    def output(self, item: f.Output, env: Env) -> Tensor:
+        shape = self.compiler.index(item.slots, env)
+        env["$out " + item.name] = shape
+        text = f"shape {rules.shape_text(shape)}"
+        if not 1 <= len(shape) <= MAX_RANK:
+            raise self.refuse(item.name, text, rules.RANK_LIMIT)
+        if any(extent < 1 for extent in shape):
+            raise self.refuse(item.name, text, rules.OUTPUT_EXTENT)
+        if prod(shape) >= MAX_SIZE:
+            raise self.refuse(item.name, text, rules.SIZE_LIMIT)
+        precision = self.precision(item, env)
+        return Tensor(shape, [], precision)
+
+    def precision(self, item: f.Output, env: Env) -> int:
+        if item.precision is None:
+            return MAX_PRECISION
+        value = int(self.compiler.value(item.precision, env))
+        if not 1 <= value <= MAX_PRECISION:
+            terms = self.terms(item.precision, env)
+            shown = f"precision {value}" + (f" ({terms})" if terms else "")
+            raise self.refuse(item.name, shown, rules.precision_rule(item.precision.span.text))
+        return value
+
+    def equation(self, item: f.Equation, env: Env, output: Tensor, written: list[bool]) -> None:
+        walk, index_of, value_of = self.compiled(item)
+        about = slot_values(item.slots)
+        for _ in walk(env):
+            index = index_of(env)
+            if len(index) != len(output.shape):
+                rank = len(output.shape)
+                message = f"{item.tensor} has rank {rank}, {len(index)} indices are given"
+                raise FormulaError(_left(item), message, env, about)
+            position = 0
+            for dimension, (at, extent) in enumerate(zip(index, output.shape, strict=True)):
+                if not 0 <= at < extent:
+                    name, slots = item.tensor, item.slots
+                    raise self.compiler.outside(name, slots, dimension, at, extent, env)
+                position = position * extent + at
+            if written[position]:
+                message = f"element {rules.shape_text(index)} of {item.tensor} is written twice"
+                raise FormulaError(_left(item), message, env, about)
+            written[position] = True
+            output.values[position] = value_of(env)
+
+    def compiled(self, item: f.Equation) -> tuple[Walk, Closure, Closure]:
+        """What an equation runs over, the element that it writes, and the value."""
+        if id(item) not in self.equations:
+            where = {each.name: each for each in item.where}
+            compiler = Compiler(self.compiler.definitions | where, self.compiler.budget)
+            self.equations[id(item)] = (
+                compiler.walk(item.domain),
+                compiler.slots(item.slots),
+                compiler.closure(item.value),
+            )
+        return self.equations[id(item)]
+
+    def all_written(self, name: str, marks: list[bool], output: Tensor, env: Env) -> None:
+        if all(marks):
+            return
+        index = unflatten(marks.index(False), output.shape)
+        message = f"element {rules.shape_text(index)} of {name} is never written"
+        for item in f.all_items(self.operator.items):
+            if isinstance(item, f.Equation) and item.tensor == name:
+                raise FormulaError(_left(item), message, env, about_binders(item.domain))
+
+
+TERM_ROLES = ("extent", "attribute", "let", "count")
+
+
+def in_order(entries: Iterable[int]) -> tuple[int, ...]:
+    """A list as it is, a set ascending."""
+    return tuple(sorted(entries)) if isinstance(entries, frozenset) else tuple(entries)
+
+
+def term_text(value: Any) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case int():
+            return str(value)
+        case tuple() if all(isinstance(entry, int) for entry in value):
+            return rules.shape_text(value)
+        case frozenset():
+            return f"{{{', '.join(map(str, sorted(value)))}}}"
+        case _:
+            return ""
+
+
+def _left(item: f.Equation) -> Span:
+    """The left side of an equation: where a wrong write is shown."""
+    return item.domain.span
+
+
+def stored(value: int, dtype: str) -> int:
+    """`value` as a target stores it: wrapped in two's complement to the type's width."""
+    row = DTYPES[dtype]
+    return (value - row.low) % (1 << row.bits) + row.low

@@ -1,0 +1,338 @@
+"""A bounded check of operators: many small calls, each formula must have its value in all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from cvmgen.errors import OperatorError
+from cvmgen.functions import unflatten
+from cvmgen.reference.failures import Env, FormulaError, WorkLimit
+from cvmgen.reference.operator import Reference, term_text
+from cvmgen.reference.sampling import Sampler, Tape
+from cvmgen.reference.tensor import Tensor
+from cvmgen.rules import shape_text
+from cvmgen.source import Span, SpecError, SpecErrors
+from cvmgen.spec import formula as f
+from cvmgen.spec import nodes as n
+from cvmgen.spec.examples import plain
+
+ATTEMPTS = 240
+ENOUGH = 60  # accepted calls
+ENOUGH_FOR_CASES = 40
+STEPS_OF_A_CALL = 3_000  # points of ranges that one call may visit
+STEPS_OF_ALL = 24_000
+MOST_TERMS = 8
+LONGEST_SHOWN = 60
+
+
+def check_operators(operators: Iterable[f.Operator]) -> None:
+    """Probe all operators; raises SpecErrors with everything found."""
+    found: dict[tuple[Span, str], SpecError] = {}
+    for operator in operators:
+        for error in probe(operator):
+            found.setdefault((error.span, error.message), error)
+    if found:
+        raise SpecErrors(found.values())
+
+
+def probe(operator: f.Operator) -> list[SpecError]:
+    """What is wrong with an operator, as far as its examples and small calls show it.
+
+    The calls are the same in every run. An index that leaves its tensor, an element written
+    twice or never, a division by 0 and the like is an error with the values that make it so;
+    so are an example with another result, a case that no call reaches, and requirements
+    that no call satisfies.
+    """
+    errors = [error for example in operator.examples for error in check_example(operator, example)]
+    return errors + Probe(operator).errors()
+
+
+class Probe:
+    """The calls of one operator and what they showed."""
+
+    def __init__(self, operator: f.Operator) -> None:
+        self.operator = operator
+        self.sampler = Sampler(operator)
+        self.failures: dict[tuple[int, int], tuple[Tape, FormulaError]] = {}
+        self.tapes: list[Tape] = []
+        self.reached: set[int] = set()
+
+    def errors(self) -> list[SpecError]:
+        self.sample()
+        if self.failures:
+            return [self.explain(tape, error) for tape, error in self.failures.values()]
+        if not self.tapes:
+            return [self.vacuous()]
+        return list(self.unreached())
+
+    def sample(self) -> None:
+        left = STEPS_OF_ALL
+        for _ in range(ATTEMPTS):
+            if len(self.tapes) >= ENOUGH:
+                return
+            steps = min(STEPS_OF_A_CALL, max(left, 0))
+            try:
+                found = self.sampler.accepted(steps or STEPS_OF_A_CALL, compute=steps > 0)
+            except FormulaError as error:
+                self.failed(error)
+                self.tapes.append(self.sampler.tape)
+            except WorkLimit:
+                pass
+            else:
+                if found is not None:
+                    self.tapes.append(found[0])
+                    self.reached.add(found[1].env.get("$case", 0))
+            left -= steps - max(self.sampler.steps.left, 0)
+
+    def failed(self, error: FormulaError) -> None:
+        """Keep the smallest failing call at each place."""
+        place = (error.span.start, error.span.end)
+        tape = dict(self.sampler.tape)
+        if place not in self.failures or magnitude(tape) < magnitude(self.failures[place][0]):
+            self.failures[place] = (tape, error)
+
+    # -------------------------------------------------------- failing calls
+
+    def explain(self, tape: Tape, error: FormulaError) -> SpecError:
+        error = self.shrink(tape, error)
+        terms = Terms(self.sampler, error).text()
+        example = f"for example when {terms}" if terms else ""
+        return SpecError(error.span, error.message, error.hint or example)
+
+    def shrink(self, tape: Tape, error: FormulaError) -> FormulaError:
+        """The failure of a smaller call at the same place, if there is one."""
+        for _ in range(2):
+            for name in list(tape):
+                for changed in self.neighbours(tape, name):
+                    found = self.failure(changed)
+                    if found is None or found.span != error.span:
+                        continue
+                    if magnitude(changed) < magnitude(tape):
+                        tape, error = changed, found
+                        break
+        return error
+
+    def neighbours(self, tape: Tape, name: str) -> Iterator[Tape]:
+        """The same call with less for one of its draws."""
+        if name.startswith("data("):
+            return
+        least = 0 if name in self.sampler.attribute_names else 1
+        for value in smaller(tape.get(name), least):
+            yield {**tape, name: value}
+
+    def failure(self, tape: Tape) -> FormulaError | None:
+        try:
+            self.sampler.follow(tape, STEPS_OF_A_CALL, compute=True)
+        except FormulaError as error:
+            return error
+        except (OperatorError, WorkLimit):
+            pass
+        return None
+
+    # -------------------------------------------------------- requirements and cases
+
+    def vacuous(self) -> SpecError:
+        """No call was accepted: point at what refused most of them."""
+        message = "no arguments satisfy the requirements"
+        refusals = sorted(self.sampler.refusals.values(), key=lambda each: -each[1])
+        if not refusals:
+            return SpecError(name_span(self.operator), message)
+        item, count = refusals[0]
+        total = sum(each for _, each in refusals)
+        span = item.condition.span if isinstance(item, f.Require) else item.span
+        return SpecError(span, message, f"this refused {count} of {total} small calls")
+
+    def unreached(self) -> Iterator[SpecError]:
+        if len(self.tapes) < ENOUGH_FOR_CASES:
+            return
+        for number, case in enumerate(self.operator.cases):
+            if number not in self.reached and not self.reach(number, case):
+                hint = "remove the case, or mend its condition"
+                yield SpecError(case.condition.span, "no arguments reach this case", hint)
+
+    def reach(self, number: int, case: f.Case) -> bool:
+        """Look for a call of a case among the neighbours of accepted calls."""
+        names = self.sampler.depends.names(case.condition)
+        for tape in self.tapes * 4:
+            changed = {name: value for name, value in tape.items() if name not in names}
+            try:
+                result = self.sampler.follow(changed, STEPS_OF_A_CALL, compute=False)
+            except (OperatorError, FormulaError, WorkLimit):
+                continue
+            if result.env["$case"] == number:
+                return True
+        return False
+
+
+def magnitude(tape: Tape) -> int:
+    """How large a call is: small ones explain best."""
+    return sum(size_of(value) for name, value in tape.items() if not name.startswith("data("))
+
+
+def size_of(value: Any) -> int:
+    match value:
+        case tuple():
+            return sum(4 + size_of(each) for each in value)
+        case int():
+            return abs(value)
+        case _:
+            return 0
+
+
+def smaller(value: Any, least: int) -> Iterator[Any]:
+    """Values to try in place of one, the smallest first; no integer below `least`."""
+    match value:
+        case bool():
+            if value:
+                yield False
+        case int():
+            for less in (0, 1, 2, value // 2, value - 1):
+                if abs(less) < abs(value) and less >= least:
+                    yield less
+        case tuple() if value:
+            yield value[:1]
+            yield value[1:]
+            yield value[:-1]
+            for at, each in enumerate(value):
+                for less in smaller(each, least):
+                    yield (*value[:at], less, *value[at + 1 :])
+        case _:
+            pass
+
+
+def name_span(operator: f.Operator) -> Span:
+    """Where an operator's name stands in its declaration."""
+    found = re.match(r"operator\s+(\w+)", operator.text)
+    if found is None:
+        return operator.span
+    start = operator.span.start + found.start(1)
+    return Span(operator.span.source, start, start + len(operator.name))
+
+
+# ------------------------------------------------------------ the values that make it so
+
+
+class Terms:
+    """The named values that a failing expression speaks of: indices first, then the call's."""
+
+    def __init__(self, sampler: Sampler, error: FormulaError) -> None:
+        self.sampler = sampler
+        self.env: Env = error.values
+        self.about = error.about
+        self.groups: tuple[dict[str, str], ...] = ({}, {}, {})
+        self.lets = {
+            item.name: item
+            for item in f.all_items(sampler.operator.items)
+            if isinstance(item, f.Let)
+        }
+
+    def text(self) -> str:
+        for expr in self.about:
+            self.gather(expr, self.env)
+        merged = {name: text for group in self.groups for name, text in group.items()}
+        return ", ".join(f"{name} = {text}" for name, text in list(merged.items())[:MOST_TERMS])
+
+    def gather(self, expr: n.Expr, env: Env) -> None:
+        for node in n.walk(expr):
+            match node:
+                case n.Ref(name=name, role="index" | "pack") if name in env:
+                    self.index(name, env[name])
+                case n.Ref(name=name, role="parameter"):
+                    self.parameter(name, env)
+                case n.Ref(name=name, role="let") if name in self.lets:
+                    self.add(1, name, env.get(name))
+                    self.gather(self.lets[name].value, env)
+                case n.Ref(name=name):
+                    self.add(2, name, env.get(name))
+                case n.Access() | n.Apply(arguments=()):
+                    self.value(node, env)
+                case n.Precision(tensor=tensor, which=None) if env.get("$" + tensor) is not None:
+                    self.add(2, f"p({tensor})", env["$" + tensor].precision)
+                case n.Present(name=name):
+                    self.add(2, f"present({name})", env["$given " + name])
+                case _:
+                    pass
+
+    def add(self, group: int, name: str, value: Any) -> None:
+        text = term_text(value)
+        if text:
+            self.groups[group].setdefault(name, text)
+
+    def index(self, name: str, value: Any) -> None:
+        if not isinstance(value, dict):
+            self.add(0, name, value)
+            return
+        for at, entry in sorted(value.items()):
+            self.add(0, f"{name}[{at}]", entry)
+
+    def parameter(self, name: str, env: Env) -> None:
+        """A parameter stands for what the definition was applied to."""
+        call = env.get("$call")
+        while call is not None:
+            apply, outer = call
+            definition = self.sampler.compiler.definitions.get(apply.name)
+            names = [each for each, _ in definition.parameters] if definition else []
+            if name in names:
+                self.gather(apply.arguments[names.index(name)], {**env, "$call": outer})
+                return
+            call = outer
+        self.add(0, name, env.get(name))
+
+    def value(self, node: n.Access | n.Apply, env: Env) -> None:
+        """An element of a tensor or a `where` without parameters, by its text."""
+        try:
+            found = self.sampler.compiler.value(node, env)
+        except (FormulaError, KeyError):
+            return
+        self.add(1, node.span.text, found)
+
+
+# ------------------------------------------------------------ examples
+
+
+def check_example(operator: f.Operator, example: f.Example) -> Iterator[SpecError]:
+    """Compute an example; precisions are measured from its elements."""
+    inputs, attributes = example_arguments(operator, example)
+    try:
+        result = Reference(operator).evaluate(inputs, attributes)
+    except OperatorError as error:
+        rule = str(error).removeprefix(f"{operator.full_name}: ")
+        yield SpecError(example.span, f"the operator refuses this example: {rule}")
+    except FormulaError as error:
+        hint = error.hint or f"the example in line {example.span.line} shows it"
+        yield SpecError(error.span, error.message, hint)
+    else:
+        output = result.outputs[operator.output_names[0]]
+        stated = plain(example.result)
+        if output.nested() != stated:
+            yield SpecError(example.result.span, difference(output, Tensor.of(stated)))
+
+
+def example_arguments(
+    operator: f.Operator, example: f.Example
+) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """The tensors and the attributes of an example."""
+    given = {name: plain(value) for name, value in example.given}
+    inputs: dict[str, Any] = {}
+    for item in operator.inputs:
+        value = given.pop(item.name, None)
+        if value is not None:
+            inputs[item.name] = (
+                [Tensor.of(each) for each in value] if item.variadic else Tensor.of(value)
+            )
+    return inputs, given
+
+
+def difference(computed: Tensor, stated: Tensor) -> str:
+    """How the result of an example differs from what it says."""
+    text, said = str(computed.nested()), str(stated.nested())
+    if len(text) + len(said) <= LONGEST_SHOWN:
+        return f"the example gives {text}, not {said}"
+    if computed.shape != stated.shape:
+        shapes = shape_text(computed.shape), shape_text(stated.shape)
+        return f"the example gives a result of shape {shapes[0]}, not {shapes[1]}"
+    at = next(at for at, value in enumerate(computed.values) if value != stated.values[at])
+    index = shape_text(unflatten(at, computed.shape))
+    return f"the example gives {computed.values[at]} at {index}, not {stated.values[at]}"

@@ -1,0 +1,323 @@
+"""Small calls of an operator, invented as its items ask for them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from random import Random
+from typing import Any
+
+from cvmgen.dtypes import precision_bound
+from cvmgen.errors import OperatorError
+from cvmgen.reference.failures import Budget, Env, FormulaError, WorkLimit
+from cvmgen.reference.operator import Operand, Reference, ReferenceResult
+from cvmgen.reference.tensor import Tensor
+from cvmgen.spec import formula as f
+from cvmgen.spec import nodes as n
+
+Tape = dict[str, Any]  # what was drawn, by name: extents, packs, attributes, "p(X)", ...
+EXTENTS = (1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3)
+RANKS = (1,) * 8 + (2,) * 10 + (3,) * 6 + (4,)
+PRECISIONS = (1, 2, 2, 3, 3, 4, 4, 5, 5)
+LARGEST_FORCED = 16  # the largest extent that an equality may ask for
+MOST_ELEMENTS = 600  # an output larger than this is not computed
+REPAIRS = 8
+
+
+class Sampler(Reference):
+    """A reference that draws each argument when its turn comes.
+
+    A run follows a tape of draws: what the tape holds is taken from it, the rest is drawn and
+    added. The same tape gives the same call; a changed tape gives a neighbour of it.
+    """
+
+    def __init__(self, operator: f.Operator) -> None:
+        self.steps = Budget(0)
+        super().__init__(operator, self.steps)
+        digest = hashlib.sha256(operator.full_name.encode()).digest()
+        self.random = Random(int.from_bytes(digest[:8], "big"))
+        self.numbers = sorted({abs(value) for value in numbers(operator)})
+        self.depends = Dependencies(operator)
+        self.attribute_names = {item.name for item in operator.attributes}
+        self.tape: Tape = {}
+        self.asked: f.Item | None = None
+        self.env: Env = {}
+        self.refusals: dict[int, tuple[f.Item, int]] = {}
+
+    def follow(self, tape: Tape, steps: int, *, compute: bool) -> ReferenceResult:
+        """The result of a call; raises OperatorError, FormulaError or WorkLimit."""
+        self.tape, self.steps.left = tape, steps
+        return self.run({}, {}, compute)
+
+    def accepted(self, steps: int, *, compute: bool) -> tuple[Tape, ReferenceResult] | None:
+        """A call that the operator accepts, mending refused ones; None when that fails.
+
+        Raises FormulaError or WorkLimit; `tape` then holds the call.
+        """
+        tape: Tape = {}
+        for _ in range(REPAIRS):
+            try:
+                return tape, self.follow(tape, steps, compute=compute)
+            except OperatorError:
+                if not self.repair(tape):
+                    return None
+        return None
+
+    # -------------------------------------------------------- refused calls
+
+    def repair(self, tape: Tape) -> bool:
+        """Change one draw that the refusing item depends on; whether there was one."""
+        assert self.asked is not None
+        _, count = self.refusals.get(id(self.asked), (self.asked, 0))
+        self.refusals[id(self.asked)] = (self.asked, count + 1)
+        if isinstance(self.asked, f.Require) and self.force(self.asked.condition, tape):
+            return True
+        names = sorted(self.depends.of(self.asked) & set(tape))
+        if not names:
+            return False
+        del tape[self.random.choice(names)]
+        return True
+
+    def force(self, condition: n.Expr, tape: Tape) -> bool:
+        """Give an extent the value that an equality of the condition asks of it."""
+        for node in n.walk(condition):
+            if not isinstance(node, n.Compare) or node.relations != ("==",):
+                continue
+            for side, other in (node.operands, node.operands[::-1]):
+                if not isinstance(side, n.Ref) or not isinstance(tape.get(side.name), int):
+                    continue
+                if side.role != "extent":
+                    continue
+                try:
+                    wanted = self.compiler.value(other, self.env)
+                except (FormulaError, KeyError):
+                    continue
+                if 1 <= wanted <= LARGEST_FORCED and wanted != tape[side.name]:
+                    tape[side.name] = wanted
+                    return True
+        return False
+
+    # -------------------------------------------------------- items
+
+    def item(
+        self, item: f.Input | f.Attribute | f.Let | f.Require | f.Definition, env: Env
+    ) -> None:
+        self.asked, self.env = item, env
+        super().item(item, env)
+
+    def output(self, item: f.Output, env: Env) -> Tensor:
+        self.asked = item
+        return super().output(item, env)
+
+    def compute(self, env: Env, outputs: dict[str, Tensor], equations: list[f.Equation]) -> None:
+        if sum(output.size for output in outputs.values()) > MOST_ELEMENTS:
+            raise WorkLimit
+        super().compute(env, outputs, equations)
+
+    def input(self, item: f.Input, env: Env) -> None:
+        env["$inputs"][item.name] = self.operand(item, env)
+        super().input(item, env)
+
+    def attribute(self, item: f.Attribute, env: Env) -> None:
+        low, high = self.ends(item, env)
+        value = self.take(item.name, lambda: self.attribute_value(item, env, low, high))
+        entries = value if isinstance(value, tuple) else (value,)
+        numeric = item.kind == "int" and value is not None
+        if numeric and not all(low <= entry < high for entry in entries):
+            value = self.tape[item.name] = self.attribute_value(item, env, low, high)
+        env["$attributes"][item.name] = value
+        super().attribute(item, env)
+
+    def take(self, name: str, draw: Callable[[], Any]) -> Any:
+        if name not in self.tape:
+            self.tape[name] = draw()
+        return self.tape[name]
+
+    # -------------------------------------------------------- inputs
+
+    def operand(self, item: f.Input, env: Env) -> Operand:
+        pick = self.random
+        if item.optional and not self.take(f"present({item.name})", lambda: pick.random() < 0.6):
+            return None
+        if item.variadic:
+            count = self.take(str(item.count), lambda: pick.choice((1, 2, 2, 3, 3)))
+            shapes = self.take(str(item.extents[0].new), lambda: self.alike(count))
+            shapes = (shapes * count)[:count]
+            self.tape[str(item.extents[0].new)] = shapes
+            return [self.tensor(f"{item.name}[{at}]", shape) for at, shape in enumerate(shapes)]
+        shape: list[int] = []
+        for extent in item.extents:
+            if not extent.new:
+                value = self.compiler.value(extent.value, env)
+                shape.extend(sorted(value) if isinstance(value, frozenset) else _entries(value))
+            elif extent.pack:
+                shape.extend(self.take(extent.new, lambda: self.pack(env)))
+            else:
+                shape.append(self.take(extent.new, self.extent))
+        return self.tensor(item.name, tuple(shape))
+
+    def tensor(self, name: str, shape: tuple[int, ...]) -> Tensor:
+        precision = self.take(f"p({name})", lambda: self.random.choice(PRECISIONS))
+        pick = Random(self.take(f"data({name})", lambda: self.random.getrandbits(32)))
+        bound = precision_bound(precision)
+        size = 1
+        for extent in shape:
+            size *= max(extent, 0)
+        extremes = (-bound, bound, 0)
+        values = [
+            pick.choice(extremes) if pick.random() < 0.3 else pick.randint(-bound, bound)
+            for _ in range(min(size, MOST_ELEMENTS))
+        ]
+        return Tensor(shape, (values * (size // max(len(values), 1) + 1))[:size], precision)
+
+    def extent(self) -> int:
+        near = [value for value in self.numbers if 1 < value <= 8]
+        if near and self.random.random() < 0.1:
+            return max(1, self.random.choice(near) + self.random.choice((-1, 0, 1)))
+        return self.random.choice(EXTENTS)
+
+    def pack(self, env: Env) -> tuple[int, ...]:
+        """Extents of a pack; half of the time much like those of a pack drawn before."""
+        pick = self.random
+        known = [value for value in self.tape.values() if _is_pack(value)]
+        if not known or pick.random() < 0.5:
+            return tuple(self.extent() for _ in range(pick.choice(RANKS)))
+        like = list(pick.choice(known))
+        like = like[pick.randint(0, len(like) - 1) :] if pick.random() < 0.4 else like
+        if pick.random() < 0.4:
+            like[pick.randrange(len(like))] = pick.choice((1, 1, 2, 3))
+        return tuple(like)
+
+    def alike(self, count: int) -> tuple[tuple[int, ...], ...]:
+        """Shapes that mostly differ in one dimension only."""
+        pick = self.random
+        first = tuple(self.extent() for _ in range(pick.choice(RANKS)))
+        dimension = pick.randrange(len(first))
+        shapes = []
+        for _ in range(count):
+            shape = list(first)
+            shape[dimension] = self.extent()
+            if pick.random() < 0.1:
+                shape[pick.randrange(len(shape))] = self.extent()
+            shapes.append(tuple(shape))
+        return tuple(shapes)
+
+    # -------------------------------------------------------- attributes
+
+    def attribute_value(self, item: f.Attribute, env: Env, low: int, high: int) -> Any:
+        pick = self.random
+        if item.optional and pick.random() < 0.4:
+            return None
+        if item.default is not None and pick.random() < 0.3:
+            return self.compiler.value(item.default, env)
+        if item.kind == "bool" and not item.is_list and not item.components:
+            return pick.random() < 0.5
+        if item.components:
+            return tuple(self.integer(low, high) for _ in item.components)
+        if item.is_list:
+            return self.entries(env, low, high)
+        return self.integer(low, high)
+
+    def integer(self, low: int, high: int) -> int:
+        """A value of low <= value < high: small ones, both ends, numbers of the formula."""
+        if low >= high:
+            return low
+        pick = self.random
+        way = pick.random()
+        if way < 0.1:
+            return low
+        if way < 0.2:
+            return high - 1
+        near = [value for value in self.numbers if low <= value < high]
+        if near and way < 0.3:
+            return pick.choice(near)
+        smallest, largest = max(low, -3), min(high - 1, 4)
+        if smallest > largest:
+            return pick.choice((low, high - 1))
+        return pick.randint(smallest, largest)
+
+    def entries(self, env: Env, low: int, high: int) -> tuple[int, ...]:
+        """A list attribute: often one entry for each dimension, often all different."""
+        pick = self.random
+        packs = [value for value in self.tape.values() if _is_pack(value)]
+        rank = len(pick.choice(packs)) if packs else 3
+        way = pick.random()
+        if way < 0.2 and low <= 0 and rank <= high:
+            return tuple(pick.sample(range(rank), rank))
+        if way < 0.4 and packs:
+            extents = list(pick.choice(packs))
+            pick.shuffle(extents)
+            return tuple(extents)
+        length = rank if pick.random() < 0.4 else pick.randint(0, rank)
+        if way < 0.7 and length <= high - low <= 64:
+            return tuple(pick.sample(range(low, high), length))
+        return tuple(self.integer(low, high) for _ in range(length))
+
+
+class Dependencies:
+    """Which draws the value of an expression depends on."""
+
+    def __init__(self, operator: f.Operator) -> None:
+        self.named: dict[str, n.Expr] = {}
+        self.owner: dict[str, str] = {}
+        for item in f.all_items(operator.items):
+            match item:
+                case f.Let(name=name, value=value):
+                    self.named[name] = value
+                case f.Definition(name=name, body=body):
+                    self.named[name] = body
+                case f.Attribute(name=name, components=components):
+                    self.owner.update(dict.fromkeys(components, name))
+                case _:
+                    pass
+
+    def of(self, item: f.Item) -> set[str]:
+        """The draws that decide whether the item accepts a call."""
+        match item:
+            case f.Require(condition=condition):
+                return self.names(condition)
+            case f.Output(slots=slots, precision=precision):
+                return self.names((slots, precision))
+            case f.Attribute(name=name, low=low, high=high):
+                return {name} | self.names((low, high))
+            case f.Input(name=name, extents=extents):
+                return self.names(extents) | {f"p({name})"}
+            case _:
+                return set()
+
+    def names(self, expr: object) -> set[str]:
+        found: set[str] = set()
+        self.gather(expr, found, set())
+        return found
+
+    def gather(self, expr: object, found: set[str], seen: set[str]) -> None:
+        for node in n.walk(expr):
+            match node:
+                case n.Ref(name=name) | n.Apply(name=name):
+                    found.add(self.owner.get(name, name))
+                    if name in self.named and name not in seen:
+                        seen.add(name)
+                        self.gather(self.named[name], found, seen)
+                case n.Precision(tensor=tensor):
+                    found.add(f"p({tensor})")
+                case n.Present(name=name):
+                    found |= {name, f"present({name})"}
+                case n.Access(tensor=tensor):
+                    found.add(f"data({tensor})")
+                case _:
+                    pass
+
+
+def numbers(operator: f.Operator) -> Iterator[int]:
+    """The numbers that a formula speaks of: values near them decide its branches."""
+    for node in n.walk(operator.items):
+        if isinstance(node, n.Number):
+            yield from (node.value, node.value + 1)
+
+
+def _is_pack(value: object) -> bool:
+    return isinstance(value, tuple) and bool(value) and all(type(each) is int for each in value)
+
+
+def _entries(value: Any) -> Iterable[int]:
+    return value if isinstance(value, tuple) else (value,)

@@ -1,0 +1,55 @@
+"""Tensors of exact integers for the reference evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+
+@dataclass(slots=True)
+class Tensor:
+    """Row-major values of a shape; `precision` as declared; `dtype` a name of dtypes.DTYPES."""
+
+    shape: tuple[int, ...]
+    values: list[int]
+    precision: int
+    dtype: str = "int32"
+
+    @classmethod
+    def of(cls, nested: Any, precision: int | None = None, dtype: str = "int32") -> Tensor:
+        """From nested lists (or anything that has tolist); precision measured when not given."""
+        nested = nested.tolist() if hasattr(nested, "tolist") else nested
+        shape: list[int] = []
+        level = nested
+        while isinstance(level, (list, tuple)):
+            shape.append(len(level))
+            level = level[0] if level else None
+        values = list(_flat(nested))
+        if precision is None:
+            precision = max((abs(value) for value in values), default=0).bit_length() + 1
+        return cls(tuple(shape), values, precision, dtype)
+
+    def nested(self) -> Any:
+        """The values as nested lists."""
+        return _nest(self.values, self.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+
+def _flat(nested: Any) -> Any:
+    if not isinstance(nested, (list, tuple)):
+        yield int(nested)
+        return
+    for each in nested:
+        yield from _flat(each)
+
+
+def _nest(values: Sequence[int], shape: tuple[int, ...]) -> Any:
+    if len(shape) <= 1:
+        return list(values) if shape else values[0]
+    step = prod(shape[1:])
+    return [_nest(values[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])]

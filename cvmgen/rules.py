@@ -1,0 +1,57 @@
+"""The wording of refusals, as the reference evaluator and the emitters use it."""
+
+from __future__ import annotations
+
+from cvmgen.support import (
+    ATTRIBUTE_MISSING,
+    EXTENT_POSITIVE,
+    INPUT_MISSING,
+    INPUTS_NEEDED,
+    MAX_PRECISION,
+    NO_CASE,
+    OUTPUT_EXTENT,
+    PRECISION_RANGE,
+    RANK_LIMIT,
+    SIZE_LIMIT,
+    shape_text,
+)
+
+__all__ = [
+    "ATTRIBUTE_MISSING",
+    "EMPTY_REDUCTION",
+    "EXTENT_POSITIVE",
+    "INPUTS_NEEDED",
+    "INPUT_MISSING",
+    "NO_CASE",
+    "OUTPUT_EXTENT",
+    "PRECISION_RANGE",
+    "RANK_LIMIT",
+    "SIZE_LIMIT",
+    "shape_text",
+]
+
+EMPTY_REDUCTION = "the maximum or minimum of no element has no value"
+
+
+def rank_rule(rank: int) -> str:
+    return f"{rank} dimension{'s' * (rank != 1)} needed"
+
+
+def least_rank_rule(rank: int) -> str:
+    return f"at least {rank} dimension{'s' * (rank != 1)} needed"
+
+
+def range_rule(text: str) -> str:
+    return f"must be in {text}"
+
+
+def extent_rule(dimension: int, term: str) -> str:
+    return f"extent {dimension} must be {term}"
+
+
+def shape_rule(term: str) -> str:
+    return f"the shape must be {term}"
+
+
+def precision_rule(term: str) -> str:
+    return f"its precision {term} must be in [1, {MAX_PRECISION}]"

@@ -1,0 +1,126 @@
+"""Source text, spans in it, and errors that point at them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from cvmgen.errors import CvmgenError
+
+
+@dataclass(frozen=True)
+class Source:
+    """One spec file: the name shown to users (with forward slashes) and its text."""
+
+    name: str
+    text: str
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        starts = [0]
+        starts.extend(at + 1 for at, char in enumerate(self.text) if char == "\n")
+        return starts
+
+    def line_of(self, offset: int) -> int:
+        """The 1-based line that holds character `offset`."""
+        from bisect import bisect_right
+
+        return bisect_right(self.line_starts, offset)
+
+    def line_text(self, line: int) -> str:
+        start = self.line_starts[line - 1]
+        end = self.text.find("\n", start)
+        return self.text[start : len(self.text) if end < 0 else end]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The characters `start` to `end` (exclusive) of a source."""
+
+    source: Source
+    start: int
+    end: int
+
+    @property
+    def line(self) -> int:
+        return self.source.line_of(self.start)
+
+    @property
+    def column(self) -> int:
+        return self.start - self.source.line_starts[self.line - 1] + 1
+
+    @property
+    def text(self) -> str:
+        return self.source.text[self.start : self.end]
+
+    @property
+    def place(self) -> str:
+        """`file:line`, as generated code quotes it."""
+        return f"{self.source.name}:{self.line}"
+
+    def to(self, other: Span) -> Span:
+        """From the start of this span to the end of `other`."""
+        return Span(self.source, self.start, max(self.end, other.end))
+
+    def __repr__(self) -> str:
+        return f"{self.source.name}:{self.line}:{self.column}"
+
+
+class SpecError(CvmgenError):
+    """A fault in a spec: where it is, what is wrong, and what would mend it."""
+
+    def __init__(self, span: Span, message: str, hint: str = "") -> None:
+        self.span = span
+        self.message = message
+        self.hint = hint
+        super().__init__(render(span, message, hint))
+
+
+class SpecErrors(CvmgenError):
+    """All faults that one run found, in the order of the text."""
+
+    def __init__(self, errors: Iterable[SpecError]) -> None:
+        unique = {str(error): error for error in errors}
+        self.errors = sorted(
+            unique.values(), key=lambda error: (error.span.source.name, error.span.start)
+        )
+        super().__init__("\n\n".join(str(error) for error in self.errors))
+
+
+def render(span: Span, message: str, hint: str) -> str:
+    """The message with its place, the source line, carets below the span, and the hint."""
+    text = span.source.line_text(span.line)
+    shown = text.replace("\t", " ")
+    width = max(1, min(span.end - span.start, len(text) - span.column + 1))
+    number = str(span.line)
+    margin = " " * len(number)
+    lines = [
+        f"{span.source.name}:{span.line}:{span.column}: error: {message}",
+        f"{margin} |",
+        f"{number} | {shown}",
+        f"{margin} | {' ' * (span.column - 1)}{'^' * width}",
+    ]
+    if hint:
+        lines.append(f"{margin} = hint: {hint}")
+    return "\n".join(lines)
+
+
+def nearest(word: str, candidates: Iterable[str]) -> Sequence[str]:
+    """Up to three candidates that `word` may be a misspelling of, the likeliest first."""
+    names = sorted(set(candidates))
+    same = [name for name in names if name.lower() == word.lower()]
+    close = difflib.get_close_matches(word, names, n=3, cutoff=0.6)
+    return tuple(dict.fromkeys(same + close))[:3]
+
+
+def did_you_mean(word: str, candidates: Iterable[str]) -> str:
+    """A hint with the nearest candidates, or an empty text."""
+    found = nearest(word, candidates)
+    if not found:
+        return ""
+    quoted = [f"'{name}'" for name in found]
+    if len(quoted) == 1:
+        return f"did you mean {quoted[0]}?"
+    return f"did you mean {', '.join(quoted[:-1])} or {quoted[-1]}?"

@@ -1,0 +1,114 @@
+"""Checks attributes: their type, declared range and default."""
+
+from __future__ import annotations
+
+from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW
+from cvmgen.source import SpecError, did_you_mean
+from cvmgen.spec import declarations as d
+from cvmgen.spec import formula as f
+from cvmgen.spec import nodes as n
+from cvmgen.spec.calls import plural
+from cvmgen.spec.constants import known
+from cvmgen.spec.expressions import ExpressionChecker
+from cvmgen.spec.formula import BOOL, INT, LIST, Kind
+from cvmgen.spec.scope import Symbol
+
+TYPES = {"int": INT, "bool": BOOL}
+
+
+def check_attribute(checker: ExpressionChecker, item: d.AttributeDecl) -> f.Attribute:
+    """The checked attribute; its name and those of its entries are added to the scope."""
+    kind = TYPES.get(item.type_name)
+    if kind is None:
+        message = f"unknown attribute type '{item.type_name}'"
+        hint = did_you_mean(item.type_name, TYPES) or "an attribute is int, bool or int list"
+        raise SpecError(item.type_span, message, hint)
+    if item.components and (item.is_list or item.optional):
+        message = "an attribute with named entries is neither a list nor optional"
+        raise SpecError(item.name_span, message, "name no entries, or leave the type away")
+    is_list = item.is_list or bool(item.components)
+    value_kind = LIST if is_list else kind
+    low, high, text = ends(checker, item)
+    default = None
+    if item.default is not None:
+        default = check_default(checker, item, item.default, value_kind)
+        default_in_range(item, default, low, high, text)
+    for component in item.components:
+        checker.scope.add(Symbol(component.text, "attribute", kind, component.span))
+    checker.scope.add(Symbol(item.name, "attribute", value_kind, item.name_span))
+    names = tuple(component.text for component in item.components)
+    return f.Attribute(
+        item.name,
+        names,
+        item.type_name,
+        item.is_list,
+        item.optional,
+        default,
+        low,
+        high,
+        text,
+        item.span,
+    )
+
+
+def ends(
+    checker: ExpressionChecker, item: d.AttributeDecl
+) -> tuple[n.Expr | None, n.Expr | None, str]:
+    """The declared range as low <= value < high, and as it is written."""
+    interval = item.interval
+    if interval is None:
+        return None, None, ""
+    if item.type_name == "bool":
+        raise SpecError(interval.span, "a bool attribute has no range", "remove it")
+    low = end_of_range(checker, interval.low)
+    high = end_of_range(checker, interval.high)
+    if interval.low_open:
+        low = n.Arithmetic("+", low, n.Number(1, low.span), low.span)
+    if not interval.high_open:
+        high = n.Arithmetic("+", high, n.Number(1, high.span), high.span)
+    text = interval.span.text.removeprefix("in").strip()
+    lowest, highest = known(low), known(high)
+    if lowest is not None and highest is not None and lowest >= highest:
+        message = f"the range {text} is empty"
+        hint = "[a, b) has the values a <= value < b; [a, b] has b too"
+        raise SpecError(interval.span, message, hint)
+    return low, high, text
+
+
+def end_of_range(checker: ExpressionChecker, end: n.Expr) -> n.Expr:
+    match end:
+        case n.Name(text="inf", span=span):
+            return n.Number(ATTRIBUTE_HIGH, span)
+        case n.Negate(operand=n.Name(text="inf"), span=span):
+            return n.Number(ATTRIBUTE_LOW, span)
+        case _:
+            return checker.integer(end)
+
+
+def check_default(
+    checker: ExpressionChecker, item: d.AttributeDecl, default: n.Expr, kind: Kind
+) -> n.Expr:
+    if item.optional:
+        hint = "an attribute with a default need not be given anyway"
+        raise SpecError(default.span, "an optional attribute has no default", hint)
+    if item.components and isinstance(default, n.TupleOf):
+        wanted, given = len(item.components), len(default.elements)
+        if given != wanted:
+            message = f"'{item.name}' has {plural(wanted, 'entry')}, the default {given}"
+            raise SpecError(default.span, message.replace("entrys", "entries"))
+    return checker.wanted(default, kind)
+
+
+def default_in_range(
+    item: d.AttributeDecl, default: n.Expr, low: n.Expr | None, high: n.Expr | None, text: str
+) -> None:
+    lowest = None if low is None else known(low)
+    highest = None if high is None else known(high)
+    for entry in default.elements if isinstance(default, n.TupleOf) else (default,):
+        value = known(entry)
+        if value is None:
+            continue
+        below = lowest is not None and value < lowest
+        if below or (highest is not None and value >= highest):
+            message = f"the default {value} of '{item.name}' is outside its range {text}"
+            raise SpecError(entry.span, message)

@@ -1,0 +1,258 @@
+"""Checks what is written like a call: functions, `def`, `where`, p(X), present(B)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cvmgen.functions import FUNCTIONS, LOGARITHMS, SPECIAL
+from cvmgen.source import Span, SpecError, did_you_mean
+from cvmgen.spec import declarations as d
+from cvmgen.spec import nodes as n
+from cvmgen.spec.formula import BOOL, INT, LIST, Definition, Kind
+from cvmgen.spec.scope import ROLE_WORDS, PoisonedError, Scope, Symbol
+
+if TYPE_CHECKING:
+    from cvmgen.spec.expressions import Checked, ExpressionChecker
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all operators of an opset share: constants, `def`s, and names that failed."""
+
+    constants: Mapping[str, int]
+    macros: Mapping[str, d.Definition]
+    broken: frozenset[str] = frozenset()
+
+    def scope(self, span: Span) -> Scope:
+        """A scope of the constants."""
+        scope = Scope()
+        for name, value in self.constants.items():
+            scope.symbols[name] = Symbol(name, "const", INT, span, value=value)
+        for name in self.broken:
+            scope.poison(name, span)
+        return scope
+
+
+def plural(count: int, word: str) -> str:
+    """`1 argument`, `2 arguments`."""
+    return f"{count} {word}{'s' * (count != 1)}"
+
+
+class CallChecker:
+    """Resolves calls for an ExpressionChecker; `definitions` gathers each `def` that is used."""
+
+    def __init__(self, expressions: ExpressionChecker, shared: Shared) -> None:
+        self.expressions = expressions
+        self.shared = shared
+        self.definitions: dict[str, Definition] = {}
+        self.where: Mapping[str, d.Definition] = {}  # of the equation at hand
+        self.where_used: dict[str, Definition] = {}
+        self.open: list[str] = []  # definitions whose bodies are being checked
+
+    @contextmanager
+    def with_where(self, where: Mapping[str, d.Definition]) -> Iterator[dict[str, Definition]]:
+        """Inside, the names of `where` have a meaning; those used are gathered."""
+        self.where, self.where_used = where, {}
+        try:
+            yield self.where_used
+        finally:
+            self.where = {}
+
+    def call(self, expr: n.Call) -> Checked:
+        name, span = expr.function, expr.span
+        place = Span(span.source, span.start, span.start + len(name))
+        if name in ("p", "present"):
+            return self.about(expr)
+        if name in LOGARITHMS:
+            return self.logarithm(expr)
+        if name == "log2":
+            hint = "write floor(log2(n)) or ceil(log2(n))"
+            raise SpecError(span, "log2 alone is not an integer", hint)
+        if name in self.where:
+            return self.apply_where(name, expr.arguments, span)
+        if name in self.shared.macros:
+            return self.macro(expr, place)
+        if name in FUNCTIONS and not (name == "count" and not expr.arguments):
+            return self.function(expr)
+        self.unknown(name, place)
+        raise AssertionError("unknown raises")
+
+    def unknown(self, name: str, place: Span) -> None:
+        if name in self.shared.broken:
+            raise PoisonedError
+        symbol = self.expressions.scope.find(name)
+        if symbol is not None and symbol.role == "error":
+            raise PoisonedError
+        if symbol is not None:
+            hint = f"indices stand in brackets: {name}[...]"
+            if symbol.kind in (INT, BOOL) and not symbol.parameters:
+                hint = "a product is written with '*'"
+            raise SpecError(place, f"'{name}' is {ROLE_WORDS[symbol.role]}, no function", hint)
+        if name in n.REDUCTIONS:
+            hint = f"write {name}[i < N](...)"
+            raise SpecError(place, f"the reduction '{name}' needs a range for its index", hint)
+        known = [*FUNCTIONS, *SPECIAL, *self.shared.macros, *self.where]
+        raise SpecError(place, f"unknown function '{name}'", did_you_mean(name, known))
+
+    # -------------------------------------------------------- questions about an operand
+
+    def about(self, expr: n.Call) -> Checked:
+        """`p(X)` and `present(B)`."""
+        name = expr.function
+        if len(expr.arguments) != 1:
+            hint = f"write {name}(X) with the name of an input"
+            raise SpecError(expr.span, f"'{name}' takes one argument", hint)
+        value = expr.arguments[0].value
+        target, which = value, None
+        if isinstance(value, n.Bracket):
+            target = value.target
+        if not isinstance(target, n.Name):
+            raise SpecError(value.span, f"'{name}' takes the name of an input")
+        symbol = self.expressions.scope.resolve(target.text, target.span)
+        allowed = ("input",) if name == "p" else ("input", "attribute")
+        if symbol.role not in allowed:
+            takes = "an input" if name == "p" else "an input or an attribute"
+            message = f"'{target.text}' is {ROLE_WORDS[symbol.role]}; '{name}' takes {takes}"
+            raise SpecError(target.span, message)
+        if isinstance(value, n.Bracket) and (name == "present" or not symbol.variadic):
+            hint = f"write {name}({target.text})"
+            raise SpecError(value.span, f"'{name}' takes the name alone", hint)
+        if name == "present":
+            return n.Present(target.text, expr.span), BOOL
+        if isinstance(value, n.Bracket):
+            (which,) = self.expressions.scalars(value, 1)
+        elif symbol.variadic:
+            hint = f"write p({target.text}[i])"
+            raise SpecError(value.span, f"'{target.text}' are several inputs", hint)
+        return n.Precision(target.text, which, expr.span), INT
+
+    # -------------------------------------------------------- functions of the language
+
+    def logarithm(self, expr: n.Call) -> Checked:
+        """`floor(log2(n))`, `ceil(log2(n))`: the only places of a logarithm."""
+        arguments = expr.arguments
+        inner = arguments[0].value if len(arguments) == 1 else None
+        if not isinstance(inner, n.Call) or inner.function != "log2" or len(inner.arguments) != 1:
+            hint = "of integers there is nothing to round; write floor(log2(n)) or ceil(log2(n))"
+            raise SpecError(expr.span, f"'{expr.function}' rounds a logarithm only", hint)
+        (argument,) = self.values(inner.arguments, (INT,))
+        return n.Function(LOGARITHMS[expr.function], (argument,), expr.span), INT
+
+    def function(self, expr: n.Call) -> Checked:
+        row = FUNCTIONS[expr.function]
+        wanted = list(row.parameters)
+        given = expr.arguments
+        if wanted[-1].endswith("*"):
+            last = wanted.pop().removesuffix("*")
+            wanted += [last] * max(1, len(given) - len(wanted))
+        if len(given) != len(wanted):
+            takes = plural(len(wanted), "argument")
+            if row.parameters[-1].endswith("*"):
+                takes = f"at least {takes}"
+            raise SpecError(expr.span, f"'{row.name}' takes {takes}, {len(given)} given")
+        arguments = self.values(given, [INT if kind == "int" else LIST for kind in wanted])
+        return n.Function(row.name, arguments, expr.span), INT if row.result == "int" else LIST
+
+    def values(self, given: Sequence[n.Argument], kinds: Sequence[Kind]) -> tuple[n.Expr, ...]:
+        """The arguments of a call; a pack or list may be written with or without `...`."""
+        checked = []
+        for argument, kind in zip(given, kinds, strict=True):
+            if argument.pack and kind == INT:
+                self.no_pack(argument)
+            expressions = self.expressions
+            value = argument.value
+            checked.append(
+                expressions.integer(value) if kind == INT else expressions.sequence(value)
+            )
+        return tuple(checked)
+
+    def no_pack(self, argument: n.Argument) -> None:
+        span = argument.value.span
+        dots = Span(span.source, argument.span.end - len("..."), argument.span.end)
+        _, kind = self.expressions.check(argument.value)
+        hint = f"{span.text}[i] is one of its entries" if kind == LIST else "remove it"
+        raise SpecError(dots, "'...' spreads a pack; a single integer is needed here", hint)
+
+    # -------------------------------------------------------- where
+
+    def apply_where(self, name: str, given: tuple[n.Argument, ...], span: Span) -> Checked:
+        """A `where` definition, applied: a name inside it means what it means here."""
+        macro = self.where[name]
+        self.arity(macro, given, span)
+        kinds = tuple(LIST if each.pack else INT for each in macro.parameters)
+        arguments = self.values(given, kinds)
+        with self.expressions.nested() as scope:
+            definition = self.body(macro, kinds, scope, span)
+        self.where_used[name] = definition
+        return n.Apply(name, arguments, span), definition.kind
+
+    def arity(self, macro: d.Definition, given: tuple[n.Argument, ...], span: Span) -> None:
+        if len(given) == len(macro.parameters):
+            return
+        takes = plural(len(macro.parameters), "argument")
+        hint = f"it is defined in line {macro.span.line}"
+        if macro.span.source != span.source:
+            hint = f"it is defined in {macro.span.place}"
+        raise SpecError(span, f"'{macro.name}' takes {takes}, {len(given)} given", hint)
+
+    def body(
+        self, macro: d.Definition, kinds: tuple[Kind, ...], scope: Scope, span: Span
+    ) -> Definition:
+        """The definition with its body checked in `scope`, where its parameters are added."""
+        if macro.name in self.open:
+            hint = "write what it stands for without it"
+            raise SpecError(span, f"'{macro.name}' is defined by itself", hint)
+        self.open.append(macro.name)
+        try:
+            for parameter, kind in zip(macro.parameters, kinds, strict=True):
+                scope.add(Symbol(parameter.name, "parameter", kind, parameter.span))
+            body, kind = self.expressions.check(macro.body)
+        finally:
+            self.open.pop()
+        names = tuple(parameter.name for parameter in macro.parameters)
+        return Definition(macro.name, tuple(zip(names, kinds, strict=True)), body, kind, macro.span)
+
+    # -------------------------------------------------------- def
+
+    def macro(self, expr: n.Call, place: Span) -> Checked:
+        """A `def`, applied: its body is checked for the kinds that it is given here."""
+        macro = self.shared.macros[expr.function]
+        self.arity(macro, expr.arguments, expr.span)
+        values, kinds = [], []
+        for argument, parameter in zip(expr.arguments, macro.parameters, strict=True):
+            value, kind = self.expressions.check(argument.value)
+            if kind not in (INT, LIST, BOOL) or (parameter.pack and kind != LIST):
+                self.expressions.mismatch(argument.value, LIST if parameter.pack else INT, kind)
+            if argument.pack and kind != LIST:
+                self.no_pack(argument)
+            values.append(value)
+            kinds.append(kind)
+        definition = self.define(macro, tuple(kinds), expr, place)
+        return n.Apply(definition.name, tuple(values), expr.span), definition.kind
+
+    def define(
+        self, macro: d.Definition, kinds: tuple[Kind, ...], expr: n.Call, place: Span
+    ) -> Definition:
+        """The checked body of a `def` for parameters of these kinds."""
+        known = self.definitions.get(macro.name)
+        if known is not None:
+            pairs = zip(expr.arguments, known.parameters, kinds, strict=True)
+            for argument, (name, kind), given in pairs:
+                if kind != given:
+                    message = f"'{macro.name}' has been given {kind} for '{name}', here {given}"
+                    hint = "in one operator a 'def' takes one kind of argument"
+                    raise SpecError(argument.value.span, message, hint)
+            return known
+        expressions = self.expressions
+        outer, expressions.scope = expressions.scope, Scope(self.shared.scope(macro.span))
+        where, self.where = self.where, {}
+        try:
+            definition = self.body(macro, kinds, expressions.scope, place)
+        finally:
+            expressions.scope = outer
+            self.where = where
+        self.definitions[macro.name] = definition
+        return definition

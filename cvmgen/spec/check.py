@@ -1,0 +1,192 @@
+"""Spec files to checked operators, with every error of all files in one report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cvmgen.functions import FUNCTIONS, SPECIAL
+from cvmgen.source import Source, SpecError, SpecErrors
+from cvmgen.spec import declarations as d
+from cvmgen.spec.calls import Shared
+from cvmgen.spec.constants import known
+from cvmgen.spec.expressions import ExpressionChecker
+from cvmgen.spec.families import instantiate
+from cvmgen.spec.formula import INT, Operator
+from cvmgen.spec.operators import aliases, check_operator
+from cvmgen.spec.parse import parse_all
+from cvmgen.spec.scope import PoisonedError
+from cvmgen.spec.words import RESERVED
+
+
+@dataclass(frozen=True, slots=True)
+class SpecFile:
+    """A spec file: its text, and the opset it belongs to ('' = shared by all opsets)."""
+
+    source: Source
+    opset: str
+
+
+def read_folder(folder: Path, shown: str = "spec") -> tuple[SpecFile, ...]:
+    """The spec files below `folder`, by name; a sub-folder is an opset."""
+    found = []
+    for path in sorted(folder.rglob("*.cvm")):
+        relative = path.relative_to(folder)
+        opset = relative.parts[0] if len(relative.parts) > 1 else ""
+        source = Source(f"{shown}/{relative.as_posix()}", path.read_text(encoding="utf-8"))
+        found.append(SpecFile(source, opset))
+    return tuple(found)
+
+
+def check_files(spec_files: Sequence[SpecFile]) -> tuple[Operator, ...]:
+    """The checked operators of all files, in the order of the text; raises SpecErrors."""
+    errors: list[SpecError] = []
+    declarations: dict[str, list[d.Declaration]] = {}
+    broken: frozenset[str] = frozenset()
+    for spec_file in spec_files:
+        parsed = parse_all(spec_file.source)
+        declarations.setdefault(spec_file.opset, []).extend(parsed.declarations)
+        broken |= parsed.broken
+        errors.extend(parsed.errors)
+    shared = declarations.pop("", [])
+    opsets = declarations or {"": []}
+    operators: list[Operator] = []
+    for opset, own in opsets.items():
+        operators.extend(OpsetChecker(opset, [*shared, *own], broken, errors).operators())
+    if errors:
+        raise SpecErrors(errors)
+    return tuple(operators)
+
+
+class OpsetChecker:
+    """The declarations of one opset: names in common, then operator by operator.
+
+    `broken` are names whose declaration has an error already: their uses stay silent.
+    """
+
+    def __init__(
+        self,
+        opset: str,
+        declarations: Iterable[d.Declaration],
+        broken: frozenset[str],
+        errors: list[SpecError],
+    ) -> None:
+        self.opset = opset
+        self.errors = errors
+        self.broken = set(broken)
+        self.constants: dict[str, int] = {}
+        self.macros: dict[str, d.Definition] = {}
+        self.families: dict[str, d.FamilyDecl] = {}
+        self.operator_decls: list[d.OperatorDecl | d.InstanceDecl] = []
+        seen: dict[tuple[str, str], d.Declaration] = {}
+        for declaration in declarations:
+            key = (group(declaration), declaration.name)
+            if key in seen:
+                self.twice(declaration, seen[key])
+                continue
+            seen[key] = declaration
+            self.sort(declaration)
+
+    @property
+    def shared(self) -> Shared:
+        return Shared(self.constants, self.macros, frozenset(self.broken))
+
+    def twice(self, declaration: d.Declaration, first: d.Declaration) -> None:
+        groups = {"family": "families"}
+        plural = groups.get(group(declaration), f"{group(declaration)}s")
+        message = f"two {plural} are named '{declaration.name}'"
+        hint = f"the first is in {first.name_span.place}"
+        self.errors.append(SpecError(declaration.name_span, message, hint))
+
+    def sort(self, declaration: d.Declaration) -> None:
+        if declaration.name in RESERVED:
+            message = f"'{declaration.name}' is a word of the language"
+            self.refuse(declaration, message)
+            return
+        match declaration:
+            case d.Const():
+                self.constant(declaration)
+            case d.Definition(name=name):
+                if name in FUNCTIONS or name in SPECIAL:
+                    self.refuse(declaration, f"'{name}' is a function of the language")
+                    return
+                self.macros[name] = declaration
+            case d.FamilyDecl(name=name):
+                self.families[name] = declaration
+            case d.OperatorDecl() | d.InstanceDecl():
+                self.operator_decls.append(declaration)
+
+    def refuse(self, declaration: d.Declaration, message: str) -> None:
+        self.errors.append(SpecError(declaration.name_span, message, "choose another name"))
+        self.broken.add(declaration.name)
+
+    def constant(self, declaration: d.Const) -> None:
+        shared = self.shared
+        checker = ExpressionChecker(shared.scope(declaration.name_span), shared)
+        try:
+            value = known(checker.wanted(declaration.value, INT))
+            if value is None:
+                hint = "numbers, other constants and signs"
+                raise SpecError(declaration.value.span, "a constant is made of numbers only", hint)
+            self.constants[declaration.name] = value
+        except SpecError as error:
+            self.errors.append(error)
+            self.broken.add(declaration.name)
+        except PoisonedError:
+            self.broken.add(declaration.name)
+
+    def operators(self) -> list[Operator]:
+        found = []
+        expanded: list[d.OperatorDecl] = []
+        for declaration in self.operator_decls:
+            try:
+                expanded.append(self.expand(declaration))
+            except SpecError as error:
+                self.errors.append(error)
+            except PoisonedError:
+                pass
+        for operator_decl in expanded:
+            operator = check_operator(operator_decl, self.opset, self.shared, self.errors)
+            if operator is not None:
+                found.append(operator)
+        self.alias_clashes(expanded)
+        return found
+
+    def expand(self, declaration: d.OperatorDecl | d.InstanceDecl) -> d.OperatorDecl:
+        if isinstance(declaration, d.OperatorDecl):
+            return declaration
+        if declaration.family in self.broken and declaration.family not in self.families:
+            raise PoisonedError
+        return instantiate(declaration, self.families)
+
+    def alias_clashes(self, declarations: Iterable[d.OperatorDecl]) -> None:
+        """An alias is neither the name of an operator nor an alias of another."""
+        names: Mapping[str, d.OperatorDecl] = {each.name: each for each in declarations}
+        seen: dict[str, d.OperatorDecl] = {}
+        for declaration in names.values():
+            for alias in aliases(declaration.block):
+                if alias.text == declaration.name:
+                    message = f"'{alias.text}' is the name of this operator already"
+                elif alias.text in names:
+                    place = names[alias.text].name_span.place
+                    message = f"the alias '{alias.text}' is the name of the operator in {place}"
+                elif alias.text in seen:
+                    place = seen[alias.text].name_span.place
+                    message = f"the operator in {place} has the alias '{alias.text}' too"
+                else:
+                    seen[alias.text] = declaration
+                    continue
+                self.errors.append(SpecError(alias.span, message, "remove the alias"))
+
+
+def group(declaration: d.Declaration) -> str:
+    match declaration:
+        case d.Const():
+            return "constant"
+        case d.Definition():
+            return "definition"
+        case d.FamilyDecl():
+            return "family"
+        case _:
+            return "operator"

@@ -1,0 +1,211 @@
+"""The declarations of a spec as parsed: what `parse` makes and the checkers take apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cvmgen.source import Span
+from cvmgen.spec.nodes import Binder, Binders, ExampleValue, Expr, Name, PartSlot, Slot, span_field
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    name: str
+    pack: bool
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    name: str
+    value: Expr
+    name_span: Span = span_field()
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """`def name(parameters) = body`, or a `where` definition."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    body: Expr
+    name_span: Span = span_field()
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class TypeChoice:
+    """`type T in int8, int32`."""
+
+    name: str
+    choices: tuple[Name, ...]
+    name_span: Span = span_field()
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class OperandDecl:
+    """`input X : cvm[n...]` or `output Y : cvm[n...] precision p(X)`."""
+
+    output: bool
+    place: Expr
+    type_name: str
+    slots: tuple[Slot | PartSlot, ...]
+    optional: bool
+    each: Binder | None
+    precision: Expr | None
+    type_span: Span = span_field()
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeDecl:
+    name: str
+    components: tuple[Name, ...]
+    type_name: str
+    is_list: bool
+    optional: bool
+    default: Expr | None
+    interval: Interval | None
+    name_span: Span = span_field()
+    type_span: Span = span_field()
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A declared range; `low` belongs to it unless low_open, `high` unless high_open."""
+
+    low: Expr
+    low_open: bool
+    high: Expr
+    high_open: bool
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class LetDecl:
+    name: str
+    parameters: tuple[Parameter, ...] | None
+    value: Expr
+    name_span: Span = span_field()
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class RequireDecl:
+    condition: Expr
+    message: str
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class AliasDecl:
+    names: tuple[Name, ...]
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class AlthoughDecl:
+    """`although "reason"`: why a precision rule below the exact bound stands."""
+
+    reason: str
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleDecl:
+    """`example op(inputs and attributes) == value`."""
+
+    operator: str
+    given: tuple[tuple[Name | None, ExampleValue], ...]
+    result: ExampleValue
+    name_span: Span = span_field()
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class EquationDecl:
+    target: Expr
+    value: Expr
+    binders: Binders | None
+    where: tuple[Definition, ...]
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class CaseDecl:
+    condition: Expr
+    block: BlockDecl
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class WithinDecl:
+    binders: Binders
+    block: BlockDecl
+    span: Span = span_field()
+
+
+ItemDecl = (
+    TypeChoice
+    | OperandDecl
+    | AttributeDecl
+    | LetDecl
+    | RequireDecl
+    | AliasDecl
+    | AlthoughDecl
+    | ExampleDecl
+    | EquationDecl
+    | CaseDecl
+    | WithinDecl
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockDecl:
+    doc: str
+    items: tuple[ItemDecl, ...]
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyDecl:
+    name: str
+    parameters: tuple[Name, ...]
+    block: BlockDecl
+    name_span: Span = span_field()
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorDecl:
+    name: str
+    block: BlockDecl
+    name_span: Span = span_field()
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceDecl:
+    """`operator name = family(actuals) { doc, examples, aliases }`."""
+
+    name: str
+    family: str
+    actuals: tuple[Expr | Sign, ...]
+    block: BlockDecl | None
+    name_span: Span = span_field()
+    family_span: Span = span_field()
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """An arithmetic sign given to a family, as in `broadcast(+)`."""
+
+    text: str
+    span: Span = span_field()
+
+
+Declaration = Const | Definition | FamilyDecl | OperatorDecl | InstanceDecl

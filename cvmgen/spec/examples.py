@@ -1,0 +1,107 @@
+"""The examples of a spec: checked for form, and as plain Python values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cvmgen.source import SpecError, did_you_mean
+from cvmgen.spec import declarations as d
+from cvmgen.spec import formula as f
+from cvmgen.spec import nodes as n
+
+Operand = f.Input | f.Attribute
+
+
+def check_example(
+    item: d.ExampleDecl, names: Sequence[str], operands: Sequence[Operand]
+) -> f.Example:
+    """The example with a name for each value; `names` are the operator's, aliases too."""
+    if item.operator not in names:
+        message = f"this is an example of '{item.operator}', not of '{names[0]}'"
+        raise SpecError(item.name_span, message, did_you_mean(item.operator, names))
+    known = {operand.name: operand for operand in operands}
+    free = [operand.name for operand in operands if isinstance(operand, f.Input)]
+    given: dict[str, n.ExampleValue] = {}
+    for keyword, value in item.given:
+        if keyword is None and not free:
+            raise SpecError(value.span, "this is one value more than the operator has inputs")
+        name = free[0] if keyword is None else keyword.text
+        place = value.span if keyword is None else keyword.span
+        if name not in known:
+            message = f"'{name}' is neither an input nor an attribute"
+            raise SpecError(place, message, did_you_mean(name, known))
+        if name in given:
+            raise SpecError(place, f"'{name}' is given twice")
+        if name in free:
+            free.remove(name)
+        check_value(known[name], value)
+        given[name] = value
+    for name in free:
+        if not known[name].optional:
+            raise SpecError(item.span, f"the example gives no '{name}'")
+    whole_tensor(item.result)
+    return f.Example(tuple(given.items()), item.result, item.span)
+
+
+def check_value(operand: Operand, value: n.ExampleValue) -> None:
+    """Refuse a value that is not of the operand's kind."""
+    found = plain(value)
+    if isinstance(operand, f.Input):
+        if not operand.variadic:
+            whole_tensor(value)
+            return
+        if not isinstance(value, n.ArrayValue) or not value.elements:
+            hint = "write [[1, 2], [3]] for two tensors"
+            raise SpecError(value.span, f"'{operand.name}' are several tensors", hint)
+        for each in value.elements:
+            whole_tensor(each)
+        return
+    name = operand.name
+    if operand.is_list or operand.components:
+        if not isinstance(value, n.TupleOf):
+            raise SpecError(value.span, f"'{name}' is a list", "write (1, 2), (1,) or ()")
+    elif operand.kind == "bool":
+        if not isinstance(found, bool):
+            raise SpecError(value.span, f"'{name}' is a condition", "write true or false")
+    elif isinstance(found, (bool, tuple, list)):
+        raise SpecError(value.span, f"'{name}' is an integer")
+
+
+def whole_tensor(value: n.ExampleValue) -> None:
+    if not isinstance(value, n.ArrayValue):
+        raise SpecError(value.span, "this is no tensor", "elements stand in brackets: [1, 2]")
+    shape_of(value)
+
+
+def shape_of(value: n.ExampleValue) -> tuple[int, ...]:
+    """The shape of a tensor or of a part of it; refuses rows of different shapes."""
+    if not isinstance(value, n.ArrayValue):
+        found = plain(value)
+        if isinstance(found, int) and not isinstance(found, bool):
+            return ()
+        raise SpecError(value.span, "the elements of a tensor are integers")
+    if not value.elements:
+        raise SpecError(value.span, "a tensor has at least one element")
+    shapes = [shape_of(each) for each in value.elements]
+    for each, shape in zip(value.elements, shapes, strict=True):
+        if shape != shapes[0]:
+            raise SpecError(each.span, "this row has another length than the first")
+    return (len(shapes), *shapes[0])
+
+
+def plain(value: n.ExampleValue) -> Any:
+    """As Python sees it: lists for tensors, tuples for list attributes, int and bool."""
+    match value:
+        case n.ArrayValue(elements=elements):
+            return [plain(each) for each in elements]
+        case n.TupleOf(elements=elements):
+            return tuple(plain(each) for each in elements)
+        case n.Number(value=number):
+            return number
+        case n.Truth(value=truth):
+            return truth
+        case n.Negate(operand=n.Number(value=number)):
+            return -number
+        case _:
+            raise SpecError(value.span, "an example is made of numbers, 'true' and 'false'")

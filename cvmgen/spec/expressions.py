@@ -1,0 +1,354 @@
+"""Checks expressions: what each name means, and the kind of every part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import NoReturn
+
+from cvmgen.dtypes import ATTRIBUTE_HIGH
+from cvmgen.source import Span, SpecError, did_you_mean
+from cvmgen.spec import nodes as n
+from cvmgen.spec.binders import check_binders
+from cvmgen.spec.calls import CallChecker, Shared, plural
+from cvmgen.spec.formula import BOOL, INT, LIST, LISTS, SET, Kind
+from cvmgen.spec.scope import ROLE_WORDS, Scope, Symbol
+from cvmgen.spec.words import RESERVED
+
+Checked = tuple[n.Expr, Kind]
+
+
+class ExpressionChecker:
+    """Resolves expressions in a scope: what each name means, the kind of every part."""
+
+    def __init__(self, scope: Scope, shared: Shared) -> None:
+        self.scope = scope
+        self.calls = CallChecker(self, shared)
+        self.later: Mapping[str, int] = {}  # names that a later line of the operator declares
+        self.in_slot = False
+
+    @contextmanager
+    def nested(self) -> Iterator[Scope]:
+        """A scope for the indices of a reduction, a listing or an equation."""
+        before = self.scope
+        self.scope = Scope(before)
+        try:
+            yield self.scope
+        finally:
+            self.scope = before
+
+    # -------------------------------------------------------- wanted kinds
+
+    def integer(self, expr: n.Expr) -> n.Expr:
+        return self.wanted(expr, INT)
+
+    def condition(self, expr: n.Expr) -> n.Expr:
+        return self.wanted(expr, BOOL)
+
+    def sequence(self, expr: n.Expr) -> n.Expr:
+        """A list, or a set in ascending order."""
+        checked, kind = self.check(expr)
+        if kind not in (LIST, SET):
+            self.mismatch(expr, LIST, kind)
+        return checked
+
+    def wanted(self, expr: n.Expr, kind: Kind) -> n.Expr:
+        checked, found = self.check(expr)
+        if found != kind:
+            self.mismatch(expr, kind, found)
+        return checked
+
+    def mismatch(self, expr: n.Expr, wanted: Kind, found: Kind) -> NoReturn:
+        text = expr.span.text
+        hints = {
+            (INT, BOOL): "write '1 if ... else 0'",
+            (BOOL, INT): "compare it, for example with '!= 0'",
+            (INT, SET): f"count({text}) is the number of its elements",
+            (INT, LIST): f"{text}[i] is one of its entries, len({text}) their number",
+            (LIST, INT): "a list of one entry is written (a,)",
+        }
+        hint = hints.get((wanted, found), "")
+        if not isinstance(expr, n.Name):
+            if found in (LIST, SET):
+                hint = ""
+            raise SpecError(expr.span, f"this is {found}, but {wanted} is needed here", hint)
+        symbol = self.scope.find(text)
+        pack = found == LIST and symbol is not None and symbol.role in ("extent", "pack")
+        what = "a pack" if pack else str(found)
+        raise SpecError(expr.span, f"'{text}' is {what}, but {wanted} is needed here", hint)
+
+    # -------------------------------------------------------- expressions
+
+    def check(self, expr: n.Expr) -> Checked:
+        match expr:
+            case n.Number():
+                return expr, INT
+            case n.Truth():
+                return expr, BOOL
+            case n.Name():
+                return self.name(expr)
+            case n.Arithmetic():
+                return self.arithmetic(expr)
+            case n.Negate(operand=operand, span=span):
+                return n.Negate(self.integer(operand), span), INT
+            case n.Compare():
+                return self.compare(expr)
+            case n.Logic(word=word, operands=operands, span=span):
+                return n.Logic(word, tuple(self.condition(each) for each in operands), span), BOOL
+            case n.Not(operand=operand, span=span):
+                return n.Not(self.condition(operand), span), BOOL
+            case n.Conditional():
+                return self.conditional(expr)
+            case n.Contains(element=element, collection=collection, span=span):
+                return n.Contains(self.integer(element), self.sequence(collection), span), BOOL
+            case n.TupleOf(elements=elements, span=span):
+                return n.TupleOf(tuple(self.integer(each) for each in elements), span), LIST
+            case n.Listing(element=element, binders=binders, span=span):
+                with self.nested():
+                    bound = check_binders(self, binders)
+                    checked, kind = self.check(element)
+                if kind not in (INT, LIST):
+                    self.mismatch(element, INT, kind)
+                return n.Listing(checked, bound, span), LIST if kind == INT else LISTS
+            case n.SetOf(element=element, binders=binders, span=span):
+                with self.nested():
+                    bound = check_binders(self, binders)
+                    checked = self.integer(element)
+                return n.SetOf(checked, bound, span), SET
+            case n.Reduction():
+                return self.reduction(expr)
+            case n.Sorted(span=span):
+                raise SpecError(span, "'sort' has no lowering in this version")
+            case n.Bracket():
+                return self.bracket(expr)
+            case n.Call():
+                return self.calls.call(expr)
+            case _:
+                raise AssertionError(f"{type(expr).__name__} is checked already")
+
+    def name(self, expr: n.Name) -> Checked:
+        text, span = expr.text, expr.span
+        if text == "inf":
+            hint = f"as an attribute's end it stands for {ATTRIBUTE_HIGH}"
+            raise SpecError(span, "'inf' has a meaning only in an attribute's range", hint)
+        if text in self.calls.where:
+            return self.calls.apply_where(text, (), span)
+        symbol = self.find(text, span)
+        if symbol.kind is None:
+            word = ROLE_WORDS[symbol.role]
+            hint = f"write {text}[...]"
+            message = f"'{text}' is {word}; it has no value without indices"
+            raise SpecError(span, message, hint)
+        if symbol.role == "definition":
+            if symbol.parameters:
+                wanted = indices(len(symbol.parameters))
+                raise SpecError(span, f"'{text}' needs {wanted}", f"write {text}[...]")
+            return n.Apply(text, self.around(symbol, span), span), symbol.kind
+        if symbol.value is not None:
+            return n.Number(symbol.value, span), INT
+        return n.Ref(text, symbol.role, span), symbol.kind
+
+    def find(self, text: str, span: Span) -> Symbol:
+        """The symbol of a name; unknown, an error that says what may be meant."""
+        if self.scope.find(text) is not None:
+            return self.scope.resolve(text, span)
+        if text in RESERVED:
+            raise SpecError(span, f"'{text}' cannot stand here", "it is a word of the language")
+        if self.in_slot and len(text) == 1 and text.islower():
+            hint = f"put it on the left side, or reduce over it: sum[{text} < ...](...)"
+            raise SpecError(span, f"index '{text}' is not bound", hint)
+        known = [*self.scope.names(), *self.calls.where]
+        hint = self.later_hint(text) or did_you_mean(text, known)
+        raise SpecError(span, f"unknown name '{text}'", hint)
+
+    def later_hint(self, text: str) -> str:
+        if text not in self.later:
+            return ""
+        return f"line {self.later[text]} declares it; move that line up"
+
+    @staticmethod
+    def around(symbol: Symbol, span: Span) -> tuple[n.Expr, ...]:
+        """The indices of `within` at which a `let` inside it is used."""
+        return tuple(n.Ref(index, "index", span) for index in symbol.within)
+
+    def arithmetic(self, expr: n.Arithmetic) -> Checked:
+        sign, span = expr.sign, expr.span
+        if sign == "/":
+            raise SpecError(
+                self.sign_span(expr),
+                "'/' has no meaning for integers",
+                "write 'div' (floor) or 'tdiv' (toward zero)",
+            )
+        if sign == "over":
+            hint = "write 'div' (floor) or 'tdiv' (toward zero)"
+            raise SpecError(self.sign_span(expr), "'over' divides real numbers only", hint)
+        left, left_kind = self.check(expr.left)
+        right, right_kind = self.check(expr.right)
+        if SET in (left_kind, right_kind) and sign in ("-", "+"):
+            for part, kind in ((expr.left, left_kind), (expr.right, right_kind)):
+                if kind != SET:
+                    self.mismatch(part, SET, kind)
+            return n.Arithmetic(sign, left, right, span), SET
+        for part, kind in ((expr.left, left_kind), (expr.right, right_kind)):
+            if kind != INT:
+                self.mismatch(part, INT, kind)
+        return n.Arithmetic(sign, left, right, span), INT
+
+    @staticmethod
+    def sign_span(expr: n.Arithmetic) -> Span:
+        source = expr.span.source
+        at = source.text.find(expr.sign, expr.left.span.end, expr.right.span.start)
+        return Span(source, at, at + len(expr.sign)) if at >= 0 else expr.span
+
+    def compare(self, expr: n.Compare) -> Checked:
+        checked = [self.check(operand) for operand in expr.operands]
+        kinds = {kind for _, kind in checked}
+        equality = set(expr.relations) <= {"==", "!="}
+        if kinds != {INT} and not (kinds == {BOOL} and equality):
+            for operand, (_, kind) in zip(expr.operands, checked, strict=True):
+                if kind in (LIST, SET):
+                    hint = "compare the entries: all[i < len(n)](n[i] == m[i])"
+                    raise SpecError(operand.span, f"this is {kind}; only integers compare", hint)
+                if kind != INT:
+                    self.mismatch(operand, INT, kind)
+        operands = tuple(operand for operand, _ in checked)
+        return n.Compare(expr.relations, operands, expr.span), BOOL
+
+    def conditional(self, expr: n.Conditional) -> Checked:
+        condition = self.condition(expr.condition)
+        then, then_kind = self.check(expr.then)
+        otherwise, kind = self.check(expr.otherwise)
+        if then_kind != kind:
+            message = f"one branch is {then_kind}, the other {kind}"
+            raise SpecError(expr.span, message, "both must be of one kind")
+        return n.Conditional(then, condition, otherwise, expr.span), kind
+
+    def reduction(self, expr: n.Reduction) -> Checked:
+        name, span = expr.function, expr.span
+        if name == "select":
+            raise SpecError(span, "'select' has no lowering in this version")
+        if name not in n.REDUCTIONS:
+            place = Span(span.source, span.start, span.start + len(name))
+            hint = did_you_mean(name, n.REDUCTIONS) or f"reductions are {', '.join(n.REDUCTIONS)}"
+            raise SpecError(place, f"'{name}' is not a reduction", hint)
+        logical = name in ("any", "all", "count")
+        with self.nested():
+            binders = check_binders(self, expr.binders)
+            body = self.condition(expr.body) if logical else self.integer(expr.body)
+        kind = BOOL if name in ("any", "all") else INT
+        return n.Reduction(name, binders, body, span), kind
+
+    # -------------------------------------------------------- brackets
+
+    def bracket(self, expr: n.Bracket) -> Checked:
+        match expr.target:
+            case n.Name(text=text, span=span) if text not in self.calls.where:
+                symbol = self.find(text, span)
+                if symbol.role == "output":
+                    hint = "repeat its formula, or name it with 'let' or 'where'"
+                    message = f"'{symbol.name}' is an output; a formula cannot read it"
+                    raise SpecError(span, message, hint)
+                if symbol.variadic:
+                    hint = f"write {symbol.name}[i][d...]"
+                    message = f"'{symbol.name}' are several inputs; this picks one, no element"
+                    raise SpecError(expr.span, message, hint)
+                if symbol.role == "input":
+                    return self.access(symbol, None, expr)
+                if symbol.role == "definition" and symbol.parameters:
+                    return self.apply(symbol, expr)
+            case n.Bracket(target=n.Name(text=text)) as inner:
+                several = self.scope.find(text)
+                if several is not None and several.variadic:
+                    (which,) = self.scalars(inner, 1)
+                    return self.access(several, which, expr)
+            case _:
+                pass
+        return self.entry(expr)
+
+    def entry(self, expr: n.Bracket) -> Checked:
+        """An entry or a part of a list."""
+        sequence, kind = self.check(expr.target)
+        if kind.name not in ("list", "set"):
+            hint = "a product is written with '*'" if kind == INT else ""
+            raise SpecError(expr.target.span, f"this is {kind}; it has no entries", hint)
+        if len(expr.slots) != 1:
+            message = f"a list takes one index, {len(expr.slots)} are given"
+            raise SpecError(Span.to(expr.slots[0].span, expr.slots[-1].span), message)
+        slot = expr.slots[0]
+        if isinstance(slot, n.PartSlot):
+            low = None if slot.low is None else self.integer(slot.low)
+            high = None if slot.high is None else self.integer(slot.high)
+            return n.Part(sequence, low, high, expr.span), LIST
+        (index,) = self.scalars(expr, 1)
+        return n.Item(sequence, index, expr.span), kind.element or INT
+
+    def scalars(self, expr: n.Bracket, count: int) -> tuple[n.Expr, ...]:
+        """The slots of a bracket as single integers."""
+        if len(expr.slots) != count:
+            raise SpecError(expr.span, f"{indices(count)} needed here, {len(expr.slots)} given")
+        values = []
+        for slot in expr.slots:
+            if isinstance(slot, n.PartSlot) or slot.pack:
+                raise SpecError(slot.span, "a single integer is needed here")
+            with self.slot_context():
+                values.append(self.integer(slot.value))
+        return tuple(values)
+
+    @contextmanager
+    def slot_context(self) -> Iterator[None]:
+        before, self.in_slot = self.in_slot, True
+        try:
+            yield
+        finally:
+            self.in_slot = before
+
+    def slots(self, slots: tuple[n.Slot | n.PartSlot, ...]) -> tuple[n.Slot, ...]:
+        return tuple(self.slot(slot) for slot in slots)
+
+    def slot(self, slot: n.Slot | n.PartSlot) -> n.Slot:
+        if isinstance(slot, n.PartSlot):
+            hint = "write n[:a]... for the first a entries of a pack n"
+            raise SpecError(slot.span, "a part can be taken of a list, not of a tensor", hint)
+        with self.slot_context():
+            value, kind = self.check(slot.value)
+        text = slot.value.span.text
+        if slot.pack and kind not in (LIST, SET):
+            message = f"'...' follows a pack, but this is {kind}"
+            raise SpecError(slot.value.span, message, "remove the '...'" if kind == INT else "")
+        if not slot.pack and kind == LIST:
+            hint = f"write '{text}...' to give all its entries"
+            raise SpecError(slot.span, "a pack stands where one index is needed", hint)
+        if not slot.pack and kind != INT:
+            self.mismatch(slot.value, INT, kind)
+        return n.Slot(value, slot.pack, slot.span)
+
+    def access(self, symbol: Symbol, which: n.Expr | None, expr: n.Bracket) -> Checked:
+        slots = self.slots(expr.slots)
+        packs = any(slot.pack for slot in slots)
+        if symbol.rank is not None and not packs and len(slots) != symbol.rank:
+            raise SpecError(expr.span, wrong_rank(symbol.name, symbol.rank, len(slots)))
+        return n.Access(symbol.name, which, slots, expr.span), INT
+
+    def apply(self, symbol: Symbol, expr: n.Bracket) -> Checked:
+        """A `let` with indices, applied."""
+        assert symbol.kind is not None
+        slots = self.slots(expr.slots)
+        wanted, given = len(symbol.parameters), len(slots)
+        if given != wanted:
+            raise SpecError(expr.span, f"'{symbol.name}' takes {indices(wanted)}, {given} given")
+        for slot, (_, kind) in zip(slots, symbol.parameters, strict=True):
+            if slot.pack != (kind == LIST):
+                text = slot.value.span.text
+                hint = f"write {text}..." if kind == LIST else "remove the '...'"
+                raise SpecError(slot.span, f"{kind} is needed here", hint)
+        values = (*self.around(symbol, expr.span), *(slot.value for slot in slots))
+        return n.Apply(symbol.name, values, expr.span), symbol.kind
+
+
+def indices(count: int) -> str:
+    return f"{count} {'index' if count == 1 else 'indices'}"
+
+
+def wrong_rank(name: str, rank: int, given: int) -> str:
+    verb = "is" if given == 1 else "are"
+    return f"'{name}' has {plural(rank, 'dimension')}, {indices(given)} {verb} given"

@@ -1,0 +1,126 @@
+"""Checks inputs and outputs: element types, extents, precision rules."""
+
+from __future__ import annotations
+
+from cvmgen.dtypes import KNOWN_TYPES, MAX_RANK, SPEC_TYPES
+from cvmgen.source import SpecError, did_you_mean
+from cvmgen.spec import declarations as d
+from cvmgen.spec import formula as f
+from cvmgen.spec import nodes as n
+from cvmgen.spec.expressions import ExpressionChecker
+from cvmgen.spec.formula import INT, LIST, LISTS
+from cvmgen.spec.scope import PoisonedError, Symbol
+
+SEVERAL = "write: input each i < M : X[i] : cvm[n[i]...]"
+
+
+def check_input(checker: ExpressionChecker, item: d.OperandDecl) -> f.Input:
+    """The checked input; its name and the extents that it binds are added to the scope."""
+    element_type(checker, item)
+    name, index, count = input_place(checker, item)
+    extents = tuple(extent(checker, slot, item, index) for slot in item.slots)
+    unknown = [each for each in extents if each.pack and each.new]
+    if len(unknown) > 1:
+        hint = "the length of only one pack of a shape can be open"
+        raise SpecError(unknown[1].span, "two packs of unknown length in one shape", hint)
+    rank = None if any(each.pack for each in extents) else len(extents)
+    checker.scope.add(Symbol(name, "input", None, item.place.span, (), rank, index is not None))
+    return f.Input(name, item.type_name, extents, item.optional, index, count, item.span)
+
+
+def element_type(checker: ExpressionChecker, item: d.OperandDecl) -> None:
+    scalars = sum(not (isinstance(slot, n.Slot) and slot.pack) for slot in item.slots)
+    if not item.slots or scalars > MAX_RANK:
+        message = f"a tensor has 1 to {MAX_RANK} dimensions"
+        hint = "" if item.slots else f"write {item.type_name}[1] for a single element"
+        raise SpecError(item.type_span, message, hint)
+    if item.type_name in SPEC_TYPES:
+        return
+    if item.type_name in KNOWN_TYPES:
+        message = f"elements of type {item.type_name} have no meaning in this version"
+        raise SpecError(item.type_span, message, "write cvm (int8 or int32 with a precision)")
+    symbol = checker.scope.find(item.type_name)
+    if symbol is not None and symbol.role == "error":
+        raise PoisonedError
+    hint = did_you_mean(item.type_name, [*SPEC_TYPES, *KNOWN_TYPES]) or "the element type is cvm"
+    raise SpecError(item.type_span, f"unknown element type '{item.type_name}'", hint)
+
+
+def input_place(
+    checker: ExpressionChecker, item: d.OperandDecl
+) -> tuple[str, str | None, str | None]:
+    """The name of an input; of a variadic one also its index and the name of the count."""
+    match item.place, item.each:
+        case n.Name(text=text), None:
+            return text, None, None
+        case n.Bracket(), None:
+            raise SpecError(item.place.span, "an input is declared by its name", SEVERAL)
+        case (
+            n.Bracket(target=n.Name(text=text), slots=(n.Slot(value=n.Name(text=used)),)),
+            n.Below(target=n.Name(text=index), high=n.Name(text=count) as high, low=None),
+        ) if used == index:
+            if item.optional:
+                raise SpecError(item.span, "several inputs cannot be optional together")
+            checker.scope.add(Symbol(count, "count", INT, high.span))
+            return text, index, count
+        case _:
+            raise SpecError(item.span, "this does not declare several inputs", SEVERAL)
+
+
+def extent(
+    checker: ExpressionChecker, slot: n.Slot | n.PartSlot, item: d.OperandDecl, index: str | None
+) -> f.Extent:
+    if isinstance(slot, n.PartSlot):
+        raise SpecError(slot.span, "the extents of an input are names, numbers or packs")
+    if index is not None:
+        return variadic_extent(checker, slot, index)
+    value = slot.value
+    if isinstance(value, n.Name) and checker.scope.find(value.text) is None:
+        if item.optional:
+            message = f"extent '{value.text}' is bound only by an optional input"
+            raise SpecError(slot.span, message, "bind it by an input that is always given")
+        kind = LIST if slot.pack else INT
+        checker.scope.add(Symbol(value.text, "extent", kind, slot.span))
+        return f.Extent(n.Ref(value.text, "extent", slot.span), slot.pack, value.text, slot.span)
+    return f.Extent(checker.slot(slot).value, slot.pack, None, slot.span)
+
+
+def variadic_extent(checker: ExpressionChecker, slot: n.Slot, index: str) -> f.Extent:
+    match slot:
+        case n.Slot(
+            value=n.Bracket(target=n.Name(text=name), slots=(n.Slot(value=n.Name(text=used)),)),
+            pack=True,
+        ) if used == index and checker.scope.find(name) is None:
+            checker.scope.add(Symbol(name, "extent", LISTS, slot.span))
+            return f.Extent(n.Ref(name, "extent", slot.span), True, name, slot.span)
+        case _:
+            hint = f"write n[{index}]..."
+            raise SpecError(slot.span, "the shape of each of several inputs is a pack", hint)
+
+
+def check_output(checker: ExpressionChecker, item: d.OperandDecl) -> f.Output:
+    """The checked output; its name is added to the scope."""
+    element_type(checker, item)
+    if not isinstance(item.place, n.Name):
+        hint = "its shape follows the element type: output Y : cvm[n...]"
+        raise SpecError(item.place.span, "an output is declared by its name", hint)
+    name = item.place.text
+    slots = tuple(output_slot(checker, slot) for slot in item.slots)
+    if item.precision is None:
+        hint = "add the rule after the shape, for example: precision p(X)"
+        raise SpecError(item.place.span, f"output '{name}' has no precision", hint)
+    precision = checker.integer(item.precision)
+    rank = None if any(slot.pack for slot in slots) else len(slots)
+    checker.scope.add(Symbol(name, "output", None, item.place.span, (), rank))
+    return f.Output(name, item.type_name, slots, precision, item.span)
+
+
+def output_slot(checker: ExpressionChecker, slot: n.Slot | n.PartSlot) -> n.Slot:
+    if isinstance(slot, n.PartSlot):
+        raise SpecError(slot.span, "a part can be taken of a list only, as n[:a]...")
+    value = slot.value
+    if isinstance(value, n.Name) and checker.scope.find(value.text) is None:
+        message = f"extent '{value.text}' is never bound"
+        hint = checker.later_hint(value.text) or did_you_mean(value.text, checker.scope.names())
+        raise SpecError(value.span, message, hint or "no input has it, and no 'let' defines it")
+    return checker.slot(slot)

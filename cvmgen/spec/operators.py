@@ -1,0 +1,287 @@
+"""Checks one operator block item by item, in the order of the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from cvmgen.source import Span, SpecError
+from cvmgen.spec import declarations as d
+from cvmgen.spec import formula as f
+from cvmgen.spec import nodes as n
+from cvmgen.spec.attributes import check_attribute
+from cvmgen.spec.binders import check_binder
+from cvmgen.spec.calls import Shared
+from cvmgen.spec.equations import check_equation, free_name
+from cvmgen.spec.examples import check_example
+from cvmgen.spec.expressions import ExpressionChecker
+from cvmgen.spec.formula import INT, LIST
+from cvmgen.spec.operands import check_input, check_output
+from cvmgen.spec.scope import PoisonedError, Symbol
+
+
+def check_operator(
+    declaration: d.OperatorDecl, opset: str, shared: Shared, errors: list[SpecError]
+) -> f.Operator | None:
+    """The checked operator; None after adding to `errors` what is wrong with it."""
+    checker = OperatorChecker(declaration, shared)
+    items = checker.block(declaration.block)
+    if not checker.errors and not checker.poisoned:
+        checker.whole(items)
+    if checker.errors or checker.poisoned:
+        errors.extend(checker.errors)
+        return None
+    definitions: tuple[f.Item, ...] = tuple(checker.expressions.calls.definitions.values())
+    return f.Operator(
+        opset,
+        declaration.name,
+        declaration.block.doc,
+        tuple(name.text for name in aliases(declaration.block)),
+        definitions + items,
+        tuple(checker.examples),
+        checker.although,
+        declaration.span.text,
+        declaration.span,
+    )
+
+
+def aliases(block: d.BlockDecl) -> Iterator[n.Name]:
+    for item in block.items:
+        if isinstance(item, d.AliasDecl):
+            yield from item.names
+
+
+class OperatorChecker:
+    """Goes through the items, gathering every error."""
+
+    def __init__(self, declaration: d.OperatorDecl, shared: Shared) -> None:
+        self.declaration = declaration
+        self.expressions = ExpressionChecker(shared.scope(declaration.name_span), shared)
+        self.errors: list[SpecError] = []
+        self.poisoned = False
+        self.examples: list[f.Example] = []
+        self.although = ""
+        self.outputs: dict[str, f.Output] = {}
+        self.operands: list[f.Input | f.Attribute] = []
+        self.definitions: dict[str, Span] = {}
+        self.within: tuple[n.IndexRange, ...] = ()
+        self.block_name = ""  # 'case' or 'within', inside one
+
+    # -------------------------------------------------------- blocks
+
+    def block(self, block: d.BlockDecl) -> tuple[f.Item, ...]:
+        items: list[f.Item] = []
+        outer = self.expressions.later
+        for at, item in enumerate(block.items):
+            self.expressions.later = {**outer, **declared(block.items[at + 1 :])}
+            try:
+                items.extend(self.item(item))
+            except SpecError as error:
+                self.errors.append(error)
+                self.poison(item)
+            except PoisonedError:
+                self.poisoned = True
+                self.poison(item)
+        self.expressions.later = outer
+        return tuple(items)
+
+    def poison(self, item: d.ItemDecl) -> None:
+        """After an error: the names that the item would have bound are known but useless."""
+        for name in names_of(item):
+            self.expressions.scope.poison(name.text, name.span)
+
+    def item(self, item: d.ItemDecl) -> Iterable[f.Item]:
+        self.stands_here(item)
+        match item:
+            case d.TypeChoice(name_span=span):
+                hint = "write the element type cvm (int8 or int32 with a precision)"
+                raise SpecError(span, "type parameters have no meaning in this version", hint)
+            case d.OperandDecl(output=True):
+                return [self.output(item)]
+            case d.OperandDecl():
+                return [self.operand(check_input(self.expressions, item))]
+            case d.AttributeDecl():
+                return [self.operand(check_attribute(self.expressions, item))]
+            case d.LetDecl():
+                return [self.let(item)]
+            case d.RequireDecl():
+                return [self.require(item)]
+            case d.AliasDecl():
+                return []
+            case d.AlthoughDecl(reason=reason):
+                self.although = reason
+                return []
+            case d.ExampleDecl():
+                names = [self.declaration.name, *self.aliases()]
+                self.examples.append(check_example(item, names, self.operands))
+                return []
+            case d.EquationDecl():
+                return [check_equation(self.expressions, item, self.outputs, self.within)]
+            case d.CaseDecl():
+                return [self.case(item)]
+            case d.WithinDecl():
+                return self.repeated(item)
+
+    def stands_here(self, item: d.ItemDecl) -> None:
+        """Refuse what belongs to the whole operator inside `case` and `within`."""
+        inside = self.block_name
+        if not inside:
+            return
+        match item:
+            case d.LetDecl() | d.RequireDecl() | d.EquationDecl():
+                return
+            case d.WithinDecl() | d.OperandDecl(output=True) if inside == "case":
+                return
+            case d.WithinDecl():
+                hint = "give the outer 'within' both ranges: within a < A, b < B { ... }"
+            case d.CaseDecl() if inside == "case":
+                hint = "join the two conditions with 'and'"
+            case _:
+                hint = f"move it out of the '{inside}'"
+        word = item.span.text.split()[0]
+        span = Span(item.span.source, item.span.start, item.span.start + len(word))
+        raise SpecError(span, f"'{word}' cannot stand inside '{inside}'", hint)
+
+    def operand(self, operand: f.Input | f.Attribute) -> f.Input | f.Attribute:
+        self.operands.append(operand)
+        return operand
+
+    def output(self, item: d.OperandDecl) -> f.Output:
+        output = check_output(self.expressions, item)
+        self.outputs[output.name] = output
+        return output
+
+    def aliases(self) -> Iterator[str]:
+        return (name.text for name in aliases(self.declaration.block))
+
+    def require(self, item: d.RequireDecl) -> f.Require:
+        condition = self.expressions.condition(item.condition)
+        if self.within:
+            binders = n.Binders(self.within, None, None, item.span)
+            condition = n.Reduction("all", binders, condition, item.condition.span)
+        return f.Require(condition, item.message, item.span)
+
+    def case(self, item: d.CaseDecl) -> f.Case:
+        condition = self.expressions.condition(item.condition)
+        outputs = dict(self.outputs)
+        self.block_name = "case"
+        try:
+            with self.expressions.nested():
+                items = self.block(item.block)
+        finally:
+            self.outputs = outputs
+            self.block_name = ""
+        return f.Case(condition, items, item.span)
+
+    def repeated(self, item: d.WithinDecl) -> tuple[f.Item, ...]:
+        """`within b < B { … }`: the block's lets and equations all have the index b."""
+        binders = item.binders
+        if binders.condition is not None:
+            hint = "put the condition after the equation: forall ... if ..."
+            raise SpecError(binders.condition.span, "'within' takes ranges only", hint)
+        outer, outer_name = self.within, self.block_name
+        self.block_name = "within"
+        try:
+            with self.expressions.nested():
+                for each in (*binders.items, *([binders.over] if binders.over else [])):
+                    binder = check_binder(self.expressions, each)
+                    if not isinstance(binder, n.IndexRange) or binders.over is not None:
+                        raise SpecError(each.span, "'within' takes ranges such as b < B")
+                    self.within = (*self.within, binder)
+                return self.block(item.block)
+        finally:
+            self.within, self.block_name = outer, outer_name
+
+    # -------------------------------------------------------- lets
+
+    def let(self, item: d.LetDecl) -> f.Let | f.Definition:
+        free_name(self.expressions, item.name, item.name_span)
+        if item.name in self.definitions:
+            first = self.definitions[item.name].line
+            message = f"'{item.name}' is already a let with indices, declared in line {first}"
+            raise SpecError(item.name_span, message, "choose another name")
+        if item.parameters is not None or self.within:
+            return self.definition(item, item.parameters or ())
+        value, kind = self.expressions.check(item.value)
+        self.expressions.scope.add(Symbol(item.name, "let", kind, item.name_span))
+        return f.Let(item.name, value, kind, item.span)
+
+    def definition(self, item: d.LetDecl, parameters: tuple[d.Parameter, ...]) -> f.Definition:
+        """A `let` with indices; inside `within` those of the block come first."""
+        around = tuple(binder.index for binder in self.within)
+        kinds = tuple((each.name, LIST if each.pack else INT) for each in parameters)
+        outer = self.expressions.scope
+        with self.expressions.nested() as scope:
+            for parameter, (_, kind) in zip(parameters, kinds, strict=True):
+                scope.add(Symbol(parameter.name, "parameter", kind, parameter.span))
+            value, kind = self.expressions.check(item.value)
+        symbol = Symbol(item.name, "definition", kind, item.name_span, kinds, within=around)
+        outer.add(symbol)
+        self.definitions[item.name] = item.name_span
+        every = (*((index, INT) for index in around), *kinds)
+        return f.Definition(item.name, every, value, kind, item.span)
+
+    # -------------------------------------------------------- the whole
+
+    def whole(self, items: tuple[f.Item, ...]) -> None:
+        """What only the whole operator shows: outputs are declared and written in every case."""
+        span = self.declaration.name_span
+        cases = [item for item in items if isinstance(item, f.Case)]
+        everywhere = outputs_of(items)
+        some = {name: output for case in cases for name, output in outputs_of(case.items).items()}
+        if not everywhere and not some:
+            hint = "declare one: output Y : cvm[...] precision ..."
+            self.errors.append(SpecError(span, "the operator has no output", hint))
+        at_top = written_by(items)
+        in_some = at_top.union(*(written_by(case.items) for case in cases))
+        for name, output in everywhere.items():
+            if name not in in_some:
+                self.never_written(output)
+        for case in cases:
+            own = outputs_of(case.items)
+            written = at_top | written_by(case.items)
+            for name, first in some.items():
+                if name not in own:
+                    hint = f"the case that declares it is in line {first.span.line}"
+                    message = f"this case has no output '{name}'"
+                    self.errors.append(SpecError(case.condition.span, message, hint))
+            for name, output in {**everywhere, **own}.items():
+                if name in own and name not in written:
+                    self.never_written(output)
+                elif name in in_some and name not in written:
+                    hint = f"give its formula in this case: {name}[...] = ..."
+                    message = f"this case never writes output '{name}'"
+                    self.errors.append(SpecError(case.condition.span, message, hint))
+
+    def never_written(self, output: f.Output) -> None:
+        message = f"output '{output.name}' is never written"
+        hint = f"give its formula: {output.name}[...] = ..."
+        self.errors.append(SpecError(output.span, message, hint))
+
+
+def outputs_of(items: tuple[f.Item, ...]) -> dict[str, f.Output]:
+    return {item.name: item for item in items if isinstance(item, f.Output)}
+
+
+def written_by(items: tuple[f.Item, ...]) -> set[str]:
+    return {item.tensor for item in items if isinstance(item, f.Equation)}
+
+
+def declared(items: Iterable[d.ItemDecl]) -> dict[str, int]:
+    """The names that the items bind and the line of each."""
+    return {name.text: name.span.line for item in items for name in names_of(item)}
+
+
+def names_of(item: d.ItemDecl) -> Iterator[n.Name]:
+    """The names that an item binds, or may bind."""
+    match item:
+        case d.LetDecl(name=name, name_span=span) | d.TypeChoice(name=name, name_span=span):
+            yield n.Name(name, span)
+        case d.AttributeDecl(name=name, components=components, name_span=span):
+            yield n.Name(name, span)
+            yield from components
+        case d.OperandDecl(place=place, slots=slots, each=each):
+            for node in n.walk((place, slots, each)):
+                if isinstance(node, n.Name):
+                    yield node
+        case _:
+            pass

@@ -1,0 +1,73 @@
+"""Text to syntax tree; one syntax error for each declaration that has one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lark import UnexpectedInput
+from lark.exceptions import VisitError
+
+from cvmgen.source import Source, Span, SpecError, SpecErrors
+from cvmgen.spec import declarations as d
+from cvmgen.spec.builder import Builder
+from cvmgen.spec.grammar import grammar
+from cvmgen.spec.messages import explain_syntax
+
+DECLARATION_START = re.compile(r"^(?=(?:const|def|family|operator)\b)", re.MULTILINE)
+DECLARED_NAME = re.compile(r"(?:const|def|family|operator)\s+([A-Za-z_]\w*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a file declares, and the names of the declarations that have a syntax error."""
+
+    declarations: tuple[d.Declaration, ...]
+    broken: frozenset[str]
+    errors: tuple[SpecError, ...]
+
+
+def parse(source: Source) -> tuple[d.Declaration, ...]:
+    """The declarations of a file; raises SpecErrors with every syntax error found."""
+    parsed = parse_all(source)
+    if parsed.errors:
+        raise SpecErrors(parsed.errors)
+    return parsed.declarations
+
+
+def parse_all(source: Source) -> Parsed:
+    """Each declaration by itself, so that an error in one does not hide the others."""
+    declarations: list[d.Declaration] = []
+    broken: set[str] = set()
+    errors: list[SpecError] = []
+    for start, end in declaration_spans(source.text):
+        try:
+            declarations.extend(parse_part(source, start, end))
+        except SpecError as error:
+            errors.append(error)
+            broken.update(DECLARED_NAME.findall(source.text, start, end)[:1])
+    return Parsed(tuple(declarations), frozenset(broken), tuple(errors))
+
+
+def parse_part(source: Source, start: int, end: int) -> list[d.Declaration]:
+    try:
+        tree = grammar().parse(source.text[start:end])
+        found: list[d.Declaration] = Builder(source, start).transform(tree)
+    except UnexpectedInput as error:
+        raise explain_syntax(error, source, start, end) from None
+    except VisitError as error:
+        if isinstance(error.orig_exc, SpecError):
+            raise error.orig_exc from None
+        raise
+    except RecursionError:
+        place = Span(source, start, start + 1)
+        raise SpecError(place, "this declaration is nested too deeply") from None
+    return found
+
+
+def declaration_spans(text: str) -> list[tuple[int, int]]:
+    """Where each top-level declaration begins and ends, so that each can fail alone."""
+    starts = [match.start() for match in DECLARATION_START.finditer(text)]
+    if not starts or text[: starts[0]].strip():
+        starts.insert(0, 0)
+    return list(zip(starts, [*starts[1:], len(text)], strict=True))

@@ -1,0 +1,94 @@
+"""Names and what they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from cvmgen.source import Span, SpecError, did_you_mean
+from cvmgen.spec.formula import Kind
+from cvmgen.spec.words import RESERVED
+
+
+class PoisonedError(Exception):
+    """A name whose definition failed: that error is reported already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A name in scope. `kind` is the kind of its value (None: it has no value of its own).
+
+    `within` are the indices around a `let` inside `within`: each use of it is at these.
+    """
+
+    name: str
+    role: str
+    kind: Kind | None
+    span: Span
+    parameters: tuple[tuple[str, Kind], ...] = ()
+    rank: int | None = None  # of a tensor, where its shape has no pack
+    variadic: bool = False
+    value: int | None = None  # of a constant
+    within: tuple[str, ...] = ()
+
+
+ROLE_WORDS = {
+    "const": "a constant",
+    "input": "an input",
+    "output": "an output",
+    "extent": "an extent",
+    "attribute": "an attribute",
+    "let": "a let",
+    "definition": "a definition",
+    "index": "an index",
+    "pack": "a pack",
+    "parameter": "a parameter",
+    "count": "the number of inputs",
+}
+
+
+@dataclass(slots=True)
+class Scope:
+    """Symbols by name, with an enclosing scope. Nothing may be shadowed."""
+
+    outer: Scope | None = None
+    symbols: dict[str, Symbol] = field(default_factory=dict)
+
+    def find(self, name: str) -> Symbol | None:
+        if name in self.symbols:
+            return self.symbols[name]
+        return self.outer.find(name) if self.outer else None
+
+    def names(self) -> Iterator[str]:
+        """All names that have a meaning here."""
+        yield from (name for name, symbol in self.symbols.items() if symbol.role != "error")
+        if self.outer:
+            yield from self.outer.names()
+
+    def add(self, symbol: Symbol) -> None:
+        if symbol.name in RESERVED:
+            message = f"'{symbol.name}' is a word of the language"
+            raise SpecError(symbol.span, message, "choose another name")
+        known = self.find(symbol.name)
+        if known is not None and known.role != "error":
+            if symbol.role in ("index", "pack") and known.role in ("index", "pack"):
+                message = f"index '{symbol.name}' is bound twice"
+            else:
+                where = "" if known.role == "const" else f", declared in line {known.span.line}"
+                message = f"'{symbol.name}' is already {ROLE_WORDS[known.role]}{where}"
+            raise SpecError(symbol.span, message, "choose another name")
+        self.symbols[symbol.name] = symbol
+
+    def poison(self, name: str, span: Span) -> None:
+        """Remember a name whose definition failed, so that its uses stay silent."""
+        if self.find(name) is None:
+            self.symbols[name] = Symbol(name, "error", None, span)
+
+    def resolve(self, name: str, span: Span) -> Symbol:
+        """The symbol of a name; unknown, an error with the nearest names in scope."""
+        symbol = self.find(name)
+        if symbol is None:
+            raise SpecError(span, f"unknown name '{name}'", did_you_mean(name, self.names()))
+        if symbol.role == "error":
+            raise PoisonedError
+        return symbol

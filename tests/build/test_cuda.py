@@ -1,0 +1,138 @@
+"""CUDA C++ to machine code; needs NVRTC or nvcc, no driver and no GPU."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from cvmgen.build import compile_cuda, cuda_compiler, cuda_resources
+from cvmgen.errors import BuildError
+
+SOURCE = """\
+#ifndef __CUDACC_RTC__
+#include <stdint.h>
+#endif
+#include "cvm.cuh"
+/* spec/cvm/math.cvm:7: Y[i] = X[i] + ONE */
+extern "C" __global__ void add(const i32 *X, i32 *Y, i64 n) {
+  for (i64 i = blockIdx.x * (i64)blockDim.x + threadIdx.x; i < n; i += gridDim.x * (i64)blockDim.x)
+    Y[i] = X[i] + ONE;
+}
+"""
+INCLUDES = {"cvm.cuh": "typedef int i32;\ntypedef long long i64;\n#define ONE 1\n"}
+
+ELF = b"\x7fELF"
+
+
+@pytest.fixture(params=["nvrtc", "nvcc"])
+def compiler(request: pytest.FixtureRequest) -> str:
+    kind: str = request.param
+    try:
+        cuda_compiler(kind)
+    except BuildError as error:
+        pytest.skip(str(error))
+    return kind
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
+def test_compiles_to_machine_code(compiler: str, architecture: str) -> None:
+    cubin = compile_cuda(SOURCE, includes=INCLUDES, architecture=architecture, compiler=compiler)
+    assert cubin.startswith(ELF)
+    assert b"add" in cubin
+    # The architecture stands in the ELF header's flags: in their lowest byte up to version 7 of
+    # the format, in the next one since.
+    flags = int.from_bytes(cubin[48:52], "little")
+    assert int(architecture.removeprefix("sm_")) in (flags & 0xFF, flags >> 8 & 0xFF)
+
+
+def test_the_second_time_comes_from_the_cache(
+    compiler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = compile_cuda(SOURCE, includes=INCLUDES, compiler=compiler)
+    monkeypatch.setattr("cvmgen.build.cuda._compile", lambda *_: pytest.fail("compiled again"))
+    assert compile_cuda(SOURCE, includes=INCLUDES, compiler=compiler) == first
+
+
+def test_everything_counts(compiler: str, cache: Path) -> None:
+    other = {"cvm.cuh": INCLUDES["cvm.cuh"].replace("ONE 1", "ONE 2")}
+    compile_cuda(SOURCE, includes=INCLUDES, compiler=compiler)
+    compile_cuda(SOURCE, includes=other, compiler=compiler)
+    compile_cuda(SOURCE, includes=INCLUDES, compiler=compiler, flags=("-DUNUSED=1",))
+    compile_cuda(SOURCE, includes=INCLUDES, compiler=compiler, architecture="sm_90")
+    compile_cuda(SOURCE, includes=INCLUDES, compiler=compiler, name="add.cu")
+    assert len(list(cache.rglob("*.cubin"))) == 5
+
+
+SPILLING = """\
+extern "C" __global__ void few(int *x) { x[threadIdx.x] += 1; }
+extern "C" __global__ void __launch_bounds__(1024) many(float *x) {
+  float a[256];
+#pragma unroll
+  for (int i = 0; i < 256; i++) a[i] = x[i * 32 + threadIdx.x];
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < 256; i++) x[(255 - i) * 32 + threadIdx.x] = a[i] * a[(i * 7) % 256];
+}
+"""
+
+
+def test_resources_show_spills(compiler: str) -> None:
+    found = cuda_resources(SPILLING, compiler=compiler)
+    assert set(found) == {"few", "many"}
+    assert found["few"].spilled == found["few"].stack == 0
+    assert 0 < found["few"].registers < 32
+    assert found["many"].spilled > 0
+
+
+def test_a_refusal_names_the_formula_and_keeps_the_source(compiler: str) -> None:
+    wrong = SOURCE.replace("Y[i] = X[i] + ONE;", "Y[i] = Z[i];")
+    with pytest.raises(BuildError) as caught:
+        compile_cuda(wrong, includes=INCLUDES, compiler=compiler, name="add.cu")
+    lines = str(caught.value).splitlines()
+    assert lines[0] == f"{compiler} refuses add.cu, in code that comes from spec/cvm/math.cvm:7:"
+    assert lines[1] == '  add.cu(8): error: identifier "Z" is undefined'
+    folder = Path(lines[-1].removeprefix("The sources are kept in "))
+    assert (folder / "add.cu").read_text() == wrong
+
+
+def test_an_architecture_that_the_compiler_does_not_know(compiler: str) -> None:
+    with pytest.raises(BuildError, match="arch"):
+        compile_cuda(SOURCE, includes=INCLUDES, compiler=compiler, architecture="sm_777")
+    with pytest.raises(ValueError, match="reads like sm_80"):
+        compile_cuda(SOURCE, architecture="hopper", compiler=compiler)
+
+
+@pytest.mark.parametrize("compiler", ["nvrtc"], indirect=True)  # nvcc's bytes vary from run to run
+def test_products_and_sums_are_not_contracted(compiler: str) -> None:
+    source = 'extern "C" __global__ void f(float *x) { x[0] = x[1] * x[2] + x[3]; }'
+    ours = compile_cuda(source, compiler=compiler)
+    assert ours == compile_cuda(source, compiler=compiler, flags=("--fmad=false",))
+    assert ours != compile_cuda(source, compiler=compiler, flags=("--fmad=true",))
+
+
+@pytest.mark.parametrize("kind", [None, "nvrtc", "nvcc"])
+def test_no_compiler(kind: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(BuildError, match=r"found.*nvidia-cuda-nvrtc.*cvmgen\[cuda\]"):
+        cuda_compiler(kind)
+
+
+def test_a_toolkit_brings_both(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for folder, name in itertools.product(
+        [tmp_path / "toolkit"], ["lib64/libnvrtc.so.13", "bin/nvcc"]
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("#!/bin/sh\necho nvcc 13\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
+    monkeypatch.setenv("PATH", "/bin:/usr/bin")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert cuda_compiler().path == tmp_path / "toolkit/lib64/libnvrtc.so.13"
+    assert cuda_compiler("nvcc").path == tmp_path / "toolkit/bin/nvcc"
+    with pytest.raises(BuildError, match="cannot load NVRTC"):
+        compile_cuda("", compiler="nvrtc")

@@ -1,0 +1,242 @@
+"""C sources to a library that can be called; refusals that lead to the formula."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cvmgen.build import c_compiler, compile_library, compilers, sanitizer_environment
+from cvmgen.build.cache import content_key
+from cvmgen.errors import BuildError
+
+HEADER = "#ifndef CVM_H\n#define CVM_H\n#include <stdint.h>\nint64_t twice(int64_t x);\n#endif\n"
+TWICE = '#include "cvm.h"\nstatic int64_t go(int64_t x) { return x + x; }\n'
+TWICE += "int64_t twice(int64_t x) { return go(x); }\n"
+FOUR = '#include "cvm.h"\nint64_t four_times(int64_t x);\n'
+FOUR += "static int64_t go(int64_t x) { return twice(twice(x)); }\n"
+FOUR += "int64_t four_times(int64_t x) { return go(x); }\n"
+SOURCES = {"cvm.h": HEADER, "c/twice.c": TWICE, "c/four.c": FOUR}
+
+
+def load(path: Path, function: str) -> ctypes._NamedFuncPointer:
+    found = getattr(ctypes.CDLL(str(path)), function)
+    found.argtypes, found.restype = [ctypes.c_int64], ctypes.c_int64
+    return found
+
+
+def objects(cache: Path) -> set[str]:
+    return {path.name for path in (cache / "entries").rglob("*.o")}
+
+
+def test_sources_share_headers_and_may_share_names_of_static_functions() -> None:
+    path = compile_library(SOURCES, name="cvm")
+    assert path.name.endswith("-cvm.so") or sys.platform == "win32"
+    assert load(path, "four_times")(-3) == -12
+
+
+def test_the_same_request_finds_the_same_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = compile_library(SOURCES, name="cvm")
+
+    def refuse(*_arguments: object, **_named: object) -> None:
+        pytest.fail("compiled again")
+
+    monkeypatch.setattr("cvmgen.build.library.run", refuse)
+    assert compile_library(SOURCES, name="cvm") == path
+
+
+def test_the_library_depends_on_flags_text_and_sanitizers() -> None:
+    paths = [
+        compile_library(SOURCES, name="cvm"),
+        compile_library(SOURCES, name="cvm", flags=("-DX=1",)),
+        compile_library(SOURCES, name="cvm", sanitizers=("undefined",)),
+        compile_library({**SOURCES, "c/twice.c": TWICE + "\n"}, name="cvm"),
+    ]
+    if c_compiler().openmp:
+        paths.append(compile_library(SOURCES, name="cvm", openmp=False))
+    assert len(set(paths)) == len(paths)
+
+
+def test_one_edit_compiles_one_unit(cache: Path) -> None:
+    compile_library(SOURCES, name="cvm")
+    before = objects(cache)
+    path = compile_library({**SOURCES, "c/twice.c": TWICE.replace("x + x", "3 * x")}, name="cvm")
+    assert len(objects(cache) - before) == 1
+    assert load(path, "four_times")(1) == 9
+    compile_library({**SOURCES, "cvm.h": HEADER + "\n"}, name="cvm")
+    assert len(objects(cache) - before) == 3, "a header concerns every unit"
+
+
+WRONG = """\
+#include "cvm.h"
+/* spec/cvm/nn.cvm:12: Y[i] = X[i] */
+int64_t twice(int64_t x) { return x; }
+/* Z[i] = 2 * X[i], spec/cvm/nn.cvm:40 */
+int64_t thrice(int64_t x);
+int64_t thrice(int64_t x) {
+  return x * y;
+}
+/* spec/cvm/nn.cvm:99 */
+"""
+
+
+def test_a_refusal_names_the_formula_and_keeps_the_source() -> None:
+    with pytest.raises(BuildError) as caught:
+        compile_library({"cvm.h": HEADER, "c/wrong.c": WRONG}, name="cvm")
+    lines = str(caught.value).splitlines()
+    assert lines[0].endswith(
+        "refuses c/wrong.c of cvm, in code that comes from spec/cvm/nn.cvm:40:"
+    )
+    assert lines[1].startswith("  c/wrong.c:7:14: error: ")
+    assert "y" in lines[1]
+    folder = Path(lines[-1].removeprefix("The sources are kept in "))
+    assert (folder / "c/wrong.c").read_text() == WRONG
+    assert (folder / "cvm.h").read_text() == HEADER
+
+
+def test_a_refusal_without_a_formula_says_what_it_can() -> None:
+    with pytest.raises(BuildError, match=r"refuses a\.c of cvm:\n  a\.c:1:1: error"):
+        compile_library({"a.c": "no\n"}, name="cvm")
+
+
+def test_the_first_refusal_in_the_order_of_names_is_reported() -> None:
+    for _ in range(3):
+        with pytest.raises(BuildError, match=r"refuses b\.c"):
+            compile_library({"c.c": "no", "b.c": "no", "a.c": "int a;\n"}, name="cvm")
+
+
+def test_warnings_are_errors_in_a_checkout_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = {"a.c": "static int unused(void) { return 1; }\nint a;\n"}
+    with pytest.raises(BuildError, match="unused"):
+        compile_library(sources, name="cvm")
+    monkeypatch.setattr("cvmgen.build.library.checkout", lambda: None)
+    assert compile_library(sources, name="cvm").is_file()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the linker of Linux")
+def test_a_function_that_is_nowhere_fails_when_linking() -> None:
+    with pytest.raises(BuildError, match=r"cannot link cvm:\n(.*\n)*.*twice"):
+        compile_library({"cvm.h": HEADER, "c/four.c": FOUR}, name="cvm")
+
+
+PARALLEL = """\
+#include <stdint.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+int64_t threads(int64_t wanted);
+int64_t threads(int64_t wanted) {
+  int64_t seen = 0;
+#pragma omp parallel for reduction(+ : seen) num_threads((int)wanted)
+  for (int64_t i = 0; i < wanted; i++) {
+#ifdef _OPENMP
+    seen += omp_get_num_threads() == wanted;
+#else
+    seen = 1;
+#endif
+  }
+  return seen;
+}
+"""
+
+
+def test_openmp_where_there_is_one() -> None:
+    path = compile_library({"a.c": PARALLEL}, name="cvm")
+    assert load(path, "threads")(2) == (2 if c_compiler().openmp else 1)
+    path = compile_library({"a.c": PARALLEL}, name="cvm", openmp=False)
+    assert load(path, "threads")(2) == 1
+
+
+SANITIZED = [
+    ("undefined", "int64_t f(int64_t x) { return x + 9223372036854775807; }", "signed integer"),
+    (
+        "address",
+        "int64_t f(int64_t x) { int64_t a[3] = {0}; return *(a + 2 + x); }",
+        "stack-buffer-overflow",
+    ),
+]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="preloads the run-time library")
+@pytest.mark.parametrize(("sanitizer", "code", "report"), SANITIZED)
+def test_sanitizers_report_the_line(sanitizer: str, code: str, report: str) -> None:
+    needed = sanitizer_environment([sanitizer])
+    if not needed:
+        pytest.skip(f"the compiler names no run-time library for {sanitizer}")
+    text = f"#include <stdint.h>\nint64_t f(int64_t x);\n{code}\n"
+    path = compile_library({"c/f.c": text}, name="cvm", sanitizers=(sanitizer,))
+    call = "import ctypes, sys; ctypes.CDLL(sys.argv[1]).f(ctypes.c_int64(1))"
+    done = subprocess.run(
+        [sys.executable, "-c", call, str(path)],
+        env={**os.environ, **needed},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert report in done.stderr
+    assert "c/f.c:3" in done.stderr
+
+
+def test_cc_that_is_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "/nonexistent")
+    with pytest.raises(BuildError, match="CC=/nonexistent names no program"):
+        compile_library(SOURCES, name="cvm")
+
+
+def test_no_compiler_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(BuildError, match=r"no C compiler found.*cvmgen\[zig\].*python"):
+        c_compiler()
+
+
+def script(path: Path, text: str) -> str:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="shell scripts")
+def test_a_compiler_that_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", script(tmp_path / "broken", "echo no licence; exit 3"))
+    with pytest.raises(BuildError, match="--version` fails:\nno licence"):
+        c_compiler()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="shell scripts")
+def test_a_replaced_compiler_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", script(tmp_path / "mine", "echo mine 1"))
+    first = c_compiler()
+    assert first.version.startswith("mine 1\n")
+    assert first.openmp == ("-fopenmp",), "the probe cannot fail: the script ignores it"
+    script(tmp_path / "mine", "echo mine, second edition; exit $(($# > 1))")
+    second = c_compiler()
+    assert second.version.startswith("mine, second edition")
+    assert second.openmp == ()
+    keys = [content_key({}, compiler=found.identity) for found in (first, second)]
+    assert keys[0] != keys[1]
+
+
+def test_a_new_process_does_not_ask_the_compiler_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    compilers._identify.cache_clear()
+    found = c_compiler()
+    compilers._identify.cache_clear()  # as in a new process
+    monkeypatch.setattr("cvmgen.build.compilers.run", lambda *_: pytest.fail("asked again"))
+    assert c_compiler() == found
+
+
+def test_cc_may_hold_arguments_and_be_relative(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = c_compiler().command[0]
+    (tmp_path / "mycc").symlink_to(compiler)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CC", "./mycc -DEIGHT=8")
+    path = compile_library({"a.c": "long f(void);\nlong f(void) { return EIGHT; }\n"}, name="cvm")
+    assert ctypes.CDLL(str(path)).f() == 8
