@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cvmgen import tree
 from cvmgen.dtypes import INT32
@@ -30,6 +30,8 @@ from cvmgen.spec.parse import parse
 
 Pass = Callable[[i.Program], i.Program]
 Passes = tuple[tuple[str, Pass], ...]
+Before = TypeVar("Before")
+After = TypeVar("After")
 
 # From the translated formula to nests that every target can print.
 COMMON: Passes = (
@@ -107,8 +109,8 @@ TARGETS: Mapping[str, Target] = {
 }
 
 MANIFEST = "manifest.json"
-MANIFEST_VERSION = 1
-"""Counts the changes of the manifest's layout."""
+MANIFEST_VERSION = 1  # counts the changes of the manifest's layout
+MANIFEST_PASSES = TARGETS["c"].passes
 
 
 # ---------------------------------------------------------------- stages
@@ -125,20 +127,26 @@ def lower(operator: Operator, passes: Passes) -> i.Program:
     Raises InternalError that names the pass for a fault of ours; what a pass says of the
     formula (SpecError) comes through.
     """
-    done: list[str] = []
-    program: Any = operator
-    for name, run in (("translate", translate), *passes):
+    program = attempt("translate", operator, translate, operator)
+    done = ["translate"]
+    verify(program, done)
+    for name, run in passes:
+        program = attempt(name, operator, run, program)
         done.append(name)
-        try:
-            program = run(program)
-        except (CvmgenError, InternalError):
-            raise
-        except Exception as error:
-            what = f"{type(error).__name__}: {error}".rstrip(": ")
-            raise InternalError(f"the pass '{name}' fails on {operator.full_name}: {what}") from error
         verify(program, done)
-    result: i.Program = program
-    return result
+    return program
+
+
+def attempt(stage: str, operator: Operator, run: Callable[[Before], After], value: Before) -> After:
+    """`run(value)`; InternalError that names the stage for anything that is not an error of ours."""
+    try:
+        return run(value)
+    except (CvmgenError, InternalError):
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}".removesuffix(": ")
+        message = f"the stage '{stage}' fails on {operator.full_name}: {what}"
+        raise InternalError(message) from error
 
 
 def stage_text(operator: Operator, stage: str) -> str:
@@ -165,38 +173,52 @@ def syntax_text(operator: Operator) -> str:
 
 def generate(operators: Sequence[Operator], targets: Iterable[str] = TARGETS) -> dict[str, str]:
     """The text of every generated file by its name below generated/, the manifest included."""
+    lowered = Lowered()
     files: dict[str, str] = {}
     for name in targets:
-        files |= {f"{name}/{path}": text for path, text in target_files(operators, name)}
-    files[MANIFEST] = manifest_text([manifest_entry(operator) for operator in operators])
+        found = target_files(name, operators, lowered)
+        files |= {f"{name}/{path}": text for path, text in found}
+    entries = [interface.manifest_entry(lowered(each, MANIFEST_PASSES)) for each in operators]
+    files[MANIFEST] = manifest_text(entries)
     return files
 
 
-def target_files(operators: Sequence[Operator], name: str) -> Iterator[tuple[str, str]]:
+class Lowered:
+    """`lower`, each operator once for each series of passes."""
+
+    def __init__(self) -> None:
+        self.programs: dict[tuple[str, Passes], i.Program] = {}
+
+    def __call__(self, operator: Operator, passes: Passes) -> i.Program:
+        key = operator.full_name, passes
+        if key not in self.programs:
+            self.programs[key] = lower(operator, passes)
+        return self.programs[key]
+
+
+def target_files(
+    name: str, operators: Iterable[Operator], lowered: Callable[[Operator, Passes], i.Program]
+) -> Iterator[tuple[str, str]]:
     """The files of one target, by their names below generated/<target>/."""
     target = TARGETS[name]
     for opset, members in by_opset(operators).items():
         for operator in members:
             path = target.operator_file.format(opset=opset, name=operator.name)
-            yield path, emitted(name, operator)
+            yield path, emitted(name, operator, lowered)
         yield target.header_file.format(opset=opset), target.emit_header(opset, members)
         for support, text in target.emit_support().items():
             yield target.support_file.format(opset=opset, name=support), text
 
 
-def emitted(name: str, operator: Operator) -> str:
-    """The operator's file in a target's language."""
+def emitted(
+    name: str,
+    operator: Operator,
+    lowered: Callable[[Operator, Passes], i.Program] = lower,
+) -> str:
+    """The text of the operator's file for a target."""
     target = TARGETS[name]
-    program = lower(operator, target.passes)
-    try:
-        return target.emit_operator(program)
-    except (CvmgenError, InternalError):
-        raise
-    except Exception as error:
-        what = f"{type(error).__name__}: {error}".rstrip(": ")
-        raise InternalError(
-            f"the stage 'emit' for {name} fails on {operator.full_name}: {what}"
-        ) from error
+    program = lowered(operator, target.passes)
+    return attempt(f"emit {name}", operator, target.emit_operator, program)
 
 
 def by_opset(operators: Iterable[Operator]) -> dict[str, list[Operator]]:
@@ -212,10 +234,6 @@ def operator_files(operator: Operator, targets: Iterable[str]) -> list[str]:
         f"{name}/{TARGETS[name].operator_file.format(opset=operator.opset, name=operator.name)}"
         for name in targets
     ]
-
-
-def manifest_entry(operator: Operator) -> dict[str, Any]:
-    return interface.manifest_entry(lower(operator, TARGETS["c"].passes))
 
 
 def manifest_text(entries: Sequence[Mapping[str, Any]]) -> str:

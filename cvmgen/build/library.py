@@ -113,10 +113,16 @@ def _our_flags(sanitizers: Sequence[str]) -> tuple[str, ...]:
 
 
 def _compile_all(job: _Job, units: Mapping[str, str]) -> list[Path]:
-    """Objects of all units, on all cores; the first failure in the order of names is reported."""
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+    """Objects of all units; the first failure in the order of names is reported."""
+    with ThreadPoolExecutor(max_workers=_workers()) as pool:
         pending = [pool.submit(_object, job, unit, text) for unit, text in units.items()]
     return [future.result() for future in pending]
+
+
+def _workers() -> int:
+    """$CVMGEN_JOBS, the number of compilers to run at once, else one for each core."""
+    chosen = os.environ.get("CVMGEN_JOBS", "")
+    return int(chosen) if chosen.isdecimal() and int(chosen) else os.cpu_count() or 1
 
 
 def _object(job: _Job, unit: str, text: str) -> Path:

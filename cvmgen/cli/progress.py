@@ -19,6 +19,7 @@ class Progress:
 
     def __init__(self) -> None:
         self._shown = False
+        self._over = False
         self._text = ""
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
@@ -40,9 +41,8 @@ class Progress:
         if self._timer is not None:
             self._timer.cancel()
         with self._lock:
-            if self._shown:
-                print(_CLEAR, end="", file=sys.stderr, flush=True)
-            self._shown = False
+            self._over = True
+        self.clear()
 
     def step(self, text: str) -> None:
         """From here on, `text` is what is being done."""
@@ -51,10 +51,17 @@ class Progress:
             if self._shown:
                 self._show()
 
+    def clear(self) -> None:
+        """Wipe the line, so that something else can be printed; the next step shows it again."""
+        with self._lock:
+            if self._shown:
+                print(_CLEAR, end="", file=sys.stderr, flush=True)
+
     def _start(self) -> None:
         with self._lock:
-            self._shown = True
-            self._show()
+            if not self._over:
+                self._shown = True
+                self._show()
 
     def _show(self) -> None:
         print(f"{_CLEAR}{self._text} ...", end="", file=sys.stderr, flush=True)

@@ -16,6 +16,7 @@ from cvmgen.emit import interface
 from cvmgen.emit.c_like import CPrinter, comment, identifier, indent, quoted
 from cvmgen.emit.prepare import Field, Prepare, host_types, plan_fields
 from cvmgen.emit.render import NOTICE, render
+from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
 from cvmgen.lower.guards import changed
@@ -67,7 +68,7 @@ def declaration(operator: Operator) -> str:
         f"}} {name}_args;",
         "/* All attributes at their defaults, everything else 0. */",
         f"static inline void {name}_defaults({name}_args *args) {{",
-        f"    static const {name}_args zero;",
+        f"    static {name}_args zero; /* in C++ a const one would need a value */",
         "    *args = zero;",
         *indent(defaults),
         "}",
@@ -154,10 +155,10 @@ class CEmitter:
             function=self.function,
             full_name=self.operator.full_name,
             fields="\n".join(indent(self.field_lines())),
-            prepare="\n".join(indent(Prepare(self.typed).lines())),
+            prepare="\n".join(wrap_c(indent(Prepare(self.typed).lines()))),
             kernels="\n\n".join(self.kernels()),
             infer="\n".join(indent(self.infer())),
-            run="\n".join(indent(self.run())),
+            run="\n".join(wrap_c(indent(self.run()))),
         )
 
     # -------------------------------------------------------- the plan
@@ -189,11 +190,14 @@ class CEmitter:
                 found.append(self.kernel(number, nest, source, stored))
         return found
 
-    def kernel_name(self, number: int, source: DType, stored: DType) -> str:
+    def nest_name(self, number: int) -> str:
         nest = self.program.nests[number]
         same = [n for n, each in enumerate(self.program.nests) if each.tensor == nest.tensor]
         suffix = f"_{same.index(number)}" if len(same) > 1 else ""
-        return f"{self.name}_{nest.tensor}{suffix}_{source.name}_{stored.name}"
+        return f"{self.name}_{nest.tensor}{suffix}"
+
+    def kernel_name(self, number: int, source: DType, stored: DType) -> str:
+        return f"{self.nest_name(number)}_{source.name}_{stored.name}"
 
     def dtypes(self, source: DType, stored: DType) -> Mapping[str, DType]:
         types = {
@@ -225,7 +229,7 @@ class CEmitter:
         lines.append(comment(f"{nest.span.place}: {nest.formula}"))
         lines += printer.block(body)
         head = f"static void {self.kernel_name(number, source, stored)}("
-        return "\n".join([*signature(head, parameters), *indent(lines), "}"])
+        return "\n".join([*signature(head, parameters), *wrap_c(indent(lines)), "}"])
 
     def nest_fields(self, body: tuple[i.Stmt, ...]) -> list[Field]:
         names = names_in(body)
@@ -261,7 +265,7 @@ class CEmitter:
         """Check the memory, bring inputs to one element type, choose the kernels."""
         return [*self.memory_checks(), *self.element_types(), *self.dispatch()]
 
-    def memory_checks(self) -> list[str]:
+    def input_checks(self) -> list[str]:
         lines = []
         fail = "return CVMGEN_REFUSED;"
         for item in self.operator.inputs:
@@ -282,6 +286,11 @@ class CEmitter:
             lines.append(
                 f"    cvmgen_check_values(error, {text}, {name}, cvmgen_declared({name}))) {fail}"
             )
+        return [line.replace("&& true &&", "&&") for line in lines]
+
+    def memory_checks(self) -> list[str]:
+        lines = self.input_checks()
+        fail = "return CVMGEN_REFUSED;"
         for output in self.operator.output_names:
             name, text = f"args->{output}", quoted(output)
             arguments = f"{name}, &plan.{output}_shape, plan.{output}_precision"
@@ -300,7 +309,7 @@ class CEmitter:
                     )
                     lines.append(f"for (int64_t at = 0; at < args->{each.name}_count; ++at)")
                     lines.append(f"    if ({call}) {fail}")
-        return [line.replace("&& true &&", "&&") for line in lines]
+        return lines
 
     def element_types(self) -> list[str]:
         """`narrow`: every input that kernels read in its own type is int8."""
@@ -320,8 +329,11 @@ class CEmitter:
                 continue
             tests.append(f"cvmgen_is_int8(args->{item.name})")
         lines.append(f"const bool narrow = {' && '.join(tests) or 'false'};")
+        return [*lines, *self.result_type()]
+
+    def result_type(self) -> list[str]:
         first = self.operator.output_names[0]
-        lines.append(f"const bool narrow_result = args->{first}->dtype == CVMGEN_INT8;")
+        lines = [f"const bool narrow_result = args->{first}->dtype == CVMGEN_INT8;"]
         for other in self.operator.output_names[1:]:
             lines += [
                 f"if (args->{other}->dtype != args->{first}->dtype)",
@@ -446,13 +458,18 @@ def wrapped(type_name: str, names: list[str]) -> list[str]:
 
 def signature(head: str, parameters: list[str]) -> list[str]:
     """A function head, one line or wrapped below the parenthesis."""
-    single = f"{head}{', '.join(parameters)}) {{"
+    return wrapped_list(head, parameters, ") {")
+
+
+def wrapped_list(head: str, items: list[str], end: str) -> list[str]:
+    """Items between a head and an end, one line or wrapped below the first item."""
+    single = f"{head}{', '.join(items)}{end}"
     if len(single) <= 96:
         return [single]
     pad = " " * len(head)
     lines, current = [], head
-    for at, parameter in enumerate(parameters):
-        text = parameter + (", " if at < len(parameters) - 1 else ") {")
+    for at, item in enumerate(items):
+        text = item + (", " if at < len(items) - 1 else end)
         if len(current) + len(text.rstrip()) > 96 and current.strip():
             lines.append(current.rstrip())
             current = pad

@@ -39,7 +39,9 @@ KEYWORDS = frozenset(
     """auto break case char const continue default do double else enum extern float for goto if
     inline int long register restrict return short signed sizeof static struct switch typedef
     union unsigned void volatile while bool true false NULL plan args error status class new
-    delete this template private public protected operator namespace""".split()
+    delete this template private public protected operator namespace and or not xor asm catch
+    constexpr decltype explicit export friend mutable nullptr throw try typename using virtual
+    stream values dtype narrow narrow_result which_case""".split()
 )
 PRIMARY = 12
 UNARY = 11

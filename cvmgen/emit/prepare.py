@@ -89,6 +89,8 @@ def attribute_types(attribute: Attribute) -> dict[str, str]:
 class Prepare:
     """Prints `<operator>_prepare`."""
 
+    precision_function = "cvmgen_precision"
+
     def __init__(self, program: i.Program) -> None:
         self.program = program
         self.fields = plan_fields(program)
@@ -205,7 +207,7 @@ class Prepare:
         if self.asks_precision(item.name):
             lines.append(f"int64_t {item.name}_precision;")
             arguments = f"error, {name}, args->{item.name}, &{item.name}_precision"
-            lines.append(f"if (cvmgen_precision({arguments})) {FAIL}")
+            lines.append(f"if ({self.precision_function}({arguments})) {FAIL}")
         return lines
 
     def gives(self, name: str) -> bool:
@@ -242,7 +244,7 @@ class Prepare:
             lines += [
                 f"int64_t {name}_precision[{MAX_INPUTS}];",
                 f"for (int64_t at = 0; at < args->{name}_count; ++at)",
-                f"    if (cvmgen_precision(error, {quoted(name)}, args->{name}[at], "
+                f"    if ({self.precision_function}(error, {quoted(name)}, args->{name}[at], "
                 f"&{name}_precision[at])) {FAIL}",
             ]
         return lines

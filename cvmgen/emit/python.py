@@ -13,6 +13,7 @@ from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW
 from cvmgen.emit import interface
 from cvmgen.emit.prepare import plan_fields
 from cvmgen.emit.render import render
+from cvmgen.emit.wrap import wrap_python
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
@@ -338,7 +339,6 @@ class PythonEmitter:
     def text(self) -> str:
         operator = self.operator
         formula = "\n".join(f"    {line}".rstrip() for line in operator.text.splitlines())
-        parameters = self.parameters()
         return render(
             "python/operator.py.j2",
             full_name=operator.full_name,
@@ -346,15 +346,14 @@ class PythonEmitter:
             doc=operator.doc,
             formula=formula.replace("\\", "\\\\").replace('"""', "'''"),
             imports="import builtins\n" if hasattr(builtins, operator.name) else "",
-            name=operator.name,
-            prepare_parameters=", ".join(self.prepare_parameters()),
-            prepare="\n".join(indent(self.prepare())),
+            prepare_head=definition("_prepare", self.prepare_parameters()),
+            prepare="\n".join(wrap_python(indent(self.prepare()))),
             nests="\n\n\n".join(self.nests()),
-            parameters=", ".join(parameters),
-            infer_parameters=", ".join(["shapes", "precisions", *self.attribute_parameters()]),
+            head=definition(operator.name, self.parameters()),
+            infer_head=definition("infer", self.infer_parameters()),
             contract="\n".join(indent(self.contract())),
             infer="\n".join(indent(self.infer())),
-            run="\n".join(indent(self.run())),
+            run="\n".join(wrap_python(indent(self.run()))),
         )
 
     # -------------------------------------------------------- signatures
@@ -371,6 +370,9 @@ class PythonEmitter:
             value = interface.constant(attribute.default)
             shown.append(f"{identifier(attribute.name)}={value!r}")
         return ["*", *shown] if shown else []
+
+    def infer_parameters(self) -> list[str]:
+        return ["shapes", "precisions", *self.attribute_parameters()]
 
     def parameters(self) -> list[str]:
         parameters = []
@@ -432,7 +434,7 @@ class PythonEmitter:
                 shape = printer.expr(extents)
                 return [
                     f"{tensor}_shape = {shape}",
-                    f"{tensor}_precision = {printer.expr(precision)}",
+                    parenthesized(f"{tensor}_precision", printer.expr(precision)),
                     "support.check_output(",
                     f"    OPERATOR, {tensor!r}, {tensor}_shape, {tensor}_precision, {rule!r},",
                     f"    {self.terms(statement.terms)},",
@@ -572,9 +574,7 @@ class PythonEmitter:
             names |= names_in(nest.each[2])
         needed = [name for name in self.fields if name in names]
         if needed:
-            left = ", ".join(identifier(name) for name in needed)
-            right = ", ".join(f"plan.{identifier(name)}" for name in needed)
-            lines.append(f"{left} = {right}")
+            lines += unpacked([identifier(name) for name in needed])
         lines += self.whole_packs(body)
         inner = self.printer.block(body)
         if nest.each is not None:
@@ -582,7 +582,7 @@ class PythonEmitter:
             inner = [*self.printer.block(unfold_bindings(nest.prologue)), *inner]
             inner = [f"for {identifier(index)} in range(len({identifier(tensor)})):", *indent(inner)]
         lines += inner
-        return "\n".join([f"def {self.nest_name(number)}(plan, {tensors}):", *indent(lines)])
+        return "\n".join([f"def {self.nest_name(number)}(plan, {tensors}):", *wrap_python(indent(lines))])
 
     def whole_packs(self, body: tuple[i.Stmt, ...]) -> list[str]:
         """A list for each pack that is bound in parts and read entry by entry."""
@@ -704,6 +704,33 @@ class PythonEmitter:
             "    target[...] = result",
             "return out",
         ]
+
+
+def unpacked(names: list[str]) -> list[str]:
+    """Locals for members of the plan, as many on a line as fit."""
+    lines: list[str] = []
+    row: list[str] = []
+    for name in names:
+        if row and sum(2 * len(each) + 9 for each in [*row, name]) > 88:
+            lines.append(unpack_row(row))
+            row = []
+        row.append(name)
+    return [*lines, unpack_row(row)] if row else lines
+
+
+def unpack_row(names: list[str]) -> str:
+    return f"{', '.join(names)} = {', '.join(f'plan.{name}' for name in names)}"
+
+
+def parenthesized(name: str, value: str) -> str:
+    """An assignment; a long value in parentheses, so that it can be broken."""
+    line = f"{name} = {value}"
+    return line if len(line) <= 90 else f"{name} = ({value})"
+
+
+def definition(name: str, parameters: list[str]) -> str:
+    """A function head, wrapped where it is long."""
+    return "\n".join(wrap_python([f"def {name}({', '.join(parameters)}):"]))
 
 
 def attribute_text(attribute: Attribute) -> str:

@@ -151,6 +151,7 @@ class Compiler:
 
     def reduction(self, expr: n.Reduction) -> Closure:
         walk, body = self.walk(expr.binders), self.closure(expr.body)
+        about = about_binders(expr.binders)
         match expr.function:
             case "sum":
                 return lambda env: sum(body(env) for _ in walk(env))
@@ -176,9 +177,7 @@ class Compiler:
                 def extreme(env: Env) -> int:
                     values: list[int] = [body(env) for _ in walk(env)]
                     if not values:
-                        raise FormulaError(
-                            expr.span, EMPTY_REDUCTION, env, about_binders(expr.binders)
-                        )
+                        raise FormulaError(expr.binders.span, EMPTY_REDUCTION, env, about)
                     return choose(values)
 
                 return extreme
@@ -338,7 +337,7 @@ class Compiler:
 
         def value(env: Env) -> Any:
             inner = dict(env)
-            inner["$call"] = (expr, env.get("$call"))
+            inner["$call"] = (expr, definition, env.get("$call"))
             for name, argument in arguments:
                 inner[name] = argument(env)
             return self.body(definition)(inner)

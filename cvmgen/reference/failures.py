@@ -9,7 +9,7 @@ from cvmgen.source import Span
 from cvmgen.spec import nodes as n
 
 # Names of the formula; "$X" holds tensor X, "$out Y" an output's shape, "$given B" whether B
-# was given, "$call" the definitions being applied: (Apply node, those around it).
+# was given, "$call" the definition being applied: (Apply node, Definition, the one around it).
 Env = dict[str, Any]
 
 

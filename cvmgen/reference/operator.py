@@ -132,8 +132,7 @@ class Reference:
         holding = [case for case in cases if self.compiler.value(case.condition, env)]
         if not holding:
             conditions = tuple(case.condition for case in cases)
-            hint = "the conditions of the cases leave something out"
-            raise FormulaError(cases[0].condition.span, rules.NO_CASE, env, conditions, hint)
+            raise FormulaError(cases[0].condition.span, rules.NO_CASE, env, conditions)
         if len(holding) > 1:
             first, second = holding[0].condition, holding[1].condition
             message = f"this case and the one in line {first.span.line} both apply"

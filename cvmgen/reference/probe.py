@@ -8,6 +8,7 @@ from typing import Any
 
 from cvmgen.errors import OperatorError
 from cvmgen.functions import unflatten
+from cvmgen.reference.expressions import Compiler
 from cvmgen.reference.failures import Env, FormulaError, WorkLimit
 from cvmgen.reference.operator import Reference, term_text
 from cvmgen.reference.sampling import Sampler, Tape
@@ -18,11 +19,11 @@ from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.examples import plain
 
-ATTEMPTS = 240
-ENOUGH = 60  # accepted calls
+ATTEMPTS = 300
+ENOUGH = 100  # accepted calls
 ENOUGH_FOR_CASES = 40
 STEPS_OF_A_CALL = 3_000  # points of ranges that one call may visit
-STEPS_OF_ALL = 24_000
+STEPS_OF_ALL = 30_000
 MOST_TERMS = 8
 LONGEST_SHOWN = 60
 
@@ -45,8 +46,11 @@ def probe(operator: f.Operator) -> list[SpecError]:
     so are an example with another result, a case that no call reaches, and requirements
     that no call satisfies.
     """
-    errors = [error for example in operator.examples for error in check_example(operator, example)]
-    return errors + Probe(operator).errors()
+    found = {error.span: error for error in Probe(operator).errors()}
+    for example in operator.examples:
+        for error in check_example(operator, example):
+            found.setdefault(error.span, error)
+    return list(found.values())
 
 
 class Probe:
@@ -58,12 +62,13 @@ class Probe:
         self.failures: dict[tuple[int, int], tuple[Tape, FormulaError]] = {}
         self.tapes: list[Tape] = []
         self.reached: set[int] = set()
+        self.too_large = 0
 
     def errors(self) -> list[SpecError]:
         self.sample()
         if self.failures:
             return [self.explain(tape, error) for tape, error in self.failures.values()]
-        if not self.tapes:
+        if not self.tapes and not self.too_large:
             return [self.vacuous()]
         return list(self.unreached())
 
@@ -79,7 +84,8 @@ class Probe:
                 self.failed(error)
                 self.tapes.append(self.sampler.tape)
             except WorkLimit:
-                pass
+                self.too_large += 1
+                self.reached.add(self.sampler.env.get("$case", 0))
             else:
                 if found is not None:
                     self.tapes.append(found[0])
@@ -97,9 +103,8 @@ class Probe:
 
     def explain(self, tape: Tape, error: FormulaError) -> SpecError:
         error = self.shrink(tape, error)
-        terms = Terms(self.sampler, error).text()
-        example = f"for example when {terms}" if terms else ""
-        return SpecError(error.span, error.message, error.hint or example)
+        hint = error.hint or Terms(self.sampler, error).hint()
+        return SpecError(error.span, error.message, hint)
 
     def shrink(self, tape: Tape, error: FormulaError) -> FormulaError:
         """The failure of a smaller call at the same place, if there is one."""
@@ -217,37 +222,38 @@ def name_span(operator: f.Operator) -> Span:
 class Terms:
     """The named values that a failing expression speaks of: indices first, then the call's."""
 
-    def __init__(self, sampler: Sampler, error: FormulaError) -> None:
-        self.sampler = sampler
-        self.env: Env = error.values
-        self.about = error.about
+    def __init__(self, reference: Reference, error: FormulaError) -> None:
+        items = tuple(f.all_items(reference.operator.items))
+        self.lets = {item.name: item for item in items if isinstance(item, f.Let)}
+        self.compiler = Compiler({**wheres(items), **reference.compiler.definitions})
         self.groups: tuple[dict[str, str], ...] = ({}, {}, {})
-        self.lets = {
-            item.name: item
-            for item in f.all_items(sampler.operator.items)
-            if isinstance(item, f.Let)
-        }
+        for expr in error.about:
+            self.gather(expr, error.values, direct=True)
 
-    def text(self) -> str:
-        for expr in self.about:
-            self.gather(expr, self.env)
+    def hint(self) -> str:
+        """`for example when y = 0, PH = 1`, or nothing."""
         merged = {name: text for group in self.groups for name, text in group.items()}
-        return ", ".join(f"{name} = {text}" for name, text in list(merged.items())[:MOST_TERMS])
+        terms = [f"{name} = {text}" for name, text in merged.items()]
+        return f"for example when {', '.join(terms[:MOST_TERMS])}" if terms else ""
 
-    def gather(self, expr: n.Expr, env: Env) -> None:
-        for node in n.walk(expr):
+    def gather(self, expr: n.Expr, env: Env, *, direct: bool) -> None:
+        """Add the names of an expression; through a `let` only what it is made of."""
+        for node in walk_outside_accesses(expr):
             match node:
                 case n.Ref(name=name, role="index" | "pack") if name in env:
                     self.index(name, env[name])
                 case n.Ref(name=name, role="parameter"):
-                    self.parameter(name, env)
+                    self.parameter(name, env, direct)
                 case n.Ref(name=name, role="let") if name in self.lets:
-                    self.add(1, name, env.get(name))
-                    self.gather(self.lets[name].value, env)
+                    if direct:
+                        self.add(1, name, env.get(name))
+                    self.gather(self.lets[name].value, env, direct=False)
                 case n.Ref(name=name):
                     self.add(2, name, env.get(name))
-                case n.Access() | n.Apply(arguments=()):
-                    self.value(node, env)
+                case n.Access():
+                    self.element(node, env)
+                case n.Apply(name=name, arguments=()):
+                    self.value(name, node, env)
                 case n.Precision(tensor=tensor, which=None) if env.get("$" + tensor) is not None:
                     self.add(2, f"p({tensor})", env["$" + tensor].precision)
                 case n.Present(name=name):
@@ -267,26 +273,54 @@ class Terms:
         for at, entry in sorted(value.items()):
             self.add(0, f"{name}[{at}]", entry)
 
-    def parameter(self, name: str, env: Env) -> None:
+    def parameter(self, name: str, env: Env, direct: bool) -> None:
         """A parameter stands for what the definition was applied to."""
         call = env.get("$call")
         while call is not None:
-            apply, outer = call
-            definition = self.sampler.compiler.definitions.get(apply.name)
-            names = [each for each, _ in definition.parameters] if definition else []
+            apply, definition, outer = call
+            names = [each for each, _ in definition.parameters]
             if name in names:
-                self.gather(apply.arguments[names.index(name)], {**env, "$call": outer})
+                argument = apply.arguments[names.index(name)]
+                self.gather(argument, {**env, "$call": outer}, direct=direct)
                 return
             call = outer
         self.add(0, name, env.get(name))
 
-    def value(self, node: n.Access | n.Apply, env: Env) -> None:
-        """An element of a tensor or a `where` without parameters, by its text."""
+    def element(self, node: n.Access, env: Env) -> None:
+        """`X[0, 2] = -1`: an element that the failing expression reads."""
         try:
-            found = self.sampler.compiler.value(node, env)
+            index = self.compiler.index(node.slots, env)
+            which = "" if node.which is None else f"[{self.compiler.value(node.which, env)}]"
         except (FormulaError, KeyError):
             return
-        self.add(1, node.span.text, found)
+        self.value(f"{node.tensor}{which}[{', '.join(map(str, index))}]", node, env)
+
+    def value(self, text: str, node: n.Expr, env: Env) -> None:
+        try:
+            self.add(0, text, self.compiler.value(node, env))
+        except (FormulaError, KeyError):
+            return
+
+
+def wheres(items: Iterable[f.Item]) -> dict[str, f.Definition]:
+    """The `where` definitions of all equations whose names mean one thing only."""
+    found: dict[str, list[f.Definition]] = {}
+    for item in items:
+        if isinstance(item, f.Equation):
+            for each in item.where:
+                found.setdefault(each.name, []).append(each)
+    return {name: each[0] for name, each in found.items() if len(each) == 1}
+
+
+def walk_outside_accesses(expr: n.Expr) -> Iterator[Any]:
+    """The nodes of an expression without those that only say which element is read."""
+    inside: set[int] = set()
+    for node in n.walk(expr):
+        if id(node) in inside:
+            continue
+        if isinstance(node, n.Access):
+            inside.update(id(each) for each in n.walk((node.slots, node.which)))
+        yield node
 
 
 # ------------------------------------------------------------ examples
@@ -295,13 +329,15 @@ class Terms:
 def check_example(operator: f.Operator, example: f.Example) -> Iterator[SpecError]:
     """Compute an example; precisions are measured from its elements."""
     inputs, attributes = example_arguments(operator, example)
+    reference = Reference(operator)
     try:
-        result = Reference(operator).evaluate(inputs, attributes)
+        result = reference.evaluate(inputs, attributes)
     except OperatorError as error:
         rule = str(error).removeprefix(f"{operator.full_name}: ")
         yield SpecError(example.span, f"the operator refuses this example: {rule}")
     except FormulaError as error:
-        hint = error.hint or f"the example in line {example.span.line} shows it"
+        shown = f"the example in line {example.span.line} shows it"
+        hint = error.hint or Terms(reference, error).hint() or shown
         yield SpecError(error.span, error.message, hint)
     else:
         output = result.outputs[operator.output_names[0]]

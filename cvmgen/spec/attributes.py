@@ -27,6 +27,8 @@ def check_attribute(checker: ExpressionChecker, item: d.AttributeDecl) -> f.Attr
         message = "an attribute with named entries is neither a list nor optional"
         raise SpecError(item.name_span, message, "name no entries, or leave the type away")
     is_list = item.is_list or bool(item.components)
+    if is_list and kind == BOOL:
+        raise SpecError(item.type_span, "the entries of an attribute are integers", "write int")
     value_kind = LIST if is_list else kind
     low, high, text = ends(checker, item)
     default = None

@@ -12,6 +12,7 @@ from cvmgen.spec import declarations as d
 from cvmgen.spec.calls import Shared
 from cvmgen.spec.constants import known
 from cvmgen.spec.expressions import ExpressionChecker
+from cvmgen.spec.bounds import with_precisions
 from cvmgen.spec.families import instantiate
 from cvmgen.spec.formula import INT, Operator
 from cvmgen.spec.operators import aliases, check_operator
@@ -54,9 +55,15 @@ def check_files(spec_files: Sequence[SpecFile]) -> tuple[Operator, ...]:
     operators: list[Operator] = []
     for opset, own in opsets.items():
         operators.extend(OpsetChecker(opset, [*shared, *own], broken, errors).operators())
+    completed = []
+    for operator in operators:
+        try:
+            completed.append(with_precisions(operator))
+        except SpecError as error:
+            errors.append(error)
     if errors:
         raise SpecErrors(errors)
-    return tuple(operators)
+    return tuple(completed)
 
 
 class OpsetChecker:

@@ -106,10 +106,7 @@ def check_output(checker: ExpressionChecker, item: d.OperandDecl) -> f.Output:
         raise SpecError(item.place.span, "an output is declared by its name", hint)
     name = item.place.text
     slots = tuple(output_slot(checker, slot) for slot in item.slots)
-    if item.precision is None:
-        hint = "add the rule after the shape, for example: precision p(X)"
-        raise SpecError(item.place.span, f"output '{name}' has no precision", hint)
-    precision = checker.integer(item.precision)
+    precision = None if item.precision is None else checker.integer(item.precision)
     rank = None if any(slot.pack for slot in slots) else len(slots)
     checker.scope.add(Symbol(name, "output", None, item.place.span, (), rank))
     return f.Output(name, item.type_name, slots, precision, item.span)

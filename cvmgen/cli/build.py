@@ -1,0 +1,208 @@
+"""`cvmgen build`: formulas to files to a library; only what changed, and why it changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from cvmgen.api.library import compiled
+from cvmgen.build.files import LISTING, compare, write_changed
+from cvmgen.cli.exits import Exit
+from cvmgen.cli.progress import Progress
+from cvmgen.cli.reasons import MANIFEST, Entry, Reasons, full_name, interface, read_entries
+from cvmgen.cli.stamp import (
+    Stamp,
+    files_digest,
+    generator_digest,
+    read_stamp,
+    spec_digest,
+    stamp_path,
+    write_stamp,
+)
+from cvmgen.errors import CvmgenError
+
+SHOWN_CHANGES = 12
+"""More changes than these are counted by their reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to build: from where, to where, for which targets, which operators (none: all)."""
+
+    spec: Path
+    folder: Path
+    targets: tuple[str, ...]
+    names: tuple[str, ...]
+    whole: bool  # all operators for all targets: whatever else an earlier build wrote must go
+
+    @property
+    def shown(self) -> str:
+        """The folder as messages name it."""
+        try:
+            return f"{self.folder.resolve().relative_to(Path.cwd()).as_posix()}/"
+        except ValueError:
+            return f"{self.folder}/"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One file that a build changed, named as below the generated folder."""
+
+    path: str
+    kind: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """The files to write, what they describe, and operators left out that are stale as well."""
+
+    files: Mapping[str, str]
+    entries: Mapping[str, Entry]
+    stale: Sequence[str]
+
+
+def build(request: Request, *, as_json: bool, jobs: int | None) -> Exit:
+    """Bring the folder up to date, compile the C library, and say what changed."""
+    if jobs is not None:
+        os.environ["CVMGEN_JOBS"] = str(jobs)  # read where the compilers are started
+    with Progress() as progress:
+        changes, stale = bring_up_to_date(request, progress)
+        # Told before compiling: should that fail, these files are what it failed on.
+        if not as_json:
+            progress.clear()
+            tell_changes(request, changes, stale)
+        library = None
+        if "c" in request.targets:
+            progress.step("compiling the C library")
+            library = compiled(request.folder)
+    if as_json:
+        report = {
+            "folder": str(request.folder),
+            "changes": [asdict(each) for each in changes],
+            "stale": list(stale),
+            "library": None if library is None else str(library),
+        }
+        print(json.dumps(report, indent=2, ensure_ascii=False))
+    elif library is not None:
+        print(f"library  {library}")
+    return Exit.OK
+
+
+def tell_changes(request: Request, changes: Sequence[Written], stale: Sequence[str]) -> None:
+    """A line for each changed file, or for each reason where there are many."""
+    if len(changes) <= SHOWN_CHANGES:
+        for each in changes:
+            print(f"{each.kind:<8} {request.shown}{each.path}: {each.why}")
+    else:
+        for (kind, why), count in Counter((each.kind, each.why) for each in changes).items():
+            files = f"{count} file{'s' * (count != 1)}"
+            print(f"{kind:<8} {files} in {request.shown}: {why}")
+    sys.stdout.flush()
+    if stale:
+        names = ", ".join(stale)
+        print(f"stale too, and not built: {names} (`cvmgen build` builds all)", file=sys.stderr)
+
+
+def check(request: Request, *, as_json: bool) -> Exit:
+    """Compare the folder with what a build would write; a unified diff where they differ."""
+    with Progress() as progress:
+        files = generate(request, progress).files
+    kept = {} if request.whole else existing(request.folder)
+    difference = compare(request.folder, {**kept, **files})
+    stale = [name for name, text in sorted(files.items()) if differs(request.folder, name, text)]
+    if as_json:
+        report = {"folder": str(request.folder), "stale": stale, "diff": difference}
+        print(json.dumps(report, indent=2, ensure_ascii=False))
+    else:
+        print(difference or f"{request.shown} is up to date\n", end="")
+    if not difference:
+        return Exit.OK
+    print(f"{request.shown} is stale; `cvmgen build` brings it up to date", file=sys.stderr)
+    return Exit.WRONG
+
+
+def bring_up_to_date(
+    request: Request, progress: Progress
+) -> tuple[Sequence[Written], Sequence[str]]:
+    """Write what changed; also the operators left out by name that are stale."""
+    path = stamp_path(request.folder, request.spec, request.targets, request.names)
+    known = read_stamp(path)
+    spec, generator = spec_digest(request.spec), generator_digest()
+    if known is not None:
+        files = files_digest(request.folder, known.names)
+        if (known.spec, known.generator, known.files) == (spec, generator, files):
+            return (), ()
+    before = read_entries(request.folder)
+    generated = generate(request, progress)
+    progress.step("writing what changed")
+    changes = write_changed(request.folder, generated.files, remove_stale=request.whole)
+    reasons = Reasons(before, generated.entries, known, spec, generator)
+    written = []
+    for change in changes:
+        name = change.path.relative_to(request.folder).as_posix()
+        written.append(Written(name, change.kind, reasons.why(name, change.kind)))
+    if not generated.stale:
+        names = tuple(sorted(generated.files))
+        write_stamp(path, Stamp(spec, generator, files_digest(request.folder, names), names))
+    return written, generated.stale
+
+
+# ---------------------------------------------------------------- generating
+
+
+def generate(request: Request, progress: Progress) -> Generated:
+    """The text of the requested files."""
+    # Imported here: these need lark, sympy and jinja2, which an up-to-date build does not.
+    from cvmgen import driver
+    from cvmgen.cli.specs import find_operators, read_operators
+
+    operators = read_operators(request.spec, progress)
+    progress.step("generating")
+    if not request.names:
+        files = driver.generate(operators, request.targets)
+        return Generated(files, entries_in(files), ())
+    chosen = {each.full_name for each in find_operators(operators, request.names)}
+    before = read_entries(request.folder)
+    members = [each for each in operators if each.full_name in chosen | before.keys()]
+    files = driver.generate(members, request.targets)
+    entries = entries_in(files)
+    stale = []
+    for operator in members:
+        name = operator.full_name
+        if name in chosen:
+            continue
+        texts = {path: files.pop(path) for path in driver.operator_files(operator, request.targets)}
+        if any(differs(request.folder, path, text) for path, text in texts.items()):
+            stale.append(name)
+        if interface(before[name]) != interface(entries[name]):
+            message = f"{name} has another interface now; build it too, or all"
+            raise CvmgenError(message)
+        entries[name] = before[name]
+    files[MANIFEST] = driver.manifest_text(list(entries.values()))
+    return Generated(files, entries, stale)
+
+
+def entries_in(files: Mapping[str, str]) -> dict[str, Entry]:
+    return {full_name(entry): entry for entry in json.loads(files[MANIFEST])["operators"]}
+
+
+def existing(folder: Path) -> dict[str, bytes]:
+    """The files that earlier builds wrote into a folder."""
+    try:
+        names = (folder / LISTING).read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return {}
+    return {name: (folder / name).read_bytes() for name in names if (folder / name).is_file()}
+
+
+def differs(folder: Path, name: str, text: str) -> bool:
+    try:
+        return (folder / name).read_bytes() != text.encode()
+    except OSError:
+        return True

@@ -1,0 +1,224 @@
+"""The command line: arguments, commands, exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import cvmgen
+from cvmgen.cli.exits import MEANINGS, Exit, tell
+from cvmgen.paths import generated_folder, spec_folder
+
+TARGETS = ("python", "c", "cuda")
+STAGES = (
+    "parse, check, translate, lift, unfold, guards, offsets, flatten, host_values, "
+    "walks, unfold_all, types"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit code and lets no exception out."""
+    try:
+        options = parser().parse_args(arguments)
+    except SystemExit as error:  # --help, --version, or arguments that argparse refuses
+        return int(error.code or 0)
+    try:
+        code = perform(options)
+        sys.stdout.flush()
+        return int(code)
+    except BrokenPipeError:
+        # The reader has enough. Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(Exit.OK)
+    except (Exception, KeyboardInterrupt) as error:
+        return int(tell(error, as_json=options.json, debug=options.debug))
+
+
+def perform(options: argparse.Namespace) -> Exit:
+    """Hand the options to their command; each is imported when it is wanted."""
+    match options.command:
+        case "build":
+            from cvmgen.cli import build
+
+            request = build.Request(
+                options.spec,
+                options.out or generated_folder(),
+                tuple(name for name in TARGETS if name in (options.target or TARGETS)),
+                tuple(options.operators),
+                whole=not options.operators and not options.target,
+            )
+            if options.check:
+                return build.check(request, as_json=options.json)
+            return build.build(request, as_json=options.json, jobs=options.jobs)
+        case "list":
+            from cvmgen.cli import show
+
+            return show.list_operators(options.spec, as_json=options.json)
+        case "show":
+            from cvmgen.cli import show
+
+            return show.show(
+                options.spec,
+                options.operator,
+                target=options.target,
+                stage=options.after,
+                as_json=options.json,
+            )
+        case "check":
+            from cvmgen.cli import show
+
+            return show.check_specs(options.spec, options.files, as_json=options.json)
+        case _:
+            from cvmgen.cli import run
+
+            return run.run(
+                options.model,
+                params=options.params,
+                input_file=options.input,
+                output_file=options.output,
+                target=options.target,
+                as_json=options.json,
+            )
+
+
+# ---------------------------------------------------------------- arguments
+
+
+def parser() -> argparse.ArgumentParser:
+    codes = "\n".join(f"  {int(code):<4} {meaning}" for code, meaning in MEANINGS.items())
+    top = argparse.ArgumentParser(
+        prog="cvmgen",
+        description="Generate operators from their formulas, for Python, C and CUDA.",
+        epilog=f"exit codes:\n{codes}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"cvmgen {cvmgen.__version__}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    add_build(commands)
+    add_list(commands)
+    add_show(commands)
+    add_check(commands)
+    add_run(commands)
+    return top
+
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def command(commands: Commands, name: str, about: str, details: str) -> argparse.ArgumentParser:
+    """A command with the options that all of them have."""
+    made = commands.add_parser(name, help=about, description=details)
+    made.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
+    made.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    return made
+
+
+def add_spec(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--spec",
+        type=Path,
+        default=spec_folder(),
+        metavar="DIR",
+        help="read the formulas in DIR (default: the project's spec/)",
+    )
+
+
+def add_build(commands: Commands) -> None:
+    made = command(
+        commands,
+        "build",
+        "write and compile the operators",
+        "Check the formulas, write the files of generated/ whose text changed, say which and "
+        "why, and compile the C library into the cache. The last line is its path.",
+    )
+    made.add_argument(
+        "operators",
+        nargs="*",
+        metavar="OPSET.OP",
+        help="write the files of these operators only (default: all)",
+    )
+    made.add_argument(
+        "--target",
+        action="append",
+        choices=TARGETS,
+        help="generate for this target only; may be repeated (default: all three)",
+    )
+    made.add_argument(
+        "--check",
+        action="store_true",
+        help="write and compile nothing; fail with a unified diff when a file would change",
+    )
+    made.add_argument(
+        "--out", type=Path, metavar="DIR", help="write to DIR (default: the project's generated/)"
+    )
+    made.add_argument(
+        "-j",
+        dest="jobs",
+        type=positive,
+        metavar="N",
+        help="run at most N compilers at once (default: one for each core)",
+    )
+    add_spec(made)
+
+
+def add_list(commands: Commands) -> None:
+    about = "name all operators"
+    add_spec(command(commands, "list", about, "Print each operator with what it does."))
+
+
+def add_show(commands: Commands) -> None:
+    made = command(
+        commands,
+        "show",
+        "print an operator's formula, generated code or stages",
+        "Print the formula of an operator, or what becomes of it.",
+    )
+    made.add_argument("operator", metavar="OP", help="cvm.conv2d, or conv2d for short, or an alias")
+    which = made.add_mutually_exclusive_group()
+    which.add_argument("--target", choices=TARGETS, help="print its file for this target")
+    which.add_argument("--after", metavar="STAGE", help=f"print what a stage made: {STAGES}")
+    add_spec(made)
+
+
+def add_check(commands: Commands) -> None:
+    made = command(
+        commands,
+        "check",
+        "check formulas without building",
+        "Check spec files and try their operators on small calls.",
+    )
+    made.add_argument(
+        "files", nargs="*", metavar="FILE", help="spec files or folders (default: all of spec/)"
+    )
+    add_spec(made)
+
+
+def add_run(commands: Commands) -> None:
+    made = command(
+        commands,
+        "run",
+        "run a model",
+        "Run a CVM model on an array and print what it gives.",
+    )
+    made.add_argument("model", type=Path, metavar="MODEL", help="the graph, a JSON file")
+    made.add_argument(
+        "--params", type=Path, required=True, metavar="P", help="the file of its parameters"
+    )
+    made.add_argument(
+        "--input", type=Path, required=True, metavar="X.npy", help="an array of integers"
+    )
+    made.add_argument(
+        "--output", type=Path, metavar="Y.npy", help="store the result here and print nothing"
+    )
+    made.add_argument("--target", choices=TARGETS, default="c", help="default: c")
+
+
+def positive(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of at least 1")
+    return number

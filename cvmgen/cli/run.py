@@ -1,0 +1,67 @@
+"""`cvmgen run`: a network on an input, its output printed or stored."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cvmgen.cli.exits import Exit
+from cvmgen.cli.progress import Progress
+from cvmgen.errors import CvmgenError
+from cvmgen.graph import load
+
+Array = np.ndarray[Any, Any]
+
+
+def run(
+    model: Path,
+    *,
+    params: Path,
+    input_file: Path,
+    output_file: Path | None,
+    target: str,
+    as_json: bool,
+) -> Exit:
+    """Run a CVM model on the array of a .npy file."""
+    with Progress() as progress:
+        data = read_array(input_file)
+        progress.step(f"loading {model}")
+        network = load(model, params, target=target)
+        progress.step(f"running {model}")
+        result = network(data)
+    outputs = result if isinstance(result, tuple) else (result,)
+    if output_file is not None:
+        write_arrays(output_file, outputs)
+    if as_json:
+        described = [
+            {"shape": list(each.shape), "dtype": str(each.dtype), "values": each.tolist()}
+            for each in outputs
+        ]
+        print(json.dumps({"outputs": described}))
+    elif output_file is None:
+        for each in outputs:
+            print(np.array2string(each, threshold=sys.maxsize))
+    return Exit.OK
+
+
+def read_array(path: Path) -> Array:
+    """The array of a .npy file; CvmgenError for anything else."""
+    try:
+        with path.open("rb") as file:
+            found = np.lib.format.read_array(file, allow_pickle=False)
+    except ValueError as error:
+        raise CvmgenError(f"{path}: not an array that numpy.save wrote: {error}") from None
+    return found
+
+
+def write_arrays(path: Path, arrays: tuple[Array, ...]) -> None:
+    """One array as .npy; several as .npz, named by their place."""
+    with path.open("wb") as file:
+        if len(arrays) == 1:
+            np.save(file, arrays[0])
+        else:
+            np.savez(file, *arrays)

@@ -1,0 +1,96 @@
+"""`cvmgen list`, `cvmgen show`, `cvmgen check`: what the specs say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from cvmgen.cli.exits import Exit, UsageError
+from cvmgen.cli.progress import Progress
+from cvmgen.cli.specs import (
+    files_to_check,
+    find_operator,
+    probe_all,
+    read_operators,
+)
+from cvmgen.source import SpecErrors, did_you_mean
+from cvmgen.spec.check import check_files
+
+
+def list_operators(spec: Path, *, as_json: bool) -> Exit:
+    """All operators: name, aliases, what each does."""
+    with Progress() as progress:
+        operators = read_operators(spec, progress)
+    if as_json:
+        found = [
+            {
+                "name": each.full_name,
+                "aliases": list(each.aliases),
+                "doc": each.doc,
+                "place": each.span.place,
+                "inputs": [item.name for item in each.inputs],
+                "attributes": [item.name for item in each.attributes],
+                "outputs": list(each.output_names),
+            }
+            for each in operators
+        ]
+        print(json.dumps({"operators": found}, indent=2, ensure_ascii=False))
+        return Exit.OK
+    width = max(len(each.full_name) for each in operators)
+    for each in operators:
+        aliases = f" (also {', '.join(each.aliases)})" if each.aliases else ""
+        print(f"{each.full_name:<{width}}  {each.doc}{aliases}")
+    return Exit.OK
+
+
+def show(spec: Path, name: str, *, target: str | None, stage: str | None, as_json: bool) -> Exit:
+    """An operator's formula, its generated file for a target, or what a stage made of it."""
+    with Progress() as progress:
+        operator = find_operator(read_operators(spec, progress), name)
+        if target is None and stage is None:
+            text = f"{operator.text}\n"
+        else:
+            from cvmgen import driver
+
+            if stage is not None and stage not in driver.STAGES:
+                hint = did_you_mean(stage, driver.STAGES)
+                stages = ", ".join(driver.STAGES)
+                message = f"there is no stage '{stage}'; {hint or f'stages are {stages}'}"
+                raise UsageError(message)
+            progress.step(f"lowering {operator.full_name}")
+            text = (
+                driver.stage_text(operator, stage)
+                if target is None and stage is not None
+                else driver.emitted(target or "", operator)
+            )
+    if as_json:
+        shown = {"operator": operator.full_name, "target": target, "stage": stage, "text": text}
+        print(json.dumps(shown, indent=2, ensure_ascii=False))
+    else:
+        print(text, end="")
+    return Exit.OK
+
+
+def check_specs(spec: Path, names: Sequence[str], *, as_json: bool) -> Exit:
+    """Check spec files (none named: the whole folder) and try their operators on small calls."""
+    with Progress() as progress:
+        progress.step("checking the formulas")
+        files, asked = files_to_check(names, spec)
+        try:
+            operators = check_files(files)
+        except SpecErrors as found:
+            errors = [each for each in found.errors if each.span.source.name in asked]
+            raise SpecErrors(errors or found.errors) from None
+        operators = tuple(each for each in operators if each.span.source.name in asked)
+        probe_all(operators, progress)
+    if as_json:
+        report = {"files": sorted(asked), "operators": [each.full_name for each in operators]}
+        print(json.dumps(report, indent=2, ensure_ascii=False))
+    else:
+        print(f"{count(len(operators), 'operator')} in {count(len(asked), 'file')}: no errors")
+    return Exit.OK
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

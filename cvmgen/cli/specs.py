@@ -1,0 +1,125 @@
+"""Operators for the commands: read from a spec folder, checked, probed, found by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+
+from cvmgen.build.cache import content_key, get_or_build
+from cvmgen.cli.exits import UsageError
+from cvmgen.cli.progress import Progress
+from cvmgen.cli.stamp import PACKAGE, digest_of
+from cvmgen.source import Source, SpecError, SpecErrors, did_you_mean
+from cvmgen.spec.check import SpecFile, check_files, read_folder
+from cvmgen.spec.formula import Operator
+
+PROBING = ("spec", "reference")
+
+
+def read_operators(folder: Path, progress: Progress) -> tuple[Operator, ...]:
+    """The checked and probed operators of a spec folder; raises SpecErrors."""
+    progress.step("checking the formulas")
+    operators = check_files(spec_files(folder))
+    probe_all(operators, progress)
+    return operators
+
+
+def spec_files(folder: Path) -> tuple[SpecFile, ...]:
+    """The files of a spec folder, under names that do not depend on where it lies."""
+    files = read_folder(folder, shown=folder.resolve().name)
+    if not files:
+        raise FileNotFoundError(2, "no .cvm files here", str(folder))
+    return files
+
+
+def probe_all(operators: Iterable[Operator], progress: Progress) -> None:
+    """Raise SpecErrors with what small calls show; sound operators are not tried again."""
+    errors: list[SpecError] = []
+    for operator in operators:
+        progress.step(f"trying {operator.full_name} on small calls")
+        try:
+            # Spans take no part in a node's repr: only the meaning counts.
+            key = content_key({"operator": repr(operator)}, compiler=probe_digest())
+            get_or_build(key, ".sound", partial(_probe, operator))
+        except SpecErrors as found:
+            errors.extend(found.errors)
+    if errors:
+        raise SpecErrors(errors)
+
+
+def _probe(operator: Operator, path: Path) -> None:
+    from cvmgen.reference.probe import check_operators
+
+    check_operators([operator])
+    path.write_text(operator.full_name)
+
+
+@cache
+def probe_digest() -> str:
+    """Of the code that decides whether an operator is sound."""
+    paths = [path for part in PROBING for path in sorted((PACKAGE / part).rglob("*.py"))]
+    return "probe " + digest_of(PACKAGE, [*paths, *sorted(PACKAGE.glob("*.py"))])
+
+
+def find_operators(operators: Sequence[Operator], names: Iterable[str]) -> list[Operator]:
+    """The named operators in the order of the spec: full or short names, aliases, opsets.
+
+    UsageError with the nearest names for one that is none of these.
+    """
+    wanted = {each.full_name for name in names for each in _named(operators, name)}
+    return [operator for operator in operators if operator.full_name in wanted]
+
+
+def find_operator(operators: Sequence[Operator], name: str) -> Operator:
+    """The one operator of that name."""
+    found = _named([each for each in operators if each.opset != name], name)
+    if len(found) > 1:
+        listed = ", ".join(each.full_name for each in found)
+        raise UsageError(f"'{name}' is the name of several operators: {listed}")
+    return found[0]
+
+
+def _named(operators: Iterable[Operator], name: str) -> list[Operator]:
+    known: dict[str, list[Operator]] = {}
+    for operator in operators:
+        known.setdefault(operator.opset, []).append(operator)
+        for short in (operator.name, *operator.aliases):
+            known.setdefault(short, []).append(operator)
+            known.setdefault(f"{operator.opset}.{short}", []).append(operator)
+    if name not in known:
+        hint = did_you_mean(name, known) or "`cvmgen list` names them all"
+        raise UsageError(f"there is no operator '{name}'; {hint}")
+    return known[name]
+
+
+def files_to_check(names: Sequence[str], folder: Path) -> tuple[list[SpecFile], set[str]]:
+    """The spec files to read for checking `names`, and the shown names of those asked about.
+
+    A file of the spec folder is checked together with that folder; another one, as an opset of
+    its own, together with the folder's shared files. A folder named is a spec folder by itself.
+    Without names, all files of the spec folder are asked about.
+    """
+    own = spec_files(folder)
+    if not names:
+        return list(own), {each.source.name for each in own}
+    placed = {folder.resolve().parent / each.source.name: each for each in own}
+    files: dict[str, SpecFile] = {}
+    asked: set[str] = set()
+    for name in names:
+        found, others = _file_to_check(Path(name), placed)
+        asked |= {each.source.name for each in found}
+        files |= {each.source.name: each for each in (*others, *found)}
+    return list(files.values()), asked
+
+
+def _file_to_check(
+    path: Path, placed: Mapping[Path, SpecFile]
+) -> tuple[Sequence[SpecFile], Sequence[SpecFile]]:
+    """The files that `path` asks about, and those that they need."""
+    if path.is_dir():
+        return read_folder(path, shown=path.as_posix()), ()
+    if path.resolve() in placed:
+        return [placed[path.resolve()]], list(placed.values())
+    source = Source(path.as_posix(), path.read_text(encoding="utf-8"))
+    return [SpecFile(source, path.stem)], [each for each in placed.values() if not each.opset]

@@ -1,0 +1,96 @@
+"""What a build was made from and what it made, so that the next one can see that nothing changed.
+
+Needs none of the libraries that generation needs: an up-to-date build must not import them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from cvmgen.build.files import LISTING
+from cvmgen.paths import cache_folder, templates_folder
+
+PACKAGE = Path(__file__).resolve().parent.parent
+LIBRARIES = ("jinja2", "lark", "sympy")
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Digests of the spec files, of cvmgen itself and of the generated files, and their names."""
+
+    spec: str
+    generator: str
+    files: str
+    names: tuple[str, ...]
+
+
+def stamp_path(folder: Path, spec: Path, targets: Iterable[str], selection: Iterable[str]) -> Path:
+    """Where the stamp of such a build lies in the cache."""
+    parts = (str(folder.resolve()), str(spec.resolve()), *targets, "", *selection)
+    name = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return cache_folder() / "builds" / f"{name}.json"
+
+
+def read_stamp(path: Path) -> Stamp | None:
+    """The stamp of the last such build; None when there is no usable one."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return Stamp(data["spec"], data["generator"], data["files"], tuple(data["names"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def write_stamp(path: Path, stamp: Stamp) -> None:
+    """Store a stamp in one step; a cache that cannot be written only costs time."""
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, partial = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(asdict(stamp), file)
+        os.replace(partial, path)
+
+
+def spec_digest(folder: Path) -> str:
+    return digest_of(folder, sorted(folder.rglob("*.cvm")))
+
+
+def files_digest(folder: Path, names: Iterable[str]) -> str:
+    """Of the named generated files and the listing beside them; missing ones count too."""
+    return digest_of(folder, [folder / name for name in sorted({*names, LISTING})])
+
+
+@cache
+def generator_digest() -> str:
+    """Of everything that a generated text depends on besides the formulas."""
+    templates = templates_folder()
+    found = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.lark")]
+    parts = [digest_of(PACKAGE, sorted(found)), digest_of(templates, sorted(templates.rglob("*")))]
+    parts += [version(name) for name in LIBRARIES]
+    parts += [f"{sys.implementation.name} {sys.version_info[:3]}"]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def digest_of(root: Path, paths: Iterable[Path]) -> str:
+    """Of names below `root` and contents."""
+    digest = hashlib.sha256()
+    for path in paths:
+        if path.is_dir():
+            continue
+        try:
+            content = path.read_bytes()
+        except OSError:
+            content = b"missing"
+        name = path.relative_to(root).as_posix()
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()

@@ -1,0 +1,93 @@
+"""Declared precision rules against the exact bounds of the formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from cvmgen.errors import OperatorError
+from cvmgen.reference.failures import FormulaError, WorkLimit
+from cvmgen.reference.sampling import Sampler, Tape
+from cvmgen.source import SpecError
+from cvmgen.spec import formula as f
+from cvmgen.spec import nodes as n
+from cvmgen.spec.bounds import needed
+
+PRECISIONS = (1, 2, 3, 7, 8, 9, 15, 16, 24, 31, 32)
+SHAPES = 16  # calls of different shapes and attributes
+COMBINATIONS = 48  # of precisions, for each of them
+STEPS = 20_000
+
+
+def unsound_rules(operator: f.Operator) -> list[SpecError]:
+    """The outputs whose rule can give less than their values need, with values that show it.
+
+    Every operator is tried on small calls with many precisions. `although` in the operator
+    accepts a rule below the bound.
+    """
+    if operator.although:
+        return []
+    bounds = declared_bounds(operator)
+    sampler = Sampler(operator)
+    found: dict[str, SpecError] = {}
+    for tape in tapes(sampler):
+        for changed in with_precisions(sampler, tape):
+            for case, output, bound in bounds:
+                error = compare(sampler, changed, case, output, bound)
+                if error is not None:
+                    found.setdefault(str(output.span), error)
+    return list(found.values())
+
+
+def declared_bounds(operator: f.Operator) -> list[tuple[int | None, f.Output, n.Expr]]:
+    """Each output with its case (None: in all) and the precision that its values need."""
+    blocks: list[tuple[int | None, tuple[f.Item, ...]]] = [(None, operator.items)]
+    blocks += [(number, case.items) for number, case in enumerate(operator.cases)]
+    return [
+        (number, item, needed(operator, item, (*operator.items, *block)))
+        for number, block in blocks
+        for item in block
+        if isinstance(item, f.Output)
+    ]
+
+
+def tapes(sampler: Sampler) -> Iterator[Tape]:
+    for _ in range(SHAPES):
+        try:
+            found = sampler.accepted(STEPS, compute=False)
+        except (FormulaError, WorkLimit):
+            continue
+        if found is not None:
+            yield found[0]
+
+
+def with_precisions(sampler: Sampler, tape: Tape) -> Iterator[Tape]:
+    """The same call with other precisions: the low ones, the high ones, and some between."""
+    names = sorted(name for name in tape if name.startswith("p("))
+    combinations = list(product(PRECISIONS, repeat=len(names)))
+    if len(combinations) > COMBINATIONS:
+        combinations = sampler.random.sample(combinations, COMBINATIONS)
+    for values in combinations:
+        yield {**tape, **dict(zip(names, values, strict=True))}
+
+
+def compare(
+    sampler: Sampler, tape: Tape, case: int | None, output: f.Output, bound: n.Expr
+) -> SpecError | None:
+    try:
+        result = sampler.follow(tape, STEPS, compute=False)
+        if case is not None and result.env.get("$case") != case:
+            return None
+        exact = sampler.compiler.value(bound, result.env)
+    except (OperatorError, FormulaError, WorkLimit, KeyError):
+        return None
+    given = result.outputs.get(output.name)
+    if given is None or given.precision >= exact:
+        return None
+    assert output.precision is not None
+    shown = ", ".join(
+        f"{name} = {value}" for name, value in sorted(tape.items()) if name.startswith("p(")
+    )
+    message = f"the precision rule gives {given.precision}, but values can need {exact}"
+    hint = f"for example when {shown}; leave the rule out to have it derived"
+    return SpecError(output.precision.span, message, hint)

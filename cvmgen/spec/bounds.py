@@ -1,0 +1,411 @@
+"""What an output's values can be: exact bounds of a formula, as expressions of the call.
+
+Interval arithmetic over the formula, symbolic in precisions, extents and attributes. The
+bounds hold for every order of a reduction. From them come the precision of an output that
+declares none, and the check that a declared rule never falls below what the values need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from cvmgen.functions import ARITHMETIC, FUNCTIONS
+from cvmgen.source import Span, SpecError
+from cvmgen.spec import formula as f
+from cvmgen.spec import nodes as n
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """low <= value <= high; a symmetric one has low == -high by construction."""
+
+    low: n.Expr
+    high: n.Expr
+    symmetric: bool = False
+
+
+def with_precisions(operator: f.Operator) -> f.Operator:
+    """The operator with the derived rule wherever an output declares no precision."""
+
+    def filled(items: tuple[f.Item, ...], around: tuple[f.Item, ...]) -> tuple[f.Item, ...]:
+        return tuple(fill(item, (*around, *items)) for item in items)
+
+    def fill(item: f.Item, around: tuple[f.Item, ...]) -> f.Item:
+        if isinstance(item, f.Output) and item.precision is None:
+            return replace(item, precision=needed(operator, item, around))
+        if isinstance(item, f.Case):
+            return replace(item, items=filled(item.items, around))
+        return item
+
+    if all(
+        item.precision is not None
+        for item in f.all_items(operator.items)
+        if isinstance(item, f.Output)
+    ):
+        return operator
+    return replace(operator, items=filled(operator.items, ()))
+
+
+def needed(operator: f.Operator, output: f.Output, around: tuple[f.Item, ...]) -> n.Expr:
+    """The smallest precision that holds every value of an output: ceil(log2(m + 1)) + 1."""
+    derive = Derive(operator, output.span)
+    found: Interval | None = None
+    for item in around:
+        if isinstance(item, f.Equation) and item.tensor == output.name:
+            interval = derive.equation(item)
+            found = interval if found is None else derive.join(found, interval)
+    assert found is not None
+    return derive.precision(found)
+
+
+class Derive:
+    """Intervals of expressions. `known` holds those of indices and parameters."""
+
+    def __init__(self, operator: f.Operator, span: Span) -> None:
+        self.operator = operator
+        self.span = span
+        items = f.all_items(operator.items)
+        self.definitions = {item.name: item for item in items if isinstance(item, f.Definition)}
+        self.known: dict[str, Interval] = {}
+        self.limits: dict[n.Expr, tuple[n.Expr | None, n.Expr | None]] = {}
+
+    # -------------------------------------------------------- expressions of the call
+
+    def number(self, value: int) -> n.Expr:
+        return n.Number(value, self.span)
+
+    def operate(self, sign: str, left: n.Expr, right: n.Expr) -> n.Expr:
+        """left sign right, folded where both are numbers or one is neutral."""
+        if isinstance(left, n.Number) and isinstance(right, n.Number):
+            return self.number(ARITHMETIC[sign](left.value, right.value))
+        if sign in ("+", "-") and right == self.number(0):
+            return left
+        if sign == "+" and left == self.number(0):
+            return right
+        if sign == "*" and self.number(1) in (left, right):
+            return right if left == self.number(1) else left
+        return n.Arithmetic(sign, left, right, self.span)
+
+    def negate(self, expr: n.Expr) -> n.Expr:
+        match expr:
+            case n.Number(value=value):
+                return self.number(-value)
+            case n.Negate(operand=operand):
+                return operand
+            case _:
+                return n.Negate(expr, self.span)
+
+    def function(self, name: str, *arguments: n.Expr) -> n.Expr:
+        flat = tuple(dict.fromkeys(arguments)) if name in ("max", "min") else arguments
+        if name in ("max", "min") and len(flat) == 1:
+            return flat[0]
+        if all(isinstance(each, n.Number) for each in flat):
+            values = [each.value for each in flat if isinstance(each, n.Number)]
+            return self.number(FUNCTIONS[name].exact(*values))
+        return n.Function(name, flat, self.span)
+
+    def symmetric(self, magnitude: n.Expr) -> Interval:
+        return Interval(self.negate(magnitude), magnitude, symmetric=True)
+
+    def magnitude(self, interval: Interval) -> n.Expr:
+        if interval.symmetric:
+            return interval.high
+        if interval.low == self.number(0):
+            return interval.high
+        return self.function("max", self.negate(interval.low), interval.high)
+
+    def precision(self, interval: Interval) -> n.Expr:
+        one_more = self.operate("+", self.magnitude(interval), self.number(1))
+        return self.operate("+", self.function("ceil_log2", one_more), self.number(1))
+
+    def join(self, one: Interval, other: Interval) -> Interval:
+        if one == other:
+            return one
+        if one.symmetric and other.symmetric:
+            return self.symmetric(self.function("max", one.high, other.high))
+        low = self.function("min", one.low, other.low)
+        return Interval(low, self.function("max", one.high, other.high))
+
+    def exactly(self, expr: n.Expr) -> Interval:
+        return Interval(expr, expr)
+
+    # -------------------------------------------------------- the formula
+
+    def equation(self, item: f.Equation) -> Interval:
+        outer, self.definitions = self.definitions, dict(self.definitions)
+        self.definitions.update({each.name: each for each in item.where})
+        before = dict(self.known)
+        self.bind(item.domain)
+        result = self.interval(item.value)
+        self.known, self.definitions = before, outer
+        return result
+
+    def bind(self, binders: n.Binders) -> n.Expr:
+        """Give the indices their ranges; returns the number of points."""
+        count: n.Expr = self.number(1)
+        for binder in binders.items:
+            match binder:
+                case n.IndexRange(index=index, low=low, high=high):
+                    first, last = self.interval(low), self.interval(high)
+                    self.known[index] = Interval(
+                        first.low, self.operate("-", last.high, self.number(1))
+                    )
+                    count = self.operate("*", count, self.operate("-", last.high, first.low))
+                case n.PackRange(extents=extents):
+                    size = n.Function("size", (extents,), self.span)
+                    count = self.operate("*", count, size)
+                case n.IndexMember(collection=collection):
+                    length = n.Function("len", (collection,), self.span)
+                    count = self.operate("*", count, length)
+                case _:
+                    raise AssertionError("binder is not checked")
+        return count
+
+    def interval(self, expr: n.Expr) -> Interval:
+        """The values of an expression; narrowed by the conditions around it."""
+        found = self.unlimited(expr)
+        if expr in self.limits:
+            low, high = self.limits[expr]
+            if low is not None:
+                found = Interval(self.function("max", found.low, low), found.high)
+            if high is not None:
+                found = Interval(found.low, self.function("min", found.high, high))
+        return found
+
+    def unlimited(self, expr: n.Expr) -> Interval:
+        if self.of_the_call(expr):
+            return self.exactly(expr)
+        match expr:
+            case n.Ref(name=name) if name in self.known:
+                return self.known[name]
+            case n.Access(tensor=tensor, which=which):
+                precision = n.Precision(tensor, which, self.span)
+                return self.symmetric(self.largest(precision))
+            case n.Negate(operand=operand):
+                inner = self.interval(operand)
+                if inner.symmetric:
+                    return inner
+                return Interval(self.negate(inner.high), self.negate(inner.low))
+            case n.Arithmetic():
+                return self.arithmetic(expr)
+            case n.Conditional():
+                return self.conditional(expr)
+            case n.Reduction():
+                return self.reduction(expr)
+            case n.Apply():
+                return self.apply(expr)
+            case n.Function():
+                return self.apply_function(expr)
+            case _:
+                hint = "declare it: precision ..."
+                message = "the bounds of this value are not known"
+                raise SpecError(expr.span, message, hint)
+
+    def largest(self, precision: n.Expr) -> n.Expr:
+        """2^(p - 1) - 1."""
+        one = self.number(1)
+        power = n.Arithmetic("^", self.number(2), self.operate("-", precision, one), self.span)
+        return self.operate("-", power, one)
+
+    def of_the_call(self, expr: n.Expr) -> bool:
+        """Whether a value is the same for all elements: no index, no element in it."""
+        for node in n.walk(expr):
+            match node:
+                case n.Access() | n.ShapeOf():
+                    return False
+                case n.Ref(name=name, role=role):
+                    if name in self.known or role in ("index", "pack", "parameter"):
+                        return False
+                case n.Apply(name=name):
+                    if not self.of_the_call_body(name):
+                        return False
+                case _:
+                    pass
+        return True
+
+    def of_the_call_body(self, name: str) -> bool:
+        """Whether a definition speaks of nothing but its parameters and the call."""
+        definition = self.definitions[name]
+        inner = {parameter for parameter, _ in definition.parameters}
+        for node in n.walk(definition.body):
+            match node:
+                case n.IndexRange(index=index) | n.IndexMember(index=index):
+                    inner.add(index)
+                case n.PackRange(pack=pack):
+                    inner.add(pack)
+                case _:
+                    pass
+        for node in n.walk(definition.body):
+            match node:
+                case n.Access():
+                    return False
+                case n.Ref(name=used, role=role):
+                    if role in ("index", "pack", "parameter") and used not in inner:
+                        return False
+                case n.Apply(name=used) if used != name:
+                    if not self.of_the_call_body(used):
+                        return False
+                case _:
+                    pass
+        return True
+
+    # -------------------------------------------------------- arithmetic
+
+    def arithmetic(self, expr: n.Arithmetic) -> Interval:
+        left, right = self.interval(expr.left), self.interval(expr.right)
+        match expr.sign:
+            case "+" | "-" as sign:
+                return self.sum(sign, left, right)
+            case "*":
+                return self.product(left, right)
+            case "div" | "tdiv" as sign:
+                return self.quotient(sign, left, right)
+            case "mod":
+                most = self.operate("-", self.magnitude(right), self.number(1))
+                if right.low == right.high and isinstance(right.low, n.Number):
+                    return Interval(self.number(0), most)
+                return self.symmetric(most)
+            case _:
+                return self.corners(expr.sign, left, right)
+
+    def sum(self, sign: str, left: Interval, right: Interval) -> Interval:
+        if left.symmetric and right.symmetric:
+            return self.symmetric(self.operate("+", left.high, right.high))
+        if sign == "+":
+            return Interval(
+                self.operate("+", left.low, right.low), self.operate("+", left.high, right.high)
+            )
+        return Interval(
+            self.operate("-", left.low, right.high), self.operate("-", left.high, right.low)
+        )
+
+    def product(self, left: Interval, right: Interval) -> Interval:
+        if left.symmetric or right.symmetric:
+            parts = (self.magnitude(left), self.magnitude(right))
+            return self.symmetric(self.operate("*", *parts))
+        return self.corners("*", left, right)
+
+    def quotient(self, sign: str, left: Interval, right: Interval) -> Interval:
+        """A divisor is never 0; its sign may be open."""
+        if right.low != right.high:
+            return self.symmetric(self.magnitude(left))
+        return self.corners(sign, left, right)
+
+    def corners(self, sign: str, left: Interval, right: Interval) -> Interval:
+        values = [
+            self.operate(sign, a, b)
+            for a in dict.fromkeys((left.low, left.high))
+            for b in dict.fromkeys((right.low, right.high))
+        ]
+        return Interval(self.function("min", *values), self.function("max", *values))
+
+    # -------------------------------------------------------- choices, reductions, functions
+
+    def conditional(self, expr: n.Conditional) -> Interval:
+        before = dict(self.limits)
+        self.assume(expr.condition, holds=True)
+        then = self.interval(expr.then)
+        self.limits = dict(before)
+        self.assume(expr.condition, holds=False)
+        otherwise = self.interval(expr.otherwise)
+        self.limits = before
+        if self.of_the_call(expr.condition):
+            return self.choose(expr.condition, then, otherwise)
+        return self.join(then, otherwise)
+
+    def choose(self, condition: n.Expr, then: Interval, otherwise: Interval) -> Interval:
+        def pick(yes: n.Expr, no: n.Expr) -> n.Expr:
+            return yes if yes == no else n.Conditional(yes, condition, no, self.span)
+
+        return Interval(pick(then.low, otherwise.low), pick(then.high, otherwise.high))
+
+    def assume(self, condition: n.Expr, *, holds: bool) -> None:
+        """Narrow what the condition compares with a value of the call."""
+        match condition:
+            case n.Logic(word="and", operands=operands) if holds:
+                for operand in operands:
+                    self.assume(operand, holds=True)
+            case n.Logic(word="or", operands=operands) if not holds:
+                for operand in operands:
+                    self.assume(operand, holds=False)
+            case n.Not(operand=operand):
+                self.assume(operand, holds=not holds)
+            case n.Compare(relations=(relation,), operands=(left, right)):
+                self.limit(left, relation if holds else OPPOSITE[relation], right)
+                self.limit(right, MIRRORED[relation if holds else OPPOSITE[relation]], left)
+            case n.Compare(relations=relations, operands=operands) if holds:
+                for relation, left, right in zip(relations, operands, operands[1:], strict=False):
+                    self.limit(left, relation, right)
+                    self.limit(right, MIRRORED[relation], left)
+            case _:
+                pass
+
+    def limit(self, value: n.Expr, relation: str, end: n.Expr) -> None:
+        if not self.of_the_call(end) or self.of_the_call(value):
+            return
+        low, high = self.limits.get(value, (None, None))
+        one = self.number(1)
+        if relation in (">", ">="):
+            low = end if relation == ">=" else self.operate("+", end, one)
+        elif relation in ("<", "<="):
+            high = end if relation == "<=" else self.operate("-", end, one)
+        elif relation == "==":
+            low = high = end
+        self.limits[value] = (low, high)
+
+    def reduction(self, expr: n.Reduction) -> Interval:
+        before = dict(self.known)
+        count = self.bind(expr.binders)
+        body = None if expr.function in ("any", "all", "count") else self.interval(expr.body)
+        self.known = before
+        if body is None:
+            return Interval(self.number(0), count)
+        match expr.function:
+            case "sum" if body.symmetric:
+                return self.symmetric(self.operate("*", count, body.high))
+            case "sum":
+                zero = self.number(0)
+                low = self.operate("*", count, self.function("min", body.low, zero))
+                return Interval(low, self.operate("*", count, self.function("max", body.high, zero)))
+            case "prod":
+                most = self.function("max", self.magnitude(body), self.number(1))
+                return self.symmetric(n.Arithmetic("^", most, count, self.span))
+            case _:
+                return body
+
+    def apply(self, expr: n.Apply) -> Interval:
+        definition = self.definitions[expr.name]
+        before, limits = dict(self.known), dict(self.limits)
+        for (name, kind), argument in zip(definition.parameters, expr.arguments, strict=True):
+            if kind == f.INT:
+                self.known[name] = self.interval(argument)
+        result = self.interval(definition.body)
+        self.known, self.limits = before, limits
+        return result
+
+    def apply_function(self, expr: n.Function) -> Interval:
+        intervals = [self.interval(argument) for argument in expr.arguments]
+        match expr.name:
+            case "abs":
+                return Interval(self.number(0), self.magnitude(intervals[0]))
+            case "max" | "min" as name:
+                lows, highs = [each.low for each in intervals], [each.high for each in intervals]
+                return Interval(self.function(name, *lows), self.function(name, *highs))
+            case "floor_log2" | "ceil_log2" as name:
+                one = self.number(1)
+                low, high = intervals[0].low, intervals[0].high
+                at_least: Callable[[n.Expr], n.Expr] = lambda end: self.function("max", end, one)
+                return Interval(
+                    self.function(name, at_least(low)), self.function(name, at_least(high))
+                )
+            case _:
+                return self.symmetric(self.magnitude(intervals[0]))
+
+
+OPPOSITE: Mapping[str, str] = {
+    "<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "==",
+}
+MIRRORED: Mapping[str, str] = {
+    "<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!=",
+}
