@@ -1,7 +1,7 @@
 """cvmgen: neural-network operators generated from their formulas, the same bits everywhere.
 
-    ops = cvmgen.load(target="c")
-    Y = ops.cvm.conv2d(X, W, padding=(1, 1))
+ops = cvmgen.load(target="c")
+Y = ops.cvm.conv2d(X, W, padding=(1, 1))
 """
 
 from cvmgen import graph

@@ -138,7 +138,7 @@ def lower(operator: Operator, passes: Passes) -> i.Program:
 
 
 def attempt(stage: str, operator: Operator, run: Callable[[Before], After], value: Before) -> After:
-    """`run(value)`; InternalError that names the stage for anything that is not an error of ours."""
+    """`run(value)`; what is no error for users becomes an InternalError that names the stage."""
     try:
         return run(value)
     except (CvmgenError, InternalError):

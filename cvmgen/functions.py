@@ -75,9 +75,7 @@ FUNCTIONS = {
         FunctionRow("len", ("list",), "int", len, "the number of entries of a list"),
         FunctionRow("size", ("list",), "int", prod, "the product of the entries of a list"),
         FunctionRow("count", ("collection",), "int", len, "the number of elements"),
-        FunctionRow(
-            "flatten_index", ("list", "list"), "int", flatten_index, "row-major position"
-        ),
+        FunctionRow("flatten_index", ("list", "list"), "int", flatten_index, "row-major position"),
         FunctionRow("unflatten", ("int", "list"), "list", unflatten, "multi-index at a position"),
     )
 }

@@ -100,7 +100,7 @@ def with_terms(rule: str, shown: str) -> str:
 class Operand:
     """An input: its shape, and row-major values once they are asked for."""
 
-    __slots__ = ("_precision", "_values", "array", "operator", "name", "shape")
+    __slots__ = ("_precision", "_values", "array", "name", "operator", "shape")
 
     def __init__(
         self,
@@ -245,9 +245,7 @@ def check_rank(operator: str, name: str, shape: Sequence[int], rank: int, open_:
     refuse(operator, name, f"shape {shape_text(shape)}", rule)
 
 
-def check_same_shape(
-    operator: str, name: str, shape: Sequence[int], wanted: Sequence[int]
-) -> None:
+def check_same_shape(operator: str, name: str, shape: Sequence[int], wanted: Sequence[int]) -> None:
     if tuple(shape) != tuple(wanted):
         rule = f"the shape must be {shape_text(wanted)}"
         refuse(operator, name, f"shape {shape_text(shape)}", rule)
@@ -393,8 +391,9 @@ def ceil_log2(value: int) -> int:
 # ---------------------------------------------------------------- results
 
 
-def check_output(operator: str, name: str, shape: Sequence[int], precision: int, rule: str,
-                 shown: str) -> None:
+def check_output(
+    operator: str, name: str, shape: Sequence[int], precision: int, rule: str, shown: str
+) -> None:
     """The shape and precision that an output would have."""
     check_shape(operator, name, shape, OUTPUT_EXTENT)
     if not 1 <= precision <= MAX_PRECISION:
@@ -414,7 +413,8 @@ def result_dtype(
         refuse(operator, "dtype" if dtype is not None else name, str(wanted), ELEMENT_TYPES)
     if wanted == np.int8 and precision > 8:
         refuse(operator, name, "int8", f"int8 does not hold precision {precision}")
-    return wanted
+    result: np.dtype[Any] = wanted
+    return result
 
 
 def stored(values: list[int], shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

@@ -113,7 +113,7 @@ class CBackend:
             arrays = array if array is not None else [None] * len(shape)
             tensors = [
                 self.tensor(one, rank, data)
-                for one, rank, data in zip(shape, ranks, arrays, strict=True)  # type: ignore[arg-type]
+                for one, rank, data in zip(shape, ranks, arrays, strict=True)
             ]
             pointers = (TensorPointer * max(len(tensors), 1))(*map(ctypes.pointer, tensors))
             setattr(args, item.name, pointers)

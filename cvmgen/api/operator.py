@@ -169,15 +169,14 @@ class Operator:
         if check not in (None, "values"):
             self._refuse("check", repr(check), "None or 'values' is needed")
         operands, values = self._sorted(inputs, attributes)
-        arrays = [self._arrays(item, each) for item, each in zip(
-            self._info.inputs, operands, strict=True)]
+        arrays = [
+            self._arrays(item, each) for item, each in zip(self._info.inputs, operands, strict=True)
+        ]
         known = self._precisions(precisions, arrays)
         shapes = [_shape(each) for each in arrays]
         inferred = self._backend.infer(self._info, shapes, known, values)
         outputs, copies = self._outputs(inferred, dtype, out, arrays)
-        run = self._backend.bind(
-            self._info, arrays, known, values, outputs, check is not None
-        )
+        run = self._backend.bind(self._info, arrays, known, values, outputs, check is not None)
         results = tuple(out) if self._result and out is not None else (out,)
         given = results if out is not None else tuple(outputs)
         result = self._result(*given) if self._result else given[0]
@@ -249,8 +248,9 @@ class Operator:
         if not isinstance(value, (list, tuple)):
             self._refuse(item.name, type(value).__name__, "a list of arrays is needed")
         named = enumerate(value)
-        return [_contiguous(support.as_array(operator, f"{item.name}[{at}]", one))
-                for at, one in named]
+        return [
+            _contiguous(support.as_array(operator, f"{item.name}[{at}]", one)) for at, one in named
+        ]
 
     def _precisions(self, given: Any, arrays: Sequence[Given]) -> Precisions:
         """The declared precisions, in the order of the inputs; missing ones are measured."""
@@ -264,8 +264,12 @@ class Operator:
                 found.append(None)
             elif isinstance(array, list):
                 entries = value if isinstance(value, (list, tuple)) else [value] * len(array)
-                found.append([self._measured(item.name, one, entry)
-                              for one, entry in zip(array, entries, strict=True)])
+                found.append(
+                    [
+                        self._measured(item.name, one, entry)
+                        for one, entry in zip(array, entries, strict=True)
+                    ]
+                )
             else:
                 found.append(self._measured(item.name, array, value))
         return found

@@ -57,9 +57,7 @@ class PythonBackend:
 
         def run() -> None:
             dtype = outputs[0].dtype
-            function(
-                *inputs, precisions=declared, dtype=dtype, out=out, check=check, **attributes
-            )
+            function(*inputs, precisions=declared, dtype=dtype, out=out, check=check, **attributes)
 
         return run
 

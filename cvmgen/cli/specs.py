@@ -88,7 +88,9 @@ def _named(operators: Iterable[Operator], name: str) -> list[Operator]:
             known.setdefault(short, []).append(operator)
             known.setdefault(f"{operator.opset}.{short}", []).append(operator)
     if name not in known:
-        hint = did_you_mean(name, known) or "`cvmgen list` names them all"
+        # Full names for somebody who writes full names, short ones else.
+        alike = [each for each in known if ("." in each) == ("." in name)]
+        hint = did_you_mean(name, alike) or "`cvmgen list` names them all"
         raise UsageError(f"there is no operator '{name}'; {hint}")
     return known[name]
 

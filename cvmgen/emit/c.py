@@ -97,9 +97,7 @@ class KernelPrinter(CPrinter):
         super().__init__(lists, host=False)
         self.optional = {item.name for item in program.operator.inputs if item.optional}
         self.changing = frozenset(changed(body))
-        self.accumulators = {
-            each.name: each.type for each in walk(body) if isinstance(each, i.Let)
-        }
+        self.accumulators = {each.name: each.type for each in walk(body) if isinstance(each, i.Let)}
         self.span_line = ""
 
     def given(self, name: str) -> str:
@@ -125,9 +123,7 @@ class KernelPrinter(CPrinter):
         nested = any(isinstance(each, i.Loop) for each in walk(inner.body))
         least = SERIAL_REDUCTIONS if heavy else SERIAL_ELEMENTS
         if nested and not heavy:
-            extents += [
-                self.expr(each.high, 10) for each in inner.body if isinstance(each, i.Loop)
-            ]
+            extents += [self.expr(each.high, 10) for each in inner.body if isinstance(each, i.Loop)]
         return f"{' * '.join(extents)} >= {least}"
 
 
@@ -337,7 +333,7 @@ class CEmitter:
         for other in self.operator.output_names[1:]:
             lines += [
                 f"if (args->{other}->dtype != args->{first}->dtype)",
-                f"    return cvmgen_refuse(error, {quoted(other)}, \"\", "
+                f'    return cvmgen_refuse(error, {quoted(other)}, "", '
                 f'"all outputs must have one element type");',
             ]
         return lines
@@ -407,8 +403,10 @@ class CEmitter:
             f"&{tensor}_copy);",
             "if (status != CVMGEN_OK) break;",
             *prologue.lines(),
-            *(line.replace(f"args->{tensor}->data", f"args->{tensor}[{index}]->data")
-              for line in self.choose(number, nest)),
+            *(
+                line.replace(f"args->{tensor}->data", f"args->{tensor}[{index}]->data")
+                for line in self.choose(number, nest)
+            ),
             f"free({tensor}_copy);",
         ]
         head = f"for (int64_t {index} = 0; {index} < args->{tensor}_count; ++{index}) {{"
@@ -436,9 +434,7 @@ class Prologue(Prepare):
             if name in available:
                 unpack.append(f"const {types[name]} {identifier(name)} = plan.{identifier(name)};")
         self.printer.changing = frozenset(changed(self.nest.prologue))
-        body = [
-            line for statement in self.nest.prologue for line in self.statement(statement)
-        ]
+        body = [line for statement in self.nest.prologue for line in self.statement(statement)]
         store = [f"plan.{identifier(f.name)} = {identifier(f.name)};" for f in kept]
         return [*unpack, *body, *store]
 
@@ -475,4 +471,3 @@ def wrapped_list(head: str, items: list[str], end: str) -> list[str]:
             current = pad
         current += text
     return [*lines, current.rstrip()]
-

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import assert_never
 
 from cvmgen.errors import InternalError
@@ -36,12 +37,15 @@ LIMITS = {
 }
 LIST_FUNCTIONS = {"union", "difference"}
 KEYWORDS = frozenset(
-    """auto break case char const continue default do double else enum extern float for goto if
-    inline int long register restrict return short signed sizeof static struct switch typedef
-    union unsigned void volatile while bool true false NULL plan args error status class new
-    delete this template private public protected operator namespace and or not xor asm catch
-    constexpr decltype explicit export friend mutable nullptr throw try typename using virtual
-    stream values dtype narrow narrow_result which_case""".split()
+    " ".join(
+        (
+            "auto break case char const continue default do double else enum extern float for",
+            "goto if inline int long register restrict return short signed sizeof static struct",
+            "switch typedef union unsigned void volatile while bool true false NULL plan args",
+            "error status class new delete this template private public protected operator",
+            "namespace",
+        )
+    ).split()
 )
 PRIMARY = 12
 UNARY = 11
@@ -72,8 +76,8 @@ class CPrinter:
 
     def leveled(self, expr: i.Expr) -> tuple[str, int]:
         match expr:
-            case i.Const(value=bool(value)):
-                return ("true" if value else "false"), PRIMARY
+            case i.Const(value=bool(truth)):
+                return ("true" if truth else "false"), PRIMARY
             case i.Const(value=value):
                 return self.number(value)
             case i.Var(name=name):
@@ -111,13 +115,13 @@ class CPrinter:
                 last = self.length(sequence) if high is None else self.expr(high)
                 return f"cvmgen_part({whole}, {first}, {last})", PRIMARY
             case i.Contains(element=element, collection=collection):
-                value = self.expr(element)
-                return f"cvmgen_contains({self.pointer(collection)}, {value})", PRIMARY
+                member = self.expr(element)
+                return f"cvmgen_contains({self.pointer(collection)}, {member})", PRIMARY
             case i.Load(tensor=tensor, offset=offset):
                 return f"{identifier(tensor)}[{self.expr(offset)}]", PRIMARY
             case i.Given(name=name):
-                text = self.given(name)
-                return text, 6 if " " in text else PRIMARY
+                test = self.given(name)
+                return test, 6 if " " in test else PRIMARY
             case i.PrecisionOf(tensor=tensor, which=which):
                 suffix = "" if which is None else f"[{self.expr(which)}]"
                 return f"{tensor}_precision{suffix}", PRIMARY
@@ -244,7 +248,9 @@ class CPrinter:
         constant = "" if statement.name in self.changing else "const "
         if statement.type == "list":
             return self.list_let(statement)
-        return [f"{constant}{type_name} {identifier(statement.name)} = {self.expr(statement.value)};"]
+        return [
+            f"{constant}{type_name} {identifier(statement.name)} = {self.expr(statement.value)};"
+        ]
 
     changing: frozenset[str] = frozenset()
 
@@ -272,7 +278,7 @@ class CPrinter:
         name = identifier(statement.name)
         return f"cvmgen_{statement.op}_{suffix}({name}, {self.expr(statement.value)})"
 
-    accumulators: dict[str, str] = {}
+    accumulators: Mapping[str, str] = MappingProxyType({})
 
     def append(self, statement: i.Append) -> list[str]:
         name, value = identifier(statement.name), self.expr(statement.value)

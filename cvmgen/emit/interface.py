@@ -46,12 +46,14 @@ def moves_data(program: i.Program) -> bool:
                 return True
             case i.Select(then=then, otherwise=otherwise):
                 return moved(then) and moved(otherwise)
-            case i.Const(value=value):
-                return -128 < value < 128
+            case i.Const(value=number):
+                return -128 < number < 128
             case _:
                 return False
 
-    stores = [each for nest in program.nests for each in walk(nest.body) if isinstance(each, i.Store)]
+    stores = [
+        each for nest in program.nests for each in walk(nest.body) if isinstance(each, i.Store)
+    ]
     return all(moved(store.value) for store in stores)
 
 

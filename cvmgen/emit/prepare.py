@@ -101,7 +101,7 @@ class Prepare:
     def used_names(self) -> set[str]:
         """Names that the host reads or that go into the plan."""
         used = {field.name for field in self.fields}
-        used |= {each for each in _reads(self.program.prepare)}
+        used |= _reads(self.program.prepare)
         for nest in self.program.nests:
             used |= _reads(nest.prologue)
             if nest.each is not None:
@@ -268,7 +268,9 @@ class Prepare:
         is_open = "true" if packs else "false"
         lines = []
         if not (packs and least == 0):
-            lines.append(f"if (cvmgen_check_rank(error, {name}, {tensor}, {least}, {is_open})) {FAIL}")
+            lines.append(
+                f"if (cvmgen_check_rank(error, {name}, {tensor}, {least}, {is_open})) {FAIL}"
+            )
         for at, extent in enumerate(extents):
             after = len(extents) - 1 - at
             if extent.pack:
@@ -587,9 +589,7 @@ def _reads(statements: tuple[i.Stmt, ...]) -> set[str]:
 def _optional_terms(node: object) -> set[str]:
     """The inputs whose precision a refusal shows."""
     if isinstance(node, (i.SetOutput, i.Require, i.TakeAttribute)):
-        return {
-            value.tensor for _, value, _ in node.terms if isinstance(value, i.PrecisionOf)
-        }
+        return {value.tensor for _, value, _ in node.terms if isinstance(value, i.PrecisionOf)}
     return set()
 
 

@@ -31,8 +31,24 @@ BINARY = {
     "shl": (8, "<<"),
     "shr": (8, ">>"),
 }
-TAKEN = frozenset(("support", "plan", "OPERATOR", "range", "len", "max", "min", "abs", "sum",
-                   "all", "any", "enumerate", "zip", "tuple"))
+TAKEN = frozenset(
+    (
+        "support",
+        "plan",
+        "OPERATOR",
+        "range",
+        "len",
+        "max",
+        "min",
+        "abs",
+        "sum",
+        "all",
+        "any",
+        "enumerate",
+        "zip",
+        "tuple",
+    )
+)
 SUPPORT_CALLS = {
     "size": "size",
     "strides": "strides",
@@ -60,9 +76,7 @@ def emit_header(opset: str, operators: Iterable[Operator]) -> str:
     """The package file of an opset."""
     listed = list(operators)
     imports = "\n".join(f"from .{each.name} import {each.name}" for each in listed)
-    aliases = "\n".join(
-        f"{alias} = {each.name}" for each in listed for alias in each.aliases
-    )
+    aliases = "\n".join(f"{alias} = {each.name}" for each in listed for alias in each.aliases)
     names = sorted([each.name for each in listed] + [a for each in listed for a in each.aliases])
     exported = "\n".join(f'    "{name}",' for name in names)
     return render(
@@ -580,9 +594,14 @@ class PythonEmitter:
         if nest.each is not None:
             index, tensor, _ = nest.each
             inner = [*self.printer.block(unfold_bindings(nest.prologue)), *inner]
-            inner = [f"for {identifier(index)} in range(len({identifier(tensor)})):", *indent(inner)]
+            inner = [
+                f"for {identifier(index)} in range(len({identifier(tensor)})):",
+                *indent(inner),
+            ]
         lines += inner
-        return "\n".join([f"def {self.nest_name(number)}(plan, {tensors}):", *wrap_python(indent(lines))])
+        return "\n".join(
+            [f"def {self.nest_name(number)}(plan, {tensors}):", *wrap_python(indent(lines))]
+        )
 
     def whole_packs(self, body: tuple[i.Stmt, ...]) -> list[str]:
         """A list for each pack that is bound in parts and read entry by entry."""
@@ -684,9 +703,7 @@ class PythonEmitter:
         outputs = self.operator.output_names
         arrays = []
         for output in outputs:
-            arrays.append(
-                f"support.stored({output}, plan.{output}_shape, {output}_dtype)"
-            )
+            arrays.append(f"support.stored({output}, plan.{output}_shape, {output}_dtype)")
         if len(outputs) == 1:
             return [
                 f"result = {arrays[0]}",

@@ -39,7 +39,7 @@ def _words(text: str, first: str, rest: str) -> list[str]:
 
 
 def _code(line: str) -> list[str]:
-    pieces = []
+    pieces: list[str] = []
     pad = line[: len(line) - len(line.lstrip())] + "    "
     while len(line) > WIDTH and not line.lstrip().startswith("#"):
         at = _break(line, WIDTH, len(pad), nested=False)
@@ -57,7 +57,7 @@ def _python(line: str) -> list[str]:
         return [line]
     if text.startswith("# "):
         return _words(text, pad, pad + "#   ")
-    pieces = []
+    pieces: list[str] = []
     while len(line) > WIDTH:
         at = _break(line, WIDTH, len(pad) + 4, nested=not pieces)
         if at is None:
@@ -87,8 +87,8 @@ def _break(line: str, width: int, least: int, *, nested: bool) -> int | None:
         else:
             found = next((sign for sign in BREAKS if line.startswith(sign, at)), None)
             place = at + (len(found) if found == ", " else 1) if found else 0
-            if found and place > least and (depth > 0 or not nested):
-                if best is None or depth <= best[0]:
-                    best = (depth, place)
+            allowed = place > least and (depth > 0 or not nested)
+            if found and allowed and (best is None or depth <= best[0]):
+                best = (depth, place)
         at += 1
     return None if best is None else best[1]

@@ -9,8 +9,9 @@ from typing import Any
 
 from cvmgen.ir import nodes as i
 from cvmgen.source import Span
+from cvmgen.spec.formula import Attribute, Input, Operator
 
-LEAVES = (i.Input, i.Attribute, i.Operator, Span, type)
+LEAVES = (Input, Attribute, Operator, Span, type)
 
 
 @cache

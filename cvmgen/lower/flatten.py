@@ -26,7 +26,7 @@ def flat(loop: i.PackLoop) -> i.Stmt:
         return i.Var(loop.pack) if node == i.Dot(loop.pack, None) else node
 
     others = rebuild(loop.body, lambda node: i.Const(0) if node in dots else node)
-    if loop.pack in names_in(others) or loop.slots is not None and uses_slots(loop):
+    if loop.pack in names_in(others) or (loop.slots is not None and uses_slots(loop)):
         return loop
     size = i.Call("size", (loop.extents,))
     return i.Loop(loop.pack, i.Const(0), size, rebuild(loop.body, change), 0, loop.span)

@@ -32,8 +32,20 @@ def reused(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
         done.append(statement)
         if isinstance(statement, i.Let) and isinstance(statement.value, i.Binary):
             value, name = statement.value, i.Var(statement.name)
-            rest = list(rebuild(tuple(rest), lambda each, v=value, x=name: x if each == v else each))
+            rest = list(
+                rebuild(tuple(rest), lambda each, v=value, x=name: x if each == v else each)
+            )
     return tuple(done)
+
+
+def read_as(statements: tuple[i.Stmt, ...], value: i.Expr, name: i.Var) -> tuple[i.Stmt, ...]:
+    """The statements with `name` for every `value`."""
+
+    def change(node: i.Expr) -> i.Expr:
+        return name if node == value else node
+
+    result: tuple[i.Stmt, ...] = rebuild(statements, change)
+    return result
 
 
 def placed(statement: i.Stmt) -> tuple[i.Stmt, ...]:
@@ -112,8 +124,7 @@ def hoisted(loop: i.Loop | i.PackLoop, indices: set[str]) -> tuple[i.Stmt, ...]:
     before: list[i.Stmt] = []
     kept: list[i.Stmt] = []
     for each in loop.body:
-        movable = isinstance(each, i.Let) and each.name not in mutable
-        if movable and steady(each.value, varying):
+        if isinstance(each, i.Let) and each.name not in mutable and steady(each.value, varying):
             varying.discard(each.name)
             before.append(each)
         else:

@@ -17,39 +17,36 @@ def host_values(program: i.Program) -> i.Program:
     known: dict[i.Expr, str] = {}
     nests = []
     for nest in program.nests:
-        if nest.each is not None:
-            known = {}
-        inner = assigned(nest.body) | comprehended(nest.body)
-        prologue: list[i.Stmt] = []
-        local: dict[i.Expr, str] = {}
-
-        def change(
-            node: i.Expr,
-            inner: set[str] = inner,
-            nest: i.Nest = nest,
-            local: dict[i.Expr, str] = local,
-            prologue: list[i.Stmt] = prologue,
-        ) -> i.Expr:
-            if not is_list_value(node) or names_in(node) & inner:
-                return node
-            if node not in local:
-                name = known.get(node) or fresh(name_for(node), taken)
-                known[node] = local[node] = name
-                let = i.Let(name, "int", node, nest.span)
-                (prologue if nest.each else added.setdefault(nest.case, [])).append(let)
-            return i.Var(local[node])
-
-        body = outermost(nest.body, change)
-        nests.append(replace(nest, body=body, prologue=(*nest.prologue, *unique(prologue))))
-    prepare = insert(program.prepare, {case: unique(lets) for case, lets in added.items()})
-    return replace(program, prepare=prepare, nests=tuple(nests))
+        values = HostValues(nest, taken, known if nest.each is None else {})
+        body: tuple[i.Stmt, ...] = rebuild(nest.body, values.change)
+        if nest.each is None:
+            added.setdefault(nest.case, []).extend(values.lets)
+        else:
+            nest = replace(nest, prologue=(*nest.prologue, *values.lets))
+        nests.append(replace(nest, body=body))
+    unique = {case: list(dict.fromkeys(lets)) for case, lets in added.items()}
+    return replace(program, prepare=insert(program.prepare, unique), nests=tuple(nests))
 
 
-def outermost(
-    statements: tuple[i.Stmt, ...], change: object
-) -> tuple[i.Stmt, ...]:
-    result: tuple[i.Stmt, ...] = rebuild(statements, change)  # type: ignore[arg-type]
-    return result
+class HostValues:
+    """Names for the scalars that one nest takes from lists; `known` are those of other nests."""
+
+    def __init__(self, nest: i.Nest, taken: set[str], known: dict[i.Expr, str]) -> None:
+        self.inner = assigned(nest.body) | comprehended(nest.body)
+        self.taken = taken
+        self.known = known
+        self.span = nest.span
+        self.local: dict[i.Expr, str] = {}
+        self.lets: list[i.Stmt] = []
+
+    def change(self, node: i.Expr) -> i.Expr:
+        if not is_list_value(node) or names_in(node) & self.inner:
+            return node
+        if node not in self.local:
+            name = self.known.get(node) or fresh(name_for(node), self.taken)
+            self.known[node] = self.local[node] = name
+            self.lets.append(i.Let(name, "int", node, self.span))
+        return i.Var(self.local[node])
 
 
 def comprehended(statements: tuple[i.Stmt, ...]) -> set[str]:
@@ -88,9 +85,3 @@ def fresh(name: str, taken: set[str]) -> str:
         local, number = f"{name}_{number}", number + 1
     taken.add(local)
     return local
-
-
-def unique(lets: list[i.Stmt]) -> list[i.Stmt]:
-    return list(dict.fromkeys(lets))
-
-

@@ -39,9 +39,10 @@ def one_tensor(program: i.Program, nest: i.Nest) -> i.Nest:
     if not used:
         return nest
     match nest.body:
-        case (i.Loop(index=index, low=i.Const(value=0), high=i.Var(name=high), body=body),) if all(
-            which == i.Var(index) and counts[tensor] == high for tensor, which in used.items()
-        ) and len(used) == 1:
+        case (i.Loop(index=index, low=i.Const(value=0), high=i.Var(name=high), body=body),) if (
+            all(which == i.Var(index) and counts[tensor] == high for tensor, which in used.items())
+            and len(used) == 1
+        ):
             (tensor,) = used
             return replace(nest, each=(index, tensor, i.Var(high)), body=body)
         case _:

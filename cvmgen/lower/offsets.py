@@ -19,6 +19,7 @@ from cvmgen.lower.translate import shape_name
 from cvmgen.source import Span
 
 Slots = tuple[tuple[i.Expr, bool], ...]
+START = i.Const(0)
 
 
 def find_offsets(program: i.Program) -> i.Program:
@@ -319,7 +320,7 @@ class Offsets:
     # -------------------------------------------------------- affine index lists
 
     def affine(
-        self, tensor: str, value: i.Expr, box: i.Var, place: i.Expr = i.Const(0)
+        self, tensor: str, value: i.Expr, box: i.Var, place: i.Expr = START
     ) -> i.Expr | None:
         """The offset of an index list that is affine in the entries of open packs."""
         entries = self.entries(value, box)
@@ -366,8 +367,12 @@ class Offsets:
         if isinstance(value, i.Part):
             if value.high is None:
                 return None
-            return algebra.total([value.high, *([] if value.low is None else
-                                                [i.Binary("*", i.Const(-1), value.low)])])
+            return algebra.total(
+                [
+                    value.high,
+                    *([] if value.low is None else [i.Binary("*", i.Const(-1), value.low)]),
+                ]
+            )
         for walked in self.walks:
             if isinstance(value, i.Var) and walked.pack == value.name and walked.slots is None:
                 return i.Call("len", (walked.extents,))
@@ -462,9 +467,7 @@ class Offsets:
             suffix = walked.name.removeprefix(f"{pack}_")
             yield i.Dot(walked.name, self.named(picked, f"{tensor}_steps_{suffix}"))
 
-    def spread(
-        self, element: i.Expr, steps: str, base: str, stride: i.Expr, index: str
-    ) -> bool:
+    def spread(self, element: i.Expr, steps: str, base: str, stride: i.Expr, index: str) -> bool:
         """Add what one slot contributes; False when it is not affine."""
         match element:
             case i.Select(condition=condition, then=then, otherwise=otherwise):

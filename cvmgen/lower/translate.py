@@ -97,10 +97,10 @@ class Translator:
                 return i.Require(self.expr(condition), message, self.terms([condition]), span)
             case f.Output(name=name, slots=slots, precision=precision, span=span):
                 assert precision is not None
-                extents = self.index_list(slots)
+                box = self.index_list(slots)
                 rule = precision.span.text
                 terms = self.terms([precision])
-                return i.SetOutput(name, extents, self.expr(precision), rule, terms, span)
+                return i.SetOutput(name, box, self.expr(precision), rule, terms, span)
             case f.Equation() | f.Case() | f.Definition():
                 raise AssertionError("handled by items")
 
@@ -180,9 +180,13 @@ class Translator:
             if isinstance(node, n.PackRange):
                 inner.add(node.pack)
         for node in n.walk(self.definitions[name].body):
-            if isinstance(node, n.Ref) and node.role in ("index", "pack"):
-                if node.name not in inner and node.name not in self.active:
-                    return False
+            if (
+                isinstance(node, n.Ref)
+                and node.role in ("index", "pack")
+                and node.name not in inner
+                and node.name not in self.active
+            ):
+                return False
         return True
 
     # -------------------------------------------------------- binders
@@ -261,8 +265,8 @@ class Translator:
                 return self.gather("set", element, binders)
             case n.Reduction(function=function, binders=binders, body=body):
                 with self.over(binders.items) as over:
-                    condition = self.optional(binders.condition)
-                    return i.Fold(function, self.with_where(body), over, condition)
+                    test = self.optional(binders.condition)
+                    return i.Fold(function, self.with_where(body), over, test)
             case n.Item(sequence=sequence, index=index):
                 return i.Item(self.expr(sequence), self.expr(index))
             case n.Part(sequence=sequence, low=low, high=high):
@@ -436,5 +440,3 @@ def equation_text(span: Span) -> str:
     """A formula on one line, without comments."""
     lines = (line.split("#", 1)[0] for line in span.text.splitlines())
     return " ".join(" ".join(lines).split())
-
-

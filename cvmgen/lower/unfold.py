@@ -14,7 +14,7 @@ from cvmgen.ir.visit import names_in, rebuild, substitute, walk
 from cvmgen.lower.translate import loop_over
 from cvmgen.source import Span
 
-ACCUMULATORS = {
+ACCUMULATORS: dict[str, tuple[str, str, i.Expr]] = {
     "sum": ("total", "+", i.Const(0)),
     "prod": ("product", "*", i.Const(1)),
     "max": ("largest", "max", i.Call("lowest", ())),
@@ -132,7 +132,7 @@ class Unfold:
             case i.TakeInput(known=known):
                 done_known = tuple(None if each is None else self.expr(each) for each in known)
                 self.out.append(replace(statement, known=done_known))
-            case i.TakeAttribute(low=low, high=high, default=default):
+            case i.TakeAttribute():
                 self.attribute(statement)
             case i.SetOutput(extents=extents, precision=precision):
                 box = self.expr(extents)
@@ -242,7 +242,8 @@ class Unfold:
         span = self.span
         is_list = isinstance(then, (i.ListOf, i.Part)) or isinstance(expr.then, i.Gather)
         kind = "list" if is_list else "int"
-        self.out.append(i.Let(name, kind, i.ListOf(()) if is_list else i.Const(0), span))
+        start: i.Expr = i.ListOf(()) if is_list else i.Const(0)
+        self.out.append(i.Let(name, kind, start, span))
         self.out.append(
             i.If(
                 condition,

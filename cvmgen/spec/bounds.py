@@ -7,7 +7,7 @@ declares none, and the check that a declared rule never falls below what the val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from cvmgen.functions import ARITHMETIC, FUNCTIONS
@@ -367,7 +367,9 @@ class Derive:
             case "sum":
                 zero = self.number(0)
                 low = self.operate("*", count, self.function("min", body.low, zero))
-                return Interval(low, self.operate("*", count, self.function("max", body.high, zero)))
+                return Interval(
+                    low, self.operate("*", count, self.function("max", body.high, zero))
+                )
             case "prod":
                 most = self.function("max", self.magnitude(body), self.number(1))
                 return self.symmetric(n.Arithmetic("^", most, count, self.span))
@@ -393,19 +395,27 @@ class Derive:
                 lows, highs = [each.low for each in intervals], [each.high for each in intervals]
                 return Interval(self.function(name, *lows), self.function(name, *highs))
             case "floor_log2" | "ceil_log2" as name:
+                ends = (intervals[0].low, intervals[0].high)
                 one = self.number(1)
-                low, high = intervals[0].low, intervals[0].high
-                at_least: Callable[[n.Expr], n.Expr] = lambda end: self.function("max", end, one)
-                return Interval(
-                    self.function(name, at_least(low)), self.function(name, at_least(high))
-                )
+                low, high = (self.function(name, self.function("max", end, one)) for end in ends)
+                return Interval(low, high)
             case _:
                 return self.symmetric(self.magnitude(intervals[0]))
 
 
 OPPOSITE: Mapping[str, str] = {
-    "<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "==",
+    "<": ">=",
+    "<=": ">",
+    ">": "<=",
+    ">=": "<",
+    "==": "!=",
+    "!=": "==",
 }
 MIRRORED: Mapping[str, str] = {
-    "<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!=",
+    "<": ">",
+    "<=": ">=",
+    ">": "<",
+    ">=": "<=",
+    "==": "==",
+    "!=": "!=",
 }

@@ -9,10 +9,10 @@ from pathlib import Path
 from cvmgen.functions import FUNCTIONS, SPECIAL
 from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec import declarations as d
+from cvmgen.spec.bounds import with_precisions
 from cvmgen.spec.calls import Shared
 from cvmgen.spec.constants import known
 from cvmgen.spec.expressions import ExpressionChecker
-from cvmgen.spec.bounds import with_precisions
 from cvmgen.spec.families import instantiate
 from cvmgen.spec.formula import INT, Operator
 from cvmgen.spec.operators import aliases, check_operator

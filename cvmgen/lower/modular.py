@@ -1,0 +1,52 @@
+"""Sums that only their lowest bits matter of: what a store computed modulo 2^32 may use."""
+
+from __future__ import annotations
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, walk
+
+
+def modular_accumulators(statements: tuple[i.Stmt, ...]) -> frozenset[str]:
+    """Sums that reach nothing but stores, through + - * and choices alone."""
+    sums = {
+        each.name for each in walk(statements) if isinstance(each, i.Accumulate) and each.op == "+"
+    }
+    other = {
+        each.name
+        for each in walk(statements)
+        if (isinstance(each, i.Accumulate) and each.op != "+") or isinstance(each, i.Assign)
+    }
+    candidates = sums - other
+    while True:
+        exact = set()
+        for statement in walk(statements):
+            match statement:
+                case i.Store(target=target, value=value):
+                    exact |= exact_reads(value) | names_in(target)
+                case i.Accumulate(name=name, op="+", value=value) if name in candidates:
+                    exact |= exact_reads(value)
+                case i.Accumulate(value=value) | i.Let(value=value) | i.Assign(value=value):
+                    exact |= names_in(value)
+                case i.If(condition=condition):
+                    exact |= names_in(condition)
+                case i.Loop(low=low, high=high):
+                    exact |= names_in((low, high))
+                case _:
+                    pass
+        remaining = candidates - exact
+        if remaining == candidates:
+            return frozenset(candidates)
+        candidates = remaining
+
+
+def exact_reads(expr: i.Expr) -> set[str]:
+    """The names whose exact value matters, not only their lowest bits."""
+    match expr:
+        case i.Var():
+            return set()
+        case i.Binary(op="+" | "-" | "*", left=left, right=right):
+            return exact_reads(left) | exact_reads(right)
+        case i.Select(condition=condition, then=then, otherwise=otherwise):
+            return set(names_in(condition)) | exact_reads(then) | exact_reads(otherwise)
+        case _:
+            return set(names_in(expr))

@@ -1,0 +1,477 @@
+"""Machine types of expressions: the range of each value, and conversions where they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from cvmgen.dtypes import (
+    ATTRIBUTE_HIGH,
+    ATTRIBUTE_LOW,
+    MAX_INPUTS,
+    MAX_PRECISION,
+    MAX_RANK,
+    MAX_SIZE,
+    DType,
+)
+from cvmgen.errors import InternalError
+from cvmgen.ir import nodes as i
+from cvmgen.lower import ranges
+from cvmgen.lower.ranges import Range
+from cvmgen.spec.formula import Operator
+
+Typed = tuple[i.Expr, str, Range | None]
+RangeRule = Callable[[Range, Range], Range]
+BITS = {"i32": 32, "i64": 64, "i128": 128}
+EXTENT = Range(1, MAX_SIZE - 1)
+LENGTH = Range(0, MAX_RANK)
+INT64 = Range(-(1 << 63), (1 << 63) - 1)
+LIST_CALLS = {"strides": Range(1, MAX_SIZE - 1)}
+INDEX_CALLS = ("flatten_index", "dot", "walk_offset", "last", "rows", "power", "unflatten")
+
+
+class ValueTyper:
+    """Types expressions, knowing the range and type of every name so far."""
+
+    def __init__(self, operator: Operator, dtypes: Mapping[str, DType], *, host: bool) -> None:
+        self.operator = operator
+        self.dtypes = dtypes
+        self.host = host
+        self.ranges: dict[str, Range | None] = {}
+        self.types: dict[str, str] = {}
+        self.modular: frozenset[str] = frozenset()
+        self.extent_of: dict[str, str] = {}
+        for item in operator.inputs:
+            for extent in item.extents:
+                if extent.new:
+                    self.ranges[extent.new] = EXTENT
+                    if not extent.pack:
+                        self.extent_of[extent.new] = item.name
+            if item.count:
+                self.ranges[item.count] = Range(1, MAX_INPUTS)
+        for attribute in operator.attributes:
+            full = Range(ATTRIBUTE_LOW, ATTRIBUTE_HIGH - 1)
+            for name in (attribute.name, *attribute.components):
+                self.ranges[name] = full
+                if attribute.kind == "bool":
+                    self.ranges[name] = Range(0, 1)
+                    self.types[name] = "bool"
+
+    # -------------------------------------------------------- lists
+
+    def entries(self, expr: i.Expr) -> Range | None:
+        """The range of the entries of a list."""
+        match expr:
+            case i.Var(name=name):
+                return self.ranges.get(name)
+            case i.ListOf(entries=()):
+                return None
+            case i.ListOf(entries=pairs):
+                found = [self.entries(each) if pack else self.expr(each)[2] for each, pack in pairs]
+                return joined_all(found)
+            case i.Part(sequence=sequence):
+                return self.entries(sequence)
+            case i.Select(then=then, otherwise=otherwise):
+                return joined_all([self.entries(then), self.entries(otherwise)])
+            case i.Binary(op="union", left=left, right=right):
+                return joined_all([self.entries(left), self.entries(right)])
+            case i.Binary(op="difference", left=left):
+                return self.entries(left)
+            case i.Call(function=function) if function in LIST_CALLS:
+                return LIST_CALLS[function]
+            case i.Item(sequence=sequence):
+                return self.entries(sequence)
+            case _:
+                return None
+
+    def list_value(self, expr: i.Expr) -> i.Expr:
+        match expr:
+            case i.ListOf(entries=pairs):
+                done = []
+                for each, pack in pairs:
+                    if pack:
+                        done.append((self.list_value(each), True))
+                        continue
+                    typed, type_name, _ = self.expr(each)
+                    done.append((saturated(typed, type_name), False))
+                return i.ListOf(tuple(done))
+            case i.Select(condition=condition, then=then, otherwise=otherwise):
+                test = self.condition(condition)
+                return i.Select(test, self.list_value(then), self.list_value(otherwise))
+            case i.Part(sequence=sequence, low=low, high=high):
+                ends = (None if end is None else self.index(end) for end in (low, high))
+                return i.Part(self.list_value(sequence), *ends)
+            case i.Binary(op="union" | "difference" as op, left=left, right=right):
+                return i.Binary(op, self.list_value(left), self.list_value(right))
+            case i.Item(sequence=sequence, index=index):
+                return i.Item(sequence, self.index(index))
+            case i.Call(function=function, arguments=arguments):
+                done_arguments = tuple(
+                    self.list_value(each) if self.is_list(each) else self.index(each)
+                    for each in arguments
+                )
+                return i.Call(function, done_arguments)
+            case _:
+                return expr
+
+    def is_list(self, expr: i.Expr) -> bool:
+        match expr:
+            case i.Var(name=name):
+                return self.types.get(name) == "list" or self.is_shape(name)
+            case i.ListOf() | i.Part():
+                return True
+            case i.Binary(op=op):
+                return op in ("union", "difference")
+            case i.Call(function=function):
+                return function in ("strides", "zeros", "unflatten")
+            case i.Select(then=then):
+                return self.is_list(then)
+            case i.Item(sequence=i.Var(name=name)):
+                return self.is_variadic_shape(name)
+            case _:
+                return False
+
+    def is_shape(self, name: str) -> bool:
+        if name.endswith("_shape") and name.removesuffix("_shape") in self.operator.output_names:
+            return True
+        attributes = self.operator.attributes
+        if any(each.name == name and (each.is_list or each.components) for each in attributes):
+            return True
+        return any(
+            extent.new == name and extent.pack
+            for item in self.operator.inputs
+            for extent in item.extents
+        )
+
+    def is_variadic_shape(self, name: str) -> bool:
+        return any(
+            extent.new == name
+            for item in self.operator.inputs
+            if item.variadic
+            for extent in item.extents
+        )
+
+    # -------------------------------------------------------- scalars
+
+    def index(self, expr: i.Expr) -> i.Expr:
+        """An index or offset: it stays inside a tensor, so int64 holds every part."""
+        typed, type_name, _ = self.expr(expr, offset=True)
+        return saturated(typed, type_name)
+
+    def steps(self, expr: i.Expr) -> i.Expr:
+        typed, type_name, _ = self.expr(expr)
+        return saturated(typed, type_name)
+
+    def condition(self, expr: i.Expr) -> i.Expr:
+        return self.expr(expr)[0]
+
+    def expr(self, expr: i.Expr, *, modular: bool = False, offset: bool = False) -> Typed:
+        match expr:
+            case i.Const(value=bool()):
+                return expr, "bool", Range(0, 1)
+            case i.Const(value=value):
+                found = Range(value, value)
+                return expr, "i32" if found.fits(32) else "i64", found
+            case i.Var(name=name):
+                return expr, self.types.get(name, "i64"), self.ranges.get(name)
+            case i.Binary():
+                return self.binary(expr, modular, offset)
+            case i.Compare(op=op, left=left, right=right):
+                first, _, _ = self.expr(left)
+                second, _, _ = self.expr(right)
+                return i.Compare(op, first, second), "bool", Range(0, 1)
+            case i.Logic(op=op, operands=operands):
+                tests = tuple(self.condition(operand) for operand in operands)
+                return i.Logic(op, tests), "bool", Range(0, 1)
+            case i.Not(operand=operand):
+                return i.Not(self.condition(operand)), "bool", Range(0, 1)
+            case i.Select():
+                return self.select(expr, modular, offset)
+            case i.Call():
+                return self.call(expr)
+            case i.Item(sequence=sequence, index=index):
+                item = i.Item(self.list_value(sequence), self.index(index))
+                return item, "i64", self.entries(sequence)
+            case i.Contains(element=element, collection=collection):
+                contains = i.Contains(self.index(element), self.list_value(collection))
+                return contains, "bool", Range(0, 1)
+            case i.Load(tensor=tensor, offset=place):
+                dtype = self.dtypes[tensor]
+                loaded = replace(expr, offset=self.index(place))
+                return loaded, "i32", Range(dtype.low, dtype.high)
+            case i.Given():
+                return expr, "bool", Range(0, 1)
+            case i.PrecisionOf():
+                return expr, "i64", Range(1, MAX_PRECISION)
+            case i.Fold():
+                return self.fold(expr)
+            case i.Dot():
+                return expr, "i64", None
+            case _:
+                raise InternalError(f"types: {type(expr).__name__} should be unfolded before")
+
+    def fold(self, expr: i.Fold) -> Typed:
+        raise InternalError("types: a fold is left; unfold_all comes first")
+
+    @property
+    def least_divisor(self) -> int:
+        """In a nest the formula has a value, so a divisor that is not negative is not 0."""
+        return 1 if self.host else 0
+
+    def operands(self, left: Typed, right: Typed) -> str:
+        return left[1] if BITS[left[1]] >= BITS[right[1]] else right[1]
+
+    def binary(self, expr: i.Binary, modular: bool, offset: bool) -> Typed:
+        if expr.op in ("+", "-", "*"):
+            return self.ring(expr, modular, offset)
+        left, right = self.expr(expr.left, offset=offset), self.expr(expr.right, offset=offset)
+        match expr.op:
+            case "floordiv":
+                return self.floordiv(expr, left, right)
+            case "truncdiv":
+                return self.widened("truncdiv", left, right, ranges.truncdiv)
+            case "mod":
+                if positive(left, right, self.least_divisor):
+                    return self.widened("rem", left, right, ranges.modulo)
+                return self.helper("floor_mod", left, right, ranges.modulo)
+            case "shl":
+                return self.power_of_two(right)
+            case "shr":
+                return i.Binary("shr", left[0], right[0]), left[1], left[2]
+            case _:
+                raise InternalError(f"types: {expr.op} is no operation on scalars")
+
+    def ring(self, expr: i.Binary, modular: bool, offset: bool) -> Typed:
+        """+ - *: exact in a type that holds the result, or modulo 2^32 into a store."""
+        left = self.expr(expr.left, modular=modular, offset=offset)
+        right = self.expr(expr.right, modular=modular, offset=offset)
+        found = self.product_of_extents(expr) or combine(expr.op, left[2], right[2])
+        if "u32" in (left[1], right[1]):
+            return self.wrap(expr.op, left, right)
+        natural = self.operands(left, right)
+        if found is not None and found.fits(BITS[natural]):
+            return i.Binary(expr.op, left[0], right[0]), natural, found
+        if modular and natural == "i32":
+            return self.wrap(expr.op, left, right)
+        if offset or (not self.host and found is None):
+            first = converted(left[0], left[1], "i64")
+            return i.Binary(expr.op, first, right[0]), "i64", clamp(found)
+        if found is None:
+            found = combine(expr.op, left[2] or INT64, right[2] or INT64)
+            assert found is not None
+        wide = next((name for name, bits in BITS.items() if found.fits(bits)), None)
+        if wide is None:
+            wide, found = "i128", Range(-(1 << 127), (1 << 127) - 1)
+        first = left[0]
+        second = right[0]
+        if first == i.Const(0):
+            second = converted(second, right[1], wide)
+        else:
+            first = converted(first, left[1], wide)
+        return i.Binary(expr.op, first, second), wide, found
+
+    def product_of_extents(self, expr: i.Expr) -> Range | None:
+        """Different extents of one tensor: their product is at most its size."""
+        names: list[str] = []
+        stack = [expr]
+        while stack:
+            node = stack.pop()
+            match node:
+                case i.Binary(op="*", left=left, right=right):
+                    stack += [left, right]
+                case i.Var(name=name) if name in self.extent_of:
+                    names.append(name)
+                case _:
+                    return None
+        tensors = {self.extent_of[name] for name in names}
+        if len(tensors) == 1 and len(set(names)) == len(names):
+            return EXTENT
+        return None
+
+    def wrap(self, op: str, left: Typed, right: Typed) -> Typed:
+        first = converted(left[0], left[1], "u32")
+        second = converted(right[0], right[1], "u32")
+        return i.Binary(op, first, second), "u32", None
+
+    def widened(self, op: str, left: Typed, right: Typed, rule: RangeRule) -> Typed:
+        found = rule(left[2] or INT64, right[2] or INT64)
+        natural = self.operands(left, right)
+        wide = next((n for n, b in BITS.items() if b >= BITS[natural] and found.fits(b)), "i128")
+        first = converted(left[0], left[1], wide) if wide != natural else left[0]
+        return i.Binary(op, first, right[0]), wide, found
+
+    def helper(self, function: str, left: Typed, right: Typed, rule: RangeRule) -> Typed:
+        """A floor division or remainder of values that may be negative."""
+        found = rule(left[2] or INT64, right[2] or INT64)
+        arguments = (saturated(left[0], left[1]), saturated(right[0], right[1]))
+        return i.Call(function, arguments), "i64", clamp(found)
+
+    def floordiv(self, expr: i.Binary, left: Typed, right: Typed) -> Typed:
+        """A power of two shifts; the sign decides between / and the helper."""
+        match expr.right:
+            case i.Const(value=value) if value > 0 and value & (value - 1) == 0:
+                shift: Typed = (i.Const(value.bit_length() - 1), "i32", None)
+                most = value.bit_length() - 1
+            case i.Binary(op="shl", left=i.Const(value=1), right=exponent):
+                shift = self.expr(exponent)
+                most = shift[2].high if shift[2] is not None else 64
+            case _:
+                if positive(left, right, self.least_divisor):
+                    return self.widened("truncdiv", left, right, ranges.floordiv)
+                return self.helper("floor_div", left, right, ranges.floordiv)
+        found = None if left[2] is None else ranges.floordiv(left[2], right[2] or Range(1, 1))
+        value_type = left[1]
+        first = left[0]
+        if most >= BITS[value_type]:
+            first, value_type = converted(first, value_type, "i64"), "i64"
+        if most >= BITS[value_type]:
+            raise InternalError("types: a shift by 64 or more")
+        return i.Binary("shr", first, shift[0]), value_type, found
+
+    def power_of_two(self, exponent: Typed) -> Typed:
+        """2^e as 1 << e in a type that holds it."""
+        high = exponent[2].high if exponent[2] is not None else 63
+        low = max(exponent[2].low, 0) if exponent[2] is not None else 0
+        found = Range(1 << low, 1 << min(high, 126))
+        wide = next((name for name, bits in BITS.items() if found.fits(bits)), "i128")
+        one: i.Expr = i.Const(1) if wide == "i32" else i.Convert(wide, i.Const(1))
+        return i.Binary("shl", one, exponent[0]), wide, found
+
+    def select(self, expr: i.Select, modular: bool, offset: bool) -> Typed:
+        test = self.condition(expr.condition)
+        then = self.expr(expr.then, modular=modular, offset=offset)
+        otherwise = self.expr(expr.otherwise, modular=modular, offset=offset)
+        found = joined_all([then[2], otherwise[2]])
+        if then[1] == "bool" or otherwise[1] == "bool":
+            return i.Select(test, then[0], otherwise[0]), "bool", Range(0, 1)
+        if "u32" in (then[1], otherwise[1]):
+            yes = converted(then[0], then[1], "u32")
+            no = converted(otherwise[0], otherwise[1], "u32")
+            return i.Select(test, yes, no), "u32", None
+        natural = self.operands(then, otherwise)
+        if self.fits_store(modular, then, otherwise):
+            natural = "i32"
+            then = (narrowed(then), "i32", then[2])
+            otherwise = (narrowed(otherwise), "i32", otherwise[2])
+        return i.Select(test, then[0], otherwise[0]), natural, found
+
+    @staticmethod
+    def fits_store(modular: bool, then: Typed, otherwise: Typed) -> bool:
+        """An attribute beside an element: both fit int32, so the choice is made there."""
+        both = (then, otherwise)
+        return modular and all(each[2] is not None and each[2].fits(32) for each in both)
+
+    def call(self, expr: i.Call) -> Typed:
+        function = expr.function
+        if function in INDEX_CALLS or function in ("size", "len", "ceildiv", "max_rank"):
+            arguments = tuple(
+                self.list_value(each) if self.is_list(each) else self.index(each)
+                for each in expr.arguments
+            )
+            known = {"size": EXTENT, "len": LENGTH, "max_rank": Range(MAX_RANK, MAX_RANK)}
+            found = known.get(function)
+            if function == "ceildiv":
+                found = self.ceildiv(expr)
+            return i.Call(function, arguments), "i64", found
+        if function in ("floor_log2", "ceil_log2"):
+            argument, type_name, _ = self.expr(expr.arguments[0])
+            bits = Range(0, 63)
+            return i.Call(function, (saturated(argument, type_name),)), "i32", bits
+        typed = [self.expr(argument) for argument in expr.arguments]
+        if function == "abs":
+            found = None if typed[0][2] is None else ranges.magnitude(typed[0][2])
+            return self.suffixed("abs", typed, found)
+        pair = [each[2] for each in typed]
+        if any(each is None for each in pair):
+            return self.suffixed(function, typed, None)
+        known_pair = [each for each in pair if each is not None]
+        choose = max if function == "max" else min
+        found = Range(
+            choose(each.low for each in known_pair), choose(each.high for each in known_pair)
+        )
+        return self.suffixed(function, typed, found)
+
+    def ceildiv(self, expr: i.Call) -> Range | None:
+        left, right = (self.expr(argument)[2] for argument in expr.arguments)
+        if left is None or right is None or right.low < 1:
+            return None
+        return Range(-(-left.low // right.low) if left.low < 0 else 0, max(left.high, 0))
+
+    def suffixed(self, function: str, typed: list[Typed], found: Range | None) -> Typed:
+        """abs, min, max: the helper for the type of all arguments and the result."""
+        narrow = all(each[2] is not None and each[2].fits(32) for each in typed)
+        natural = "i32" if narrow and any(each[1] == "i32" for each in typed) else "i64"
+        if all(each[1] == "i32" for each in typed):
+            natural = "i32"
+        if not narrow and any(each[1] in ("i64", "i128") for each in typed):
+            natural = "i64"
+        if found is not None and natural == "i32" and not found.fits(32):
+            natural = "i64"
+        arguments = []
+        result = self.nested_extreme(function, typed, natural)
+        if result is not None:
+            return result, natural, clamp(found)
+        for value, type_name, _ in typed:
+            arguments.append(
+                narrowed((value, type_name, None))
+                if natural == "i32"
+                else converted(value, type_name, natural)
+            )
+        return i.Call(f"{function}_{natural}", tuple(arguments)), natural, clamp(found)
+
+    def nested_extreme(self, function: str, typed: list[Typed], natural: str) -> i.Expr | None:
+        """max(a, b, c) as max(max(a, b), c)."""
+        if len(typed) <= 2 or function == "abs":
+            return None
+        result = converted(typed[0][0], typed[0][1], natural)
+        for value, type_name, _ in typed[1:]:
+            second = converted(value, type_name, natural)
+            result = i.Call(f"{function}_{natural}", (result, second))
+        return result
+
+
+def positive(left: Typed, right: Typed, least: int = 1) -> bool:
+    return bool(left[2] and right[2] and left[2].low >= 0 and right[2].low >= least)
+
+
+def combine(op: str, left: Range | None, right: Range | None) -> Range | None:
+    if left is None or right is None:
+        return None
+    if op == "+":
+        return Range(left.low + right.low, left.high + right.high)
+    if op == "-":
+        return Range(left.low - right.high, left.high - right.low)
+    return ranges.corners(left, right, lambda a, b: a * b)
+
+
+def joined_all(found: list[Range | None]) -> Range | None:
+    result: Range | None = None
+    for each in found:
+        if each is None:
+            return None
+        result = each if result is None else result.join(each)
+    return result
+
+
+def clamp(found: Range | None) -> Range | None:
+    """A range that int64 holds, or none."""
+    return found if found is not None and found.fits(64) else None
+
+
+def converted(expr: i.Expr, old: str, new: str) -> i.Expr:
+    """`expr` in another type; constants take the type of their surroundings."""
+    if old == new or old == "bool":
+        return expr
+    if isinstance(expr, i.Const) and new != "u32":
+        return expr
+    return i.Convert(new, expr)
+
+
+def narrowed(typed: Typed) -> i.Expr:
+    """A value that is known to fit, as int32."""
+    return converted(typed[0], typed[1], "i32")
+
+
+def saturated(expr: i.Expr, type_name: str) -> i.Expr:
+    """On the host: a value beyond int64 becomes its nearest end, which no check accepts."""
+    return i.Call("saturate", (expr,)) if type_name == "i128" else expr
