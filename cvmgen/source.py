@@ -91,7 +91,7 @@ class SpecErrors(CvmgenError):
 
 def render(span: Span, message: str, hint: str) -> str:
     """The message with its place, the source line, carets below the span, and the hint."""
-    text = span.source.line_text(span.line)
+    text = span.source.line_text(span.line).rstrip("\r")
     shown = text.replace("\t", " ")
     width = max(1, min(span.end - span.start, len(text) - span.column + 1))
     number = str(span.line)
@@ -110,8 +110,8 @@ def render(span: Span, message: str, hint: str) -> str:
 def nearest(word: str, candidates: Iterable[str]) -> Sequence[str]:
     """Up to three candidates that `word` may be a misspelling of, the likeliest first."""
     names = sorted(set(candidates))
-    same = [name for name in names if name.lower() == word.lower()]
-    close = difflib.get_close_matches(word, names, n=3, cutoff=0.6)
+    same = [name for name in names if sorted(name.lower()) == sorted(word.lower())]
+    close = difflib.get_close_matches(word, names, n=3, cutoff=0.7)
     return tuple(dict.fromkeys(same + close))[:3]
 
 

@@ -1,5 +1,5 @@
 """The command `cvmgen`: build, list, show, check, run."""
 
-from cvmgen.cli.main import main
+from cvmgen.cli.command import main
 
 __all__ = ["main"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from cvmgen.cli.exits import Exit, UsageError
@@ -15,7 +15,8 @@ from cvmgen.cli.specs import (
     read_operators,
 )
 from cvmgen.source import SpecErrors, did_you_mean
-from cvmgen.spec.check import check_files
+from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.formula import Operator
 
 
 def list_operators(spec: Path, *, as_json: bool) -> Exit:
@@ -77,11 +78,7 @@ def check_specs(spec: Path, names: Sequence[str], *, as_json: bool) -> Exit:
     with Progress() as progress:
         progress.step("checking the formulas")
         files, asked = files_to_check(names, spec)
-        try:
-            operators = check_files(files)
-        except SpecErrors as found:
-            errors = [each for each in found.errors if each.span.source.name in asked]
-            raise SpecErrors(errors or found.errors) from None
+        operators = checked(files, asked)
         operators = tuple(each for each in operators if each.span.source.name in asked)
         probe_all(operators, progress)
     if as_json:
@@ -90,6 +87,25 @@ def check_specs(spec: Path, names: Sequence[str], *, as_json: bool) -> Exit:
     else:
         print(f"{count(len(operators), 'operator')} in {count(len(asked), 'file')}: no errors")
     return Exit.OK
+
+
+def checked(files: Sequence[SpecFile], asked: Collection[str]) -> tuple[Operator, ...]:
+    """The operators of `files`; raises SpecErrors with the faults in the files asked about.
+
+    Other files with faults are left out, unless those asked about cannot do without them.
+    """
+    try:
+        return check_files(files)
+    except SpecErrors as found:
+        faults = found
+    own = [each for each in faults.errors if each.span.source.name in asked]
+    if own:
+        raise SpecErrors(own)
+    faulty = {each.span.source.name for each in faults.errors}
+    try:
+        return check_files([each for each in files if each.source.name not in faulty])
+    except SpecErrors:
+        raise faults from None
 
 
 def count(number: int, noun: str) -> str:

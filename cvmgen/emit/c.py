@@ -14,7 +14,8 @@ from cvmgen.dtypes import (
 )
 from cvmgen.emit import interface
 from cvmgen.emit.c_like import CPrinter, comment, identifier, indent, quoted
-from cvmgen.emit.prepare import Field, Prepare, host_types, plan_fields
+from cvmgen.emit.plan import Field, host_types, plan_fields
+from cvmgen.emit.prepare import Prepare
 from cvmgen.emit.render import NOTICE, render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
@@ -167,7 +168,7 @@ class CEmitter:
             names.append("which_case")
         names += [f"{name}_precision" for name in self.operator.output_names]
         lines += wrapped("int64_t", names)
-        lines += wrapped("bool", [f.name for f in self.fields if f.type == "bool"])
+        lines += wrapped("bool", [identifier(f.name) for f in self.fields if f.type == "bool"])
         lists = [identifier(f.name) for f in self.fields if f.type == "cvmgen_list"]
         shapes = [f"{name}_shape" for name in self.operator.output_names]
         lines += wrapped("cvmgen_list", list(dict.fromkeys([*shapes, *lists])))

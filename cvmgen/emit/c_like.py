@@ -43,7 +43,10 @@ KEYWORDS = frozenset(
             "goto if inline int long register restrict return short signed sizeof static struct",
             "switch typedef union unsigned void volatile while bool true false NULL plan args",
             "error status class new delete this template private public protected operator",
-            "namespace",
+            "namespace and or not xor asm catch constexpr decltype explicit export friend mutable",
+            "nullptr throw try typename using virtual",
+            # What generated functions call their own locals.
+            "stream values elements dtype narrow narrow_result which_case",
         )
     ).split()
 )

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from cvmgen.dtypes import DType
 from cvmgen.emit import c, interface
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
-from cvmgen.emit.prepare import Field, Prepare
+from cvmgen.emit.plan import Field
+from cvmgen.emit.prepare import Prepare
 from cvmgen.emit.render import render
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild
@@ -151,23 +152,35 @@ class CudaKernelPrinter(c.KernelPrinter):
     @staticmethod
     def stride(at: str, elements: str, lines: list[str]) -> list[str]:
         head = f"for (int64_t {at} = cvmgen_thread(); {at} < {elements}; {at} += cvmgen_threads())"
+        if len(lines) == 1 and not lines[0].startswith("if "):
+            return [head, *indent(lines)]
         return [f"{head} {{", *indent(lines), "}"]
 
     def unravel(self, found: Grid, at: str) -> list[str]:
         """The indices of a thread, the innermost loop's fastest."""
         read = names_in(found.body)
-        rest = self.fresh("rest") if len(found.loops) > 1 else at
-        lines = [f"int64_t {rest} = {at};"] if rest != at else []
-        for number, loop in reversed(tuple(enumerate(found.loops))):
+        outermost, *others = found.loops
+        if len(others) < 2:
+            sizes = [self.expr(extent(loop), 11) for loop in others]
+            values = [" / ".join([at, *sizes]), *(f"{at} % {size}" for size in sizes)]
+            return [
+                self.index(loop, value)
+                for loop, value in zip(found.loops, values, strict=True)
+                if loop.index in read
+            ]
+        rest = self.fresh("rest")
+        lines = [f"int64_t {rest} = {at};"]
+        for loop in reversed(others):
             size = self.expr(extent(loop), 11)
-            value = rest if number == 0 else f"{rest} % {size}"
-            if loop.low != i.Const(0) and loop.low is not None:
-                value = f"{self.expr(loop.low, 9)} + {value}"
             if loop.index in read:
-                lines.append(f"const int64_t {identifier(loop.index)} = {value};")
-            if number > 0:
-                lines.append(f"{rest} /= {size};")
-        return lines
+                lines.append(self.index(loop, f"{rest} % {size}"))
+            lines.append(f"{rest} /= {size};")
+        return [*lines, self.index(outermost, rest)] if outermost.index in read else lines[:-1]
+
+    def index(self, loop: i.Loop, value: str) -> str:
+        if loop.low is not None and loop.low != i.Const(0):
+            value = f"{self.expr(loop.low, 9)} + {value}"
+        return f"const int64_t {identifier(loop.index)} = {value};"
 
 
 # ---------------------------------------------------------------- the file
@@ -302,7 +315,9 @@ class CudaEmitter(c.CEmitter):
         free.sort(key=lambda item: item.optional)
         lines = [f"const int32_t dtype = {self.dtype_of(free[0]) if free else 'CVMGEN_INT32'};"]
         if free:
-            rule = quoted(f"on a device it must have the element type of {free[0].name}")
+            rule = quoted(f"on a device its element type must be that of {free[0].name}")
+            if free[0].variadic:
+                rule = quoted("on a device all inputs must have one element type")
             for item in free[0 if free[0].variadic else 1 :]:
                 lines += self.type_check(item, "dtype", rule)
         for item in self.operator.inputs:
@@ -335,10 +350,10 @@ class CudaEmitter(c.CEmitter):
         lines = self.each(number, nest) if nest.each is not None else self.start(number, nest)
         if len(self.program.nests) == 1:
             return lines
-        test = "status == CVMGEN_OK"
+        tests = ["status == CVMGEN_OK"] if number > 0 or nest.case is None else []
         if nest.case is not None:
-            test += f" && plan.which_case == {nest.case}"
-        return [f"if ({test}) {{", *indent(lines), "}"]
+            tests.append(f"plan.which_case == {nest.case}")
+        return [f"if ({' && '.join(tests)}) {{", *indent(lines), "}"]
 
     def each(self, number: int, nest: i.Nest) -> list[str]:
         """A nest that runs for each tensor of a variadic input."""
@@ -356,9 +371,9 @@ class CudaEmitter(c.CEmitter):
         if fields:
             head = f"const {self.values_name(number)} values = {{"
             lines += c.wrapped_list(head, fields, "};")
-        lines += self.elements(number, nest)
-        word = "if"
-        for source, stored in interface.variants(self.program):
+        lines += self.elements(nest)
+        variants = interface.variants(self.program)
+        for source, stored in variants:
             test = f"{'' if source.bits == 8 else '!'}narrow && "
             test += f"{'' if stored.bits == 8 else '!'}narrow_result"
             dtypes = self.dtypes(source, stored)
@@ -366,13 +381,12 @@ class CudaEmitter(c.CEmitter):
             arguments += ["values"] if fields else []
             arguments += [self.argument(name, nest, dtypes[name]) for name in self.tensors(nest)]
             call = c.wrapped_list("status = cvmgen_launch(", arguments, ");")
-            lines += [f"{word} ({test})", *indent(call)]
-            word = "else if"
-        last = lines.index(f"else if ({test})")
-        lines[last] = "else"
+            word = f"if ({test})" if (source, stored) != variants[-1] else ""
+            word = word if (source, stored) == variants[0] else f"else {word}".strip()
+            lines += [word, *indent(call)]
         return lines
 
-    def elements(self, number: int, nest: i.Nest) -> list[str]:
+    def elements(self, nest: i.Nest) -> list[str]:
         """The number of threads, from the plan."""
         source, stored = interface.variants(self.program)[0]
         found = grid(type_nest(self.program, nest, self.dtypes(source, stored)).body)

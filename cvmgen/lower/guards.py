@@ -31,10 +31,7 @@ def reused(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
         statement = rest.pop(0)
         done.append(statement)
         if isinstance(statement, i.Let) and isinstance(statement.value, i.Binary):
-            value, name = statement.value, i.Var(statement.name)
-            rest = list(
-                rebuild(tuple(rest), lambda each, v=value, x=name: x if each == v else each)
-            )
+            rest = list(read_as(tuple(rest), statement.value, i.Var(statement.name)))
     return tuple(done)
 
 

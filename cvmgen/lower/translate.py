@@ -98,7 +98,7 @@ class Translator:
             case f.Output(name=name, slots=slots, precision=precision, span=span):
                 assert precision is not None
                 box = self.index_list(slots)
-                rule = precision.span.text
+                rule = self.operator.rule(item)
                 terms = self.terms([precision])
                 return i.SetOutput(name, box, self.expr(precision), rule, terms, span)
             case f.Equation() | f.Case() | f.Definition():
@@ -132,7 +132,7 @@ class Translator:
         self.definitions = {**outer, **{each.name: each for each in item.where}}
         body = self.loops(item, item.domain.items)
         self.definitions = outer
-        formula = equation_text(item.span)
+        formula = self.operator.quote(item.span)
         return i.Nest(item.tensor, case, None, (), body, formula, item.span)
 
     def loops(self, item: f.Equation, binders: tuple[n.Binder, ...]) -> tuple[i.Stmt, ...]:
@@ -434,9 +434,3 @@ def loop_over(over: i.Over | i.OverPack, body: tuple[i.Stmt, ...], span: Span) -
             return i.Loop(index, low, high, body, 0, span)
         case i.OverPack(pack=pack, extents=extents, slots=slots):
             return i.PackLoop(pack, extents, slots, body, span)
-
-
-def equation_text(span: Span) -> str:
-    """A formula on one line, without comments."""
-    lines = (line.split("#", 1)[0] for line in span.text.splitlines())
-    return " ".join(" ".join(lines).split())

@@ -14,6 +14,7 @@ from cvmgen.reference.failures import (
     FormulaError,
     about_binders,
     absent,
+    entries_text,
     slot_values,
 )
 from cvmgen.reference.tensor import Tensor
@@ -130,7 +131,7 @@ class Compiler:
             try:
                 return exact(first, second)
             except OutsideDomain as error:
-                raise FormulaError(span, str(error), env, (expr,)) from None
+                raise FormulaError(span, str(error), env, (expr.right,)) from None
 
         return value
 
@@ -197,7 +198,7 @@ class Compiler:
             if 0 <= at < len(entries):
                 return entries[at]
             length = len(entries)
-            message = f"entry {at} of a list of {length} entr{'ies' if length != 1 else 'y'}"
+            message = f"a list of {entries_text(length)} has no entry {at}"
             raise FormulaError(expr.index.span, message, env, (expr.index, expr.sequence))
 
         return value
@@ -212,7 +213,7 @@ class Compiler:
             start = low(env) if low else 0
             stop = high(env) if high else len(entries)
             if not 0 <= start <= stop <= len(entries):
-                message = f"part [{start}:{stop}] of a list of {len(entries)} entries"
+                message = f"a list of {entries_text(len(entries))} has no part [{start}:{stop}]"
                 raise FormulaError(expr.span, message, env, (expr,))
             return tuple(entries[start:stop])
 
@@ -280,7 +281,10 @@ class Compiler:
         def value(env: Env) -> Any:
             at = choose(env)
             if not 0 <= at < len(env[key]):
-                raise FormulaError(which.span, f"there is no {tensor}[{at}]", env, (which,))
+                count = len(env[key])
+                verb = "is" if count == 1 else "are"
+                message = f"there is no {tensor}[{at}], {count} {verb} given"
+                raise FormulaError(which.span, message, env, (which,))
             return read(env[key][at])
 
         return value

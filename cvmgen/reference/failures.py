@@ -74,3 +74,7 @@ def about_binders(binders: n.Binders) -> tuple[n.Expr, ...]:
     if binders.condition is not None:
         found.append(binders.condition)
     return tuple(found)
+
+
+def entries_text(count: int) -> str:
+    return f"{count} entr{'y' if count == 1 else 'ies'}"

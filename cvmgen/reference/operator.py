@@ -297,7 +297,7 @@ class Reference:
         if not 1 <= value <= MAX_PRECISION:
             terms = self.terms(item.precision, env)
             shown = f"precision {value}" + (f" ({terms})" if terms else "")
-            raise self.refuse(item.name, shown, rules.precision_rule(item.precision.span.text))
+            raise self.refuse(item.name, shown, rules.precision_rule(self.operator.rule(item)))
         return value
 
     def equation(self, item: f.Equation, env: Env, output: Tensor, written: list[bool]) -> None:

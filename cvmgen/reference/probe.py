@@ -12,6 +12,7 @@ from cvmgen.reference.expressions import Compiler
 from cvmgen.reference.failures import Env, FormulaError, WorkLimit
 from cvmgen.reference.operator import Reference, term_text
 from cvmgen.reference.sampling import Sampler, Tape
+from cvmgen.reference.soundness import unsound_rules
 from cvmgen.reference.tensor import Tensor
 from cvmgen.rules import shape_text
 from cvmgen.source import Span, SpecError, SpecErrors
@@ -32,7 +33,7 @@ def check_operators(operators: Iterable[f.Operator]) -> None:
     """Probe all operators; raises SpecErrors with everything found."""
     found: dict[tuple[Span, str], SpecError] = {}
     for operator in operators:
-        for error in probe(operator):
+        for error in probe(operator) or unsound_rules(operator):
             found.setdefault((error.span, error.message), error)
     if found:
         raise SpecErrors(found.values())
@@ -209,7 +210,7 @@ def smaller(value: Any, least: int) -> Iterator[Any]:
 
 def name_span(operator: f.Operator) -> Span:
     """Where an operator's name stands in its declaration."""
-    found = re.match(r"operator\s+(\w+)", operator.text)
+    found = re.match(r"operator\s+(\w+)", operator.span.text)
     if found is None:
         return operator.span
     start = operator.span.start + found.start(1)

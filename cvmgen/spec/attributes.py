@@ -7,7 +7,6 @@ from cvmgen.source import SpecError, did_you_mean
 from cvmgen.spec import declarations as d
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.calls import plural
 from cvmgen.spec.constants import known
 from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.formula import BOOL, INT, LIST, Kind
@@ -96,9 +95,17 @@ def check_default(
     if item.components and isinstance(default, n.TupleOf):
         wanted, given = len(item.components), len(default.elements)
         if given != wanted:
-            message = f"'{item.name}' has {plural(wanted, 'entry')}, the default {given}"
-            raise SpecError(default.span, message.replace("entrys", "entries"))
-    return checker.wanted(default, kind)
+            message = f"'{item.name}' has {wanted} entries, its default {given}"
+            raise SpecError(default.span, message)
+    checked, found = checker.check(default)
+    if item.components and found == INT:
+        every = ", ".join([default.span.text] * len(item.components))
+        hint = f"write ({every}{',' * (len(item.components) == 1)})"
+        message = f"'{item.name}' has named entries, its default is one integer"
+        raise SpecError(default.span, message, hint)
+    if found != kind:
+        checker.mismatch(default, kind, found)
+    return checked
 
 
 def default_in_range(

@@ -78,7 +78,8 @@ class Builder(Transformer[Token, Any]):
 
     def operator(self, meta: Meta, children: list[Any]) -> d.OperatorDecl:
         name, block = children
-        return d.OperatorDecl(str(name), block, self.token(name), self.span(meta))
+        span = self.span(meta)
+        return d.OperatorDecl(str(name), block, (), span.text, self.token(name), span)
 
     def instance(self, meta: Meta, children: list[Any]) -> d.InstanceDecl:
         name, family, *actuals = children
@@ -349,7 +350,7 @@ class Builder(Transformer[Token, Any]):
 
     def call(self, meta: Meta, children: list[Any]) -> n.Call:
         name, *arguments = children
-        return n.Call(str(name), written(arguments), self.span(meta))
+        return n.Call(str(name), written(arguments), self.span(meta), self.token(name))
 
     def argument(self, meta: Meta, children: list[Any]) -> n.Argument:
         return n.Argument(children[0], len(children) > 1, self.span(meta))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from cvmgen.functions import FUNCTIONS, LOGARITHMS, SPECIAL
 from cvmgen.source import Span, SpecError, did_you_mean
@@ -63,7 +63,6 @@ class CallChecker:
 
     def call(self, expr: n.Call) -> Checked:
         name, span = expr.function, expr.span
-        place = Span(span.source, span.start, span.start + len(name))
         if name in ("p", "present"):
             return self.about(expr)
         if name in LOGARITHMS:
@@ -74,13 +73,12 @@ class CallChecker:
         if name in self.where:
             return self.apply_where(name, expr.arguments, span)
         if name in self.shared.macros:
-            return self.macro(expr, place)
+            return self.macro(expr)
         if name in FUNCTIONS and not (name == "count" and not expr.arguments):
             return self.function(expr)
-        self.unknown(name, place)
-        raise AssertionError("unknown raises")
+        self.unknown(name, expr.name_span)
 
-    def unknown(self, name: str, place: Span) -> None:
+    def unknown(self, name: str, place: Span) -> NoReturn:
         if name in self.shared.broken:
             raise PoisonedError
         symbol = self.expressions.scope.find(name)
@@ -95,7 +93,8 @@ class CallChecker:
             hint = f"write {name}[i < N](...)"
             raise SpecError(place, f"the reduction '{name}' needs a range for its index", hint)
         known = [*FUNCTIONS, *SPECIAL, *self.shared.macros, *self.where]
-        raise SpecError(place, f"unknown function '{name}'", did_you_mean(name, known))
+        hint = did_you_mean(name, known) or f"functions are {', '.join(FUNCTIONS)}, and 'def's"
+        raise SpecError(place, f"unknown function '{name}'", hint)
 
     # -------------------------------------------------------- questions about an operand
 
@@ -145,6 +144,9 @@ class CallChecker:
         row = FUNCTIONS[expr.function]
         wanted = list(row.parameters)
         given = expr.arguments
+        spread = [argument for argument in given if argument.pack]
+        if spread and all(kind.startswith("int") for kind in wanted):
+            self.no_pack(spread[0])
         if wanted[-1].endswith("*"):
             last = wanted.pop().removesuffix("*")
             wanted += [last] * max(1, len(given) - len(wanted))
@@ -169,7 +171,7 @@ class CallChecker:
             )
         return tuple(checked)
 
-    def no_pack(self, argument: n.Argument) -> None:
+    def no_pack(self, argument: n.Argument) -> NoReturn:
         span = argument.value.span
         dots = Span(span.source, argument.span.end - len("..."), argument.span.end)
         _, kind = self.expressions.check(argument.value)
@@ -217,7 +219,7 @@ class CallChecker:
 
     # -------------------------------------------------------- def
 
-    def macro(self, expr: n.Call, place: Span) -> Checked:
+    def macro(self, expr: n.Call) -> Checked:
         """A `def`, applied: its body is checked for the kinds that it is given here."""
         macro = self.shared.macros[expr.function]
         self.arity(macro, expr.arguments, expr.span)
@@ -230,12 +232,10 @@ class CallChecker:
                 self.no_pack(argument)
             values.append(value)
             kinds.append(kind)
-        definition = self.define(macro, tuple(kinds), expr, place)
+        definition = self.define(macro, tuple(kinds), expr)
         return n.Apply(definition.name, tuple(values), expr.span), definition.kind
 
-    def define(
-        self, macro: d.Definition, kinds: tuple[Kind, ...], expr: n.Call, place: Span
-    ) -> Definition:
+    def define(self, macro: d.Definition, kinds: tuple[Kind, ...], expr: n.Call) -> Definition:
         """The checked body of a `def` for parameters of these kinds."""
         known = self.definitions.get(macro.name)
         if known is not None:
@@ -250,7 +250,7 @@ class CallChecker:
         outer, expressions.scope = expressions.scope, Scope(self.shared.scope(macro.span))
         where, self.where = self.where, {}
         try:
-            definition = self.body(macro, kinds, expressions.scope, place)
+            definition = self.body(macro, kinds, expressions.scope, expr.name_span)
         finally:
             expressions.scope = outer
             self.where = where

@@ -18,7 +18,6 @@ from cvmgen.spec.formula import INT, Operator
 from cvmgen.spec.operators import aliases, check_operator
 from cvmgen.spec.parse import parse_all
 from cvmgen.spec.scope import PoisonedError
-from cvmgen.spec.words import RESERVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,26 +106,21 @@ class OpsetChecker:
         self.errors.append(SpecError(declaration.name_span, message, hint))
 
     def sort(self, declaration: d.Declaration) -> None:
-        if declaration.name in RESERVED:
-            message = f"'{declaration.name}' is a word of the language"
-            self.refuse(declaration, message)
-            return
         match declaration:
             case d.Const():
                 self.constant(declaration)
             case d.Definition(name=name):
                 if name in FUNCTIONS or name in SPECIAL:
-                    self.refuse(declaration, f"'{name}' is a function of the language")
+                    message = f"'{name}' is a function of the language"
+                    hint = "choose another name"
+                    self.errors.append(SpecError(declaration.name_span, message, hint))
+                    self.broken.add(name)
                     return
                 self.macros[name] = declaration
             case d.FamilyDecl(name=name):
                 self.families[name] = declaration
             case d.OperatorDecl() | d.InstanceDecl():
                 self.operator_decls.append(declaration)
-
-    def refuse(self, declaration: d.Declaration, message: str) -> None:
-        self.errors.append(SpecError(declaration.name_span, message, "choose another name"))
-        self.broken.add(declaration.name)
 
     def constant(self, declaration: d.Const) -> None:
         shared = self.shared

@@ -181,8 +181,12 @@ class FamilyDecl:
 
 @dataclass(frozen=True, slots=True)
 class OperatorDecl:
+    """An operator; of a family's instance also what fills the holes, and the family's text."""
+
     name: str
     block: BlockDecl
+    holes: tuple[tuple[str, str], ...]
+    text: str
     name_span: Span = span_field()
     span: Span = span_field()
 

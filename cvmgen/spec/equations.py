@@ -58,7 +58,10 @@ def written_output(
     symbol = checker.scope.find(name.text)
     if symbol is not None and symbol.role == "error":
         raise PoisonedError
-    hint = did_you_mean(name.text, outputs) or f"declare it first: output {name.text} : cvm[...]"
+    own = (
+        f"declare it first: output {name.text} : cvm[...]; or name it: let {item.target.span.text}"
+    )
+    hint = did_you_mean(name.text, outputs) or own
     raise SpecError(name.span, f"'{name.text}' is not an output", hint)
 
 

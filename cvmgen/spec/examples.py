@@ -39,7 +39,7 @@ def check_example(
         given[name] = value
     for name in free:
         if not known[name].optional:
-            raise SpecError(item.span, f"the example gives no '{name}'")
+            raise SpecError(item.name_span, f"the example gives no '{name}'")
     whole_tensor(item.result)
     return f.Example(tuple(given.items()), item.result, item.span)
 

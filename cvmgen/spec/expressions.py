@@ -13,7 +13,6 @@ from cvmgen.spec.binders import check_binders
 from cvmgen.spec.calls import CallChecker, Shared, plural
 from cvmgen.spec.formula import BOOL, INT, LIST, LISTS, SET, Kind
 from cvmgen.spec.scope import ROLE_WORDS, Scope, Symbol
-from cvmgen.spec.words import RESERVED
 
 Checked = tuple[n.Expr, Kind]
 
@@ -25,6 +24,7 @@ class ExpressionChecker:
         self.scope = scope
         self.calls = CallChecker(self, shared)
         self.later: Mapping[str, int] = {}  # names that a later line of the operator declares
+        self.inside: dict[str, tuple[str, int]] = {}  # names of closed blocks: word and line
         self.in_slot = False
 
     @contextmanager
@@ -63,11 +63,14 @@ class ExpressionChecker:
         hints = {
             (INT, BOOL): "write '1 if ... else 0'",
             (BOOL, INT): "compare it, for example with '!= 0'",
+            (BOOL, LIST): f"compare its entries, or their number: len({text}) > 0",
             (INT, SET): f"count({text}) is the number of its elements",
             (INT, LIST): f"{text}[i] is one of its entries, len({text}) their number",
             (LIST, INT): "a list of one entry is written (a,)",
         }
         hint = hints.get((wanted, found), "")
+        if isinstance(expr, n.Number) and wanted == BOOL:
+            hint = "write true or false"
         if not isinstance(expr, n.Name):
             if found in (LIST, SET):
                 hint = ""
@@ -118,7 +121,7 @@ class ExpressionChecker:
             case n.Reduction():
                 return self.reduction(expr)
             case n.Sorted(span=span):
-                raise SpecError(span, "'sort' has no lowering in this version")
+                self.not_yet("sort", span)
             case n.Bracket():
                 return self.bracket(expr)
             case n.Call():
@@ -152,19 +155,20 @@ class ExpressionChecker:
         """The symbol of a name; unknown, an error that says what may be meant."""
         if self.scope.find(text) is not None:
             return self.scope.resolve(text, span)
-        if text in RESERVED:
-            raise SpecError(span, f"'{text}' cannot stand here", "it is a word of the language")
         if self.in_slot and len(text) == 1 and text.islower():
             hint = f"put it on the left side, or reduce over it: sum[{text} < ...](...)"
             raise SpecError(span, f"index '{text}' is not bound", hint)
-        known = [*self.scope.names(), *self.calls.where]
-        hint = self.later_hint(text) or did_you_mean(text, known)
+        hint = self.elsewhere(text) or self.scope.suggest(text, self.calls.where)
         raise SpecError(span, f"unknown name '{text}'", hint)
 
-    def later_hint(self, text: str) -> str:
-        if text not in self.later:
-            return ""
-        return f"line {self.later[text]} declares it; move that line up"
+    def elsewhere(self, text: str) -> str:
+        """Where a name has a meaning, if that is not here."""
+        if text in self.later:
+            return f"line {self.later[text]} declares it; move that line up"
+        if text in self.inside:
+            block, line = self.inside[text]
+            return f"line {line} declares it inside '{block}', where alone it has a meaning"
+        return ""
 
     @staticmethod
     def around(symbol: Symbol, span: Span) -> tuple[n.Expr, ...]:
@@ -185,9 +189,10 @@ class ExpressionChecker:
         left, left_kind = self.check(expr.left)
         right, right_kind = self.check(expr.right)
         if SET in (left_kind, right_kind) and sign in ("-", "+"):
-            for part, kind in ((expr.left, left_kind), (expr.right, right_kind)):
-                if kind != SET:
-                    self.mismatch(part, SET, kind)
+            if left_kind != SET:
+                self.mismatch(expr.right, left_kind, SET)
+            if right_kind != SET:
+                self.mismatch(expr.right, SET, right_kind)
             return n.Arithmetic(sign, left, right, span), SET
         for part, kind in ((expr.left, left_kind), (expr.right, right_kind)):
             if kind != INT:
@@ -207,26 +212,33 @@ class ExpressionChecker:
         if kinds != {INT} and not (kinds == {BOOL} and equality):
             for operand, (_, kind) in zip(expr.operands, checked, strict=True):
                 if kind in (LIST, SET):
-                    hint = "compare the entries: all[i < len(n)](n[i] == m[i])"
-                    raise SpecError(operand.span, f"this is {kind}; only integers compare", hint)
+                    self.no_order(expr, operand, kind)
                 if kind != INT:
                     self.mismatch(operand, INT, kind)
         operands = tuple(operand for operand, _ in checked)
         return n.Compare(expr.relations, operands, expr.span), BOOL
+
+    @staticmethod
+    def no_order(expr: n.Compare, operand: n.Expr, kind: Kind) -> NoReturn:
+        left, right = (each.span.text for each in expr.operands[:2])
+        hint = ""
+        if all(isinstance(each, n.Name) for each in expr.operands):
+            hint = f"compare the entries: all[i < len({left})]({left}[i] == {right}[i])"
+        raise SpecError(operand.span, f"this is {kind}; only integers compare", hint)
 
     def conditional(self, expr: n.Conditional) -> Checked:
         condition = self.condition(expr.condition)
         then, then_kind = self.check(expr.then)
         otherwise, kind = self.check(expr.otherwise)
         if then_kind != kind:
-            message = f"one branch is {then_kind}, the other {kind}"
-            raise SpecError(expr.span, message, "both must be of one kind")
+            message = f"this branch is {kind}, the other {then_kind}"
+            raise SpecError(expr.otherwise.span, message, "both must be of one kind")
         return n.Conditional(then, condition, otherwise, expr.span), kind
 
     def reduction(self, expr: n.Reduction) -> Checked:
         name, span = expr.function, expr.span
         if name == "select":
-            raise SpecError(span, "'select' has no lowering in this version")
+            self.not_yet(name, span)
         if name not in n.REDUCTIONS:
             place = Span(span.source, span.start, span.start + len(name))
             hint = did_you_mean(name, n.REDUCTIONS) or f"reductions are {', '.join(n.REDUCTIONS)}"
@@ -237,6 +249,12 @@ class ExpressionChecker:
             body = self.condition(expr.body) if logical else self.integer(expr.body)
         kind = BOOL if name in ("any", "all") else INT
         return n.Reduction(name, binders, body, span), kind
+
+    @staticmethod
+    def not_yet(word: str, span: Span) -> NoReturn:
+        place = Span(span.source, span.start, span.start + len(word))
+        hint = "lists that depend on the elements of a tensor are for a later version"
+        raise SpecError(place, f"'{word}' has no meaning in this version", hint)
 
     # -------------------------------------------------------- brackets
 
@@ -269,8 +287,7 @@ class ExpressionChecker:
         """An entry or a part of a list."""
         sequence, kind = self.check(expr.target)
         if kind.name not in ("list", "set"):
-            hint = "a product is written with '*'" if kind == INT else ""
-            raise SpecError(expr.target.span, f"this is {kind}; it has no entries", hint)
+            raise SpecError(expr.target.span, f"this is {kind}; it has no entries")
         if len(expr.slots) != 1:
             message = f"a list takes one index, {len(expr.slots)} are given"
             raise SpecError(Span.to(expr.slots[0].span, expr.slots[-1].span), message)

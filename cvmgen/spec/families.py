@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from cvmgen.source import SpecError, did_you_mean
 from cvmgen.spec import declarations as d
 from cvmgen.spec import nodes as n
+from cvmgen.spec.calls import plural
 
 Actual = n.Expr | d.Sign
+REDUCTIONS_ARE = f"reductions are {', '.join(n.REDUCTIONS)}"
 
 
 def instantiate(instance: d.InstanceDecl, families: Mapping[str, d.FamilyDecl]) -> d.OperatorDecl:
@@ -20,13 +22,13 @@ def instantiate(instance: d.InstanceDecl, families: Mapping[str, d.FamilyDecl]) 
         raise SpecError(
             instance.family_span,
             f"unknown family '{instance.family}'",
-            did_you_mean(instance.family, families),
+            did_you_mean(instance.family, families) or families_are(families),
         )
     if len(instance.actuals) != len(family.parameters):
         raise SpecError(
-            instance.span,
-            f"family '{family.name}' has {len(family.parameters)} parameters, "
-            f"{len(instance.actuals)} are given",
+            instance.actuals[0].span.to(instance.actuals[-1].span),
+            f"family '{family.name}' has {plural(len(family.parameters), 'parameter')}, "
+            f"{len(instance.actuals)} given",
             f"its parameters are {', '.join(name.text for name in family.parameters)}",
         )
     names = (parameter.text for parameter in family.parameters)
@@ -35,7 +37,14 @@ def instantiate(instance: d.InstanceDecl, families: Mapping[str, d.FamilyDecl]) 
     if instance.block is not None:
         items = block.items + instance.block.items
         block = replace(block, doc=instance.block.doc or block.doc, items=items)
-    return d.OperatorDecl(instance.name, block, instance.name_span, instance.span)
+    holes = tuple((name, actual.span.text) for name, actual in actuals.items())
+    text = f"{family.span.text}\n\n{instance.span.text}"
+    return d.OperatorDecl(instance.name, block, holes, text, instance.name_span, instance.span)
+
+
+def families_are(families: Iterable[str]) -> str:
+    names = ", ".join(families)
+    return f"families are {names}" if names else "declare it: family name(PARAMETER) { ... }"
 
 
 def fill(node: Any, actuals: Mapping[str, Actual]) -> Any:
@@ -44,14 +53,19 @@ def fill(node: Any, actuals: Mapping[str, Actual]) -> Any:
         case n.Name(text=text) if text in actuals:
             actual = actuals[text]
             if isinstance(actual, d.Sign):
-                raise SpecError(actual.span, f"a sign cannot stand for the value '{text}'")
+                message = f"a sign cannot stand for the value '{text}'"
+                raise SpecError(actual.span, message, "give a number or a formula")
             return actual
         case n.Call(function=function) if function in actuals:
             return fill_call(node, actuals[function])
         case n.Reduction(function=function) if function in actuals:
             actual = actuals[function]
             if not isinstance(actual, n.Name):
-                raise SpecError(actual.span, "only a named function can reduce")
+                raise SpecError(actual.span, "only a named function can reduce", REDUCTIONS_ARE)
+            if actual.text not in n.REDUCTIONS:
+                message = f"'{actual.text}' is not a reduction"
+                hint = did_you_mean(actual.text, n.REDUCTIONS) or REDUCTIONS_ARE
+                raise SpecError(actual.span, message, hint)
             return replace(node, function=actual.text)
         case _:
             return node
@@ -59,12 +73,13 @@ def fill(node: Any, actuals: Mapping[str, Actual]) -> Any:
 
 def fill_call(node: n.Call, actual: Actual) -> n.Expr:
     match actual:
-        case n.Name(text=text):
-            return replace(node, function=text)
+        case n.Name(text=text, span=span):
+            return replace(node, function=text, name_span=span)
         case d.Sign(text=sign):
             values = [argument.value for argument in node.arguments]
             if len(values) != 2:
                 raise SpecError(node.span, f"'{sign}' takes two arguments, {len(values)} are given")
             return n.Arithmetic(sign, values[0], values[1], node.span)
         case _:
-            raise SpecError(actual.span, f"a function is needed for '{node.function}'")
+            message = f"a function is needed for '{node.function}'"
+            raise SpecError(actual.span, message, "give its name, or a sign such as +")

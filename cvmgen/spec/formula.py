@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -172,8 +173,24 @@ class Operator:
     items: tuple[Item, ...]
     examples: tuple[Example, ...]
     although: str
+    holes: tuple[tuple[str, str], ...]
     text: str
     span: Span = field(compare=False, repr=False)
+
+    def quote(self, span: Span) -> str:
+        """A piece of the formula on one line, without comments, a family's holes filled."""
+        lines = (line.split("#", 1)[0] for line in span.text.splitlines())
+        text = " ".join(" ".join(lines).split())
+        for hole, actual in self.holes:
+            if actual.isidentifier():
+                text = re.sub(rf"\b{hole}\b", actual, text)
+        return text
+
+    def rule(self, output: Output) -> str:
+        """The precision rule of an output as a refusal names it."""
+        if output.precision is None or output.precision.span == output.span:
+            return "derived from the formula"
+        return self.quote(output.precision.span)
 
     @property
     def full_name(self) -> str:

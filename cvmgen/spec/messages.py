@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
-from cvmgen.source import Source, Span, SpecError, did_you_mean, nearest
+from cvmgen.source import Source, Span, SpecError, did_you_mean
 from cvmgen.spec.grammar import spelling
 from cvmgen.spec.nodes import REDUCTIONS
 from cvmgen.spec.words import DECLARATIONS, ITEMS, RESERVED
@@ -58,19 +58,20 @@ FOREIGN = {
     "⌊": "write 'div' for a quotient rounded down",
     "⌈": "write ceildiv(a, b) for a quotient rounded up",
 }
-BRACKETS = re.compile(r'"[^"\n]*"|#[^\n]*|\bin\s*[(\[]|[()\[\]{}]')
+NAME = r"[A-Za-z_]\w*"
+COMMENT = re.compile(r"#[^\n]*")
+BRACKETS = re.compile(r'"[^"\n]*"|\bin\s*[(\[]|[()\[\]{}]')
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A token that cannot stand where it is, in the declaration that begins at `start`."""
+    """A token that cannot stand where it is; `before` is its declaration up to it."""
 
     source: Source
-    start: int
     at: int
     text: str
-    is_name: bool
+    before: str
     accepted: frozenset[str]
 
     @property
@@ -78,19 +79,29 @@ class Fault:
         return Span(self.source, self.at, self.at + len(self.text))
 
     @property
-    def before(self) -> str:
-        """The declaration up to the token."""
-        return self.source.text[self.start : self.at]
+    def is_name(self) -> bool:
+        return bool(re.fullmatch(NAME, self.text))
 
     @property
     def previous(self) -> str:
         """The word or sign before the token."""
-        found = re.search(r"([A-Za-z_]\w*|[^\w\s])\s*$", self.before)
+        found = re.search(rf"({NAME}|[^\w\s])\s*$", self.before)
         return found[1] if found else ""
+
+    @property
+    def previous_span(self) -> Span:
+        end = self.at - len(self.before) + len(self.before.rstrip())
+        return Span(self.source, end - max(len(self.previous), 1), end)
 
     @property
     def first_on_line(self) -> bool:
         return not self.before.rpartition("\n")[2].strip()
+
+    @property
+    def item(self) -> str:
+        """The word that begins the item before the token."""
+        words = re.findall(rf"^\s*({'|'.join(ITEMS)})\b", self.before, re.MULTILINE)
+        return str(words[-1]) if words else ""
 
 
 def explain_syntax(error: UnexpectedInput, source: Source, start: int, end: int) -> SpecError:
@@ -100,51 +111,66 @@ def explain_syntax(error: UnexpectedInput, source: Source, start: int, end: int)
         return foreign(source, start + error.pos_in_stream)
     if not isinstance(error, UnexpectedToken) or error.token.type == "$END":
         return unfinished(source, start, end, getattr(error, "accepts", None) or ())
-    token = error.token
+    at = start + (error.token.start_pos or 0)
     accepted = frozenset(error.accepts or error.expected)
-    at = start + (token.start_pos or 0)
-    is_name = bool(re.fullmatch(r"[A-Za-z_]\w*", token))
-    return unexpected(Fault(source, start, at, str(token), is_name, accepted))
+    before = without_comments(source.text[start:at])
+    return unexpected(Fault(source, at, str(error.token), before, accepted))
+
+
+def without_comments(text: str) -> str:
+    """The text with blanks for its comments."""
+    return COMMENT.sub(lambda comment: " " * len(comment[0]), text)
+
+
+# ------------------------------------------------------------ what the lexer cannot read
 
 
 def foreign(source: Source, at: int) -> SpecError:
     """A character that begins nothing in the language."""
     char = source.text[at]
-    span = Span(source, at, at + 1)
+    rest = source.text[at:].partition("\n")[0].rstrip()
     if char == '"':
-        rest = source.text[at:].partition("\n")[0].rstrip()
         hint = "a text ends on the line where it begins, with '\"'"
         return SpecError(Span(source, at, at + len(rest)), "this text is not closed", hint)
-    if source.text.startswith("..", at):
+    if rest.startswith(".."):
         return SpecError(Span(source, at, at + 2), "'..' has no meaning", "a pack is written n...")
-    if char == ".":
-        return SpecError(span, "'.' has no meaning here", "this version has integers only")
+    if found := re.match(r"[\d.]+\w+", rest):
+        message = f"'{found[0]}' is neither a number nor a name"
+        return SpecError(Span(source, at, at + found.end()), message, "write 2*n for a product")
+    hint = FOREIGN.get(char, "")
+    if char.isalpha():
+        hint = hint or "names are made of the letters a-z and A-Z, digits and '_'"
     shown = f"'{char}'" if char.isprintable() and char != "'" else ascii(char)
-    return SpecError(span, f"{shown} has no meaning here", FOREIGN.get(char, ""))
+    return SpecError(Span(source, at, at + 1), f"{shown} has no meaning here", hint)
+
+
+# ------------------------------------------------------------ what stops too early
 
 
 def unfinished(source: Source, start: int, end: int, accepted: Iterable[str]) -> SpecError:
-    """The declaration stops too early: point at the open bracket or at its last character."""
-    text = source.text[start:end]
-    still_open = open_brackets(text)
-    where = "the end of the file"
-    if end < len(source.text):
-        where = f"the declaration in line {source.line_of(end)}"
+    """The declaration ends too early: point at the open bracket or at its last character."""
+    code = without_comments(source.text[start:end])
+    still_open = open_brackets(code)
     if still_open:
-        return not_closed(source, start + still_open[-1], f"before {where}")
-    code = re.sub(r"#[^\n]*", lambda comment: " " * len(comment[0]), text).rstrip()
-    at = start + max(len(code) - 1, 0)
-    names = expected(accepted)
-    message = f"{names} is missing after this" if names else "the declaration is not finished"
-    return SpecError(Span(source, at, at + 1), message)
+        where = "before the end of the file"
+        if end < len(source.text):
+            where = f"before the declaration in line {source.line_of(end)}"
+        return not_closed(source, start + still_open[-1], where)
+    return missing_after(source, start + len(code.rstrip()), expected(accepted), "")
 
 
-def open_brackets(text: str) -> list[int]:
-    """Offsets of the brackets that are still open at the end of `text`, the innermost last."""
+def missing_after(source: Source, end: int, names: str, hint: str) -> SpecError:
+    """Something is missing after the character before `end`."""
+    message = f"{names} is missing after this" if names else "this is not finished"
+    return SpecError(Span(source, max(end - 1, 0), end), message, hint)
+
+
+def open_brackets(code: str) -> list[int]:
+    """Offsets of the brackets that are still open at the end of `code`, the innermost last."""
     still_open: list[tuple[str, int]] = []
-    for match in BRACKETS.finditer(text):
+    for match in BRACKETS.finditer(code):
         sign = match[0]
-        if sign[0] in '"#':
+        if sign[0] == '"':
             continue
         if sign[-1] in CLOSING:
             # A range [a, b) may close with another bracket than the one that opened it.
@@ -164,73 +190,96 @@ def not_closed(source: Source, at: int, where: str) -> SpecError:
     return SpecError(Span(source, at, at + 1), message, f"'{CLOSING[sign]}' is missing {where}")
 
 
+# ------------------------------------------------------------ what cannot stand where it is
+
+
 def unexpected(fault: Fault) -> SpecError:
-    for explain in (misspelt_word, rangeless, open_bracket):
+    for explain in (first_word, rangeless, brackets, missing):
         found = explain(fault)
         if found is not None:
             return found
     hint = advice(fault)
-    if fault.text in ")]}" and not open_brackets(fault.before):
-        return SpecError(fault.span, f"'{fault.text}' closes nothing", hint or "remove it")
+    names = "" if hint else expected(fault.accepted)
     message = f"'{fault.text}' cannot stand here"
-    names = expected(fault.accepted)
     return SpecError(fault.span, f"{message}; expected {names}" if names else message, hint)
 
 
-def misspelt_word(fault: Fault) -> SpecError | None:
-    """`inptu X : …` or `opertor x {`: a word at the beginning that the language does not have."""
-    in_block = bool(open_brackets(fault.before))
-    candidates = ITEMS if in_block else DECLARATIONS
-    if "DEF" in fault.accepted and fault.is_name:
-        return unknown_word(fault.span, fault.text, candidates)
-    if "INPUT" in fault.accepted and fault.is_name:
-        return unknown_word(fault.span, fault.text, candidates)
-    previous = fault.previous
-    if (not fault.is_name and fault.text not in '"({:') or previous in RESERVED:
+def first_word(fault: Fault) -> SpecError | None:
+    """A word that begins no declaration or no item: `inptu X : …`, `return x`."""
+    if fault.is_name and "DEF" in fault.accepted:
+        return begins_nothing(fault.span, fault.text, DECLARATIONS)
+    if fault.is_name and "INPUT" in fault.accepted and fault.text not in RESERVED:
+        return begins_nothing(fault.span, fault.text, ITEMS)
+    if fault.accepted != {"LSQB"} or fault.previous in RESERVED:
         return None
-    if not {"LSQB", "EQUAL"} <= fault.accepted or not re.match(r"[A-Za-z_]", previous):
-        return None
-    at = fault.start + len(fault.before.rstrip()) - len(previous)
-    if not nearest(previous, candidates):
-        return None
-    return unknown_word(Span(fault.source, at, at + len(previous)), previous, candidates)
+    # A name at the beginning of an item, which would have to be an equation.
+    if fault.text == "=":
+        hint = f"write {fault.previous}[i] = ..., or 'let {fault.previous} = ...' for a name"
+        message = "the left side of an equation is an element of an output"
+        return SpecError(fault.previous_span, message, hint)
+    return begins_nothing(fault.previous_span, fault.previous, ITEMS)
 
 
-def unknown_word(span: Span, word: str, candidates: Iterable[str]) -> SpecError:
-    known = tuple(candidates)
-    what = "declares nothing" if known == DECLARATIONS else "begins no item"
-    words = ", ".join(f"'{each}'" for each in known)
-    hint = did_you_mean(word, known) or f"one of {words} is needed here"
-    return SpecError(span, f"'{word}' {what}", hint)
+def begins_nothing(span: Span, word: str, known: tuple[str, ...]) -> SpecError:
+    near = did_you_mean(word, known)
+    if known == DECLARATIONS:
+        hint = f"a declaration begins with {', '.join(known[:-1])} or {known[-1]}"
+        if word in ITEMS:
+            hint = f"'{word}' stands inside the block of an operator: operator name {{ ... }}"
+        return SpecError(span, f"'{word}' begins no declaration", near or hint)
+    hint = f"items are equations and what begins with {', '.join(known[:-1])} or {known[-1]}"
+    return SpecError(span, f"'{word}' begins no item", near or hint)
 
 
 def rangeless(fault: Fault) -> SpecError | None:
     """`sum[i](X[i])`: a reduction whose index has no range."""
-    found = re.search(r"\b([A-Za-z_]\w*)\s*\[([^\[\]]*)\]\s*$", fault.before)
+    found = re.search(rf"\b({NAME})\s*\[([^\[\]]*)\]\s*$", fault.before)
     if fault.text != "(" or found is None:
         return None
     name, index = found[1], found[2].strip()
     if name not in REDUCTIONS:
-        hint = did_you_mean(name, REDUCTIONS)
-        return SpecError(fault.span, "only a reduction has both an index and a body", hint)
-    at = fault.start + found.start(2)
+        hint = did_you_mean(name, REDUCTIONS) or f"reductions are {', '.join(REDUCTIONS)}"
+        return SpecError(fault.span, f"'{name}' is no reduction, which alone has a body", hint)
+    at = fault.at - len(fault.before) + found.start(2)
     span = Span(fault.source, at, at + max(len(found[2]), 1))
-    letter = index if re.fullmatch(r"[A-Za-z_]\w*(\.\.\.)?", index) else "i"
+    letter = index if re.fullmatch(rf"{NAME}(\.\.\.)?", index) else "i"
     limit = "n..." if letter.endswith("...") else "N"
     hint = f"write {name}[{letter} < {limit}](...)"
     return SpecError(span, f"the reduction '{name}' needs a range for its index", hint)
 
 
-def open_bracket(fault: Fault) -> SpecError | None:
-    """A bracket before the token was not closed, for the token begins something new."""
+def brackets(fault: Fault) -> SpecError | None:
+    """A bracket that closes nothing, or one before the token that is not closed."""
     still_open = open_brackets(fault.before)
-    if not still_open:
+    at = fault.at - len(fault.before) + (still_open[-1] if still_open else 0)
+    sign = fault.source.text[at] if still_open else ""
+    if fault.text in CLOSING.values():
+        if not still_open or (sign == "{" and fault.text != "}"):
+            return SpecError(fault.span, f"'{fault.text}' closes nothing", "remove it")
+        if CLOSING[sign] != fault.text != "}":
+            column = Span(fault.source, at, at).column
+            hint = f"the '{sign}' in column {column} needs '{CLOSING[sign]}'"
+            return SpecError(fault.span, f"'{fault.text}' does not close '{sign}'", hint)
+    if sign in ("", "{"):
         return None
-    at = fault.start + still_open[-1]
-    new_item = fault.first_on_line and fault.text not in RELATIONS and fault.text[0] not in ",*+-)]"
-    if fault.source.text[at] == "{" or not (new_item or fault.text in (*ITEMS, "}")):
+    new_item = fault.first_on_line and (fault.is_name or fault.text == "}")
+    if not new_item and fault.text not in ITEMS:
         return None
     return not_closed(fault.source, at, f"before '{fault.text}' in line {fault.span.line}")
+
+
+def missing(fault: Fault) -> SpecError | None:
+    """The line before the token ends too early."""
+    names = expected(fault.accepted)
+    complete = {"INPUT", "DEF"} & fault.accepted
+    if not fault.first_on_line or complete or not names or not fault.before.strip():
+        return None
+    hint = ""
+    if fault.item == "require" and names == "':'":
+        hint = 'write: require condition : "message"'
+    if names == "'else'":
+        hint = "an 'if' needs its 'else': a if condition else b"
+    return missing_after(fault.source, fault.previous_span.end, names, hint)
 
 
 def advice(fault: Fault) -> str:
@@ -241,21 +290,23 @@ def advice(fault: Fault) -> str:
         return "equality is written '=='"
     if text == "==" and "EQUAL" in accepted:
         return "what a name or an element is, is written with one '='"
-    if text == "*" and fault.previous == "*":
+    if text == fault.previous == "*":
         return "a power is written 2^n"
     if "/" in text:
         return "write 'div' (floor) or 'tdiv' (toward zero)"
-    if text == "for" and "FORALL" in accepted:
+    if text == "for":
         return "after an equation its ranges follow the word 'forall'"
     if text in (*RELATIONS, "]") and "[" in line and "LESSTHAN" in accepted | {text}:
         return "a range is i < N or a <= i < b; a condition follows the word 'if'"
+    if accepted == {"PACK"}:
+        return "both sides are packs: d... < n..."
     if text == "..." and "PACK" not in accepted:
         return "'...' follows a pack inside brackets"
-    if "ELSE" in accepted and len(accepted - CONTINUE) < 6:
-        return "an 'if' needs its 'else': a if condition else b"
-    if (text.startswith('"') and "COLON" in accepted) or fault.previous == "require":
+    if text == "(" and accepted == {"EQUAL", "LBRACE"}:
+        return "inputs and attributes are declared inside the block: operator name { ... }"
+    if text.startswith('"') and fault.item == "require":
         return 'write: require condition : "message"'
-    if text in RESERVED and "NAME" in accepted:
+    if text in RESERVED and "NAME" in accepted and "NUMBER" not in accepted:
         return f"'{text}' is a word of the language; choose another name"
     return ""
 

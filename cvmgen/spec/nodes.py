@@ -158,6 +158,7 @@ class Call:
     function: str
     arguments: tuple[Argument, ...]
     span: Span = span_field()
+    name_span: Span = span_field()  # of the function's name, or of what a family puts for it
 
 
 @dataclass(frozen=True, slots=True)

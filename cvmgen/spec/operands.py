@@ -99,17 +99,16 @@ def variadic_extent(checker: ExpressionChecker, slot: n.Slot, index: str) -> f.E
 
 
 def check_output(checker: ExpressionChecker, item: d.OperandDecl) -> f.Output:
-    """The checked output; its name is added to the scope."""
+    """The checked output but for its precision; its name is added to the scope."""
     element_type(checker, item)
     if not isinstance(item.place, n.Name):
         hint = "its shape follows the element type: output Y : cvm[n...]"
         raise SpecError(item.place.span, "an output is declared by its name", hint)
     name = item.place.text
     slots = tuple(output_slot(checker, slot) for slot in item.slots)
-    precision = None if item.precision is None else checker.integer(item.precision)
     rank = None if any(slot.pack for slot in slots) else len(slots)
     checker.scope.add(Symbol(name, "output", None, item.place.span, (), rank))
-    return f.Output(name, item.type_name, slots, precision, item.span)
+    return f.Output(name, item.type_name, slots, None, item.span)
 
 
 def output_slot(checker: ExpressionChecker, slot: n.Slot | n.PartSlot) -> n.Slot:
@@ -118,6 +117,6 @@ def output_slot(checker: ExpressionChecker, slot: n.Slot | n.PartSlot) -> n.Slot
     value = slot.value
     if isinstance(value, n.Name) and checker.scope.find(value.text) is None:
         message = f"extent '{value.text}' is never bound"
-        hint = checker.later_hint(value.text) or did_you_mean(value.text, checker.scope.names())
+        hint = checker.elsewhere(value.text) or did_you_mean(value.text, checker.scope.names())
         raise SpecError(value.span, message, hint or "no input has it, and no 'let' defines it")
     return checker.slot(slot)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import declarations as d
@@ -39,7 +40,8 @@ def check_operator(
         definitions + items,
         tuple(checker.examples),
         checker.although,
-        declaration.span.text,
+        declaration.holes,
+        declaration.text,
         declaration.span,
     )
 
@@ -82,11 +84,20 @@ class OperatorChecker:
                 self.poisoned = True
                 self.poison(item)
         self.expressions.later = outer
+        if self.block_name:
+            inside = {name: (self.block_name, line) for name, line in declared(block.items).items()}
+            self.expressions.inside.update(inside)
         return tuple(items)
 
     def poison(self, item: d.ItemDecl) -> None:
         """After an error: the names that the item would have bound are known but useless."""
-        for name in names_of(item):
+        names = list(names_of(item))
+        match item:
+            case d.EquationDecl(target=n.Bracket(target=n.Name() as name)):
+                names.append(name)
+            case _:
+                pass
+        for name in names:
             self.expressions.scope.poison(name.text, name.span)
 
     def item(self, item: d.ItemDecl) -> Iterable[f.Item]:
@@ -148,7 +159,10 @@ class OperatorChecker:
     def output(self, item: d.OperandDecl) -> f.Output:
         output = check_output(self.expressions, item)
         self.outputs[output.name] = output
-        return output
+        # After the shape, so that a fault in the rule does not hide those in the equations.
+        rule = item.precision
+        precision = None if rule is None else self.expressions.integer(rule)
+        return replace(output, precision=precision)
 
     def aliases(self) -> Iterator[str]:
         return (name.text for name in aliases(self.declaration.block))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec.formula import Kind
-from cvmgen.spec.words import RESERVED
 
 
 class PoisonedError(Exception):
@@ -32,6 +31,7 @@ class Symbol:
     within: tuple[str, ...] = ()
 
 
+MOST_NAMES = 8
 ROLE_WORDS = {
     "const": "a constant",
     "input": "an input",
@@ -66,9 +66,6 @@ class Scope:
             yield from self.outer.names()
 
     def add(self, symbol: Symbol) -> None:
-        if symbol.name in RESERVED:
-            message = f"'{symbol.name}' is a word of the language"
-            raise SpecError(symbol.span, message, "choose another name")
         known = self.find(symbol.name)
         if known is not None and known.role != "error":
             if symbol.role in ("index", "pack") and known.role in ("index", "pack"):
@@ -84,11 +81,20 @@ class Scope:
         if self.find(name) is None:
             self.symbols[name] = Symbol(name, "error", None, span)
 
+    def suggest(self, name: str, more: Iterable[str] = ()) -> str:
+        """A hint: the names that an unknown one may be meant for, or those that there are."""
+        known = list(dict.fromkeys([*more, *self.names()]))
+        near = did_you_mean(name, known)
+        if near or not known:
+            return near
+        dots = ", ..." if len(known) > MOST_NAMES else ""
+        return f"known here: {', '.join(known[:MOST_NAMES])}{dots}"
+
     def resolve(self, name: str, span: Span) -> Symbol:
-        """The symbol of a name; unknown, an error with the nearest names in scope."""
+        """The symbol of a name; unknown, an error with the names that may be meant."""
         symbol = self.find(name)
         if symbol is None:
-            raise SpecError(span, f"unknown name '{name}'", did_you_mean(name, self.names()))
+            raise SpecError(span, f"unknown name '{name}'", self.suggest(name))
         if symbol.role == "error":
             raise PoisonedError
         return symbol

@@ -59,7 +59,9 @@ def report_of(row: Row) -> str:
 ROWS = [row for path in sorted(FOLDER.glob("*.txt")) for row in read_rows(path)]
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=f"{row.file[:-4]}: {row.title}") for row in ROWS])
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id=f"{row.file[:-4]}: {row.title}") for row in ROWS]
+)
 def test_report(row: Row) -> None:
     assert report_of(row) == row.report
 

@@ -22,10 +22,8 @@ cvm_batch_flatten_Y_int8_int8(const __grid_constant__ batch_flatten_Y_values val
     /* spec/cvm/transform.cvm:15: Y[i, j] = X[i, unflatten(j, n[1:]...)...] */
     const int64_t elements = n_0 * n_part_size;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t j = rest % n_part_size;
-        rest /= n_part_size;
-        const int64_t i = rest;
+        const int64_t i = at / n_part_size;
+        const int64_t j = at % n_part_size;
         Y[i * n_part_size + j] = X[i * n_part_size + j];
     }
 }
@@ -37,10 +35,8 @@ cvm_batch_flatten_Y_int8_int32(const __grid_constant__ batch_flatten_Y_values va
     /* spec/cvm/transform.cvm:15: Y[i, j] = X[i, unflatten(j, n[1:]...)...] */
     const int64_t elements = n_0 * n_part_size;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t j = rest % n_part_size;
-        rest /= n_part_size;
-        const int64_t i = rest;
+        const int64_t i = at / n_part_size;
+        const int64_t j = at % n_part_size;
         Y[i * n_part_size + j] = X[i * n_part_size + j];
     }
 }
@@ -52,10 +48,8 @@ cvm_batch_flatten_Y_int32_int8(const __grid_constant__ batch_flatten_Y_values va
     /* spec/cvm/transform.cvm:15: Y[i, j] = X[i, unflatten(j, n[1:]...)...] */
     const int64_t elements = n_0 * n_part_size;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t j = rest % n_part_size;
-        rest /= n_part_size;
-        const int64_t i = rest;
+        const int64_t i = at / n_part_size;
+        const int64_t j = at % n_part_size;
         Y[i * n_part_size + j] = (int8_t)X[i * n_part_size + j];
     }
 }
@@ -67,10 +61,8 @@ cvm_batch_flatten_Y_int32_int32(const __grid_constant__ batch_flatten_Y_values v
     /* spec/cvm/transform.cvm:15: Y[i, j] = X[i, unflatten(j, n[1:]...)...] */
     const int64_t elements = n_0 * n_part_size;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t j = rest % n_part_size;
-        rest /= n_part_size;
-        const int64_t i = rest;
+        const int64_t i = at / n_part_size;
+        const int64_t j = at % n_part_size;
         Y[i * n_part_size + j] = X[i * n_part_size + j];
     }
 }

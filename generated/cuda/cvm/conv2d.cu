@@ -310,7 +310,7 @@ int cvm_conv2d_cuda(const cvm_conv2d_args *args, cvmgen_stream stream, cvmgen_er
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     const int32_t dtype = args->X->dtype;
     if (cvmgen_check_type(error, "W", args->W, dtype,
-                          "on a device it must have the element type of X")) return CVMGEN_REFUSED;
+                          "on a device its element type must be that of X")) return CVMGEN_REFUSED;
     if (cvmgen_check_type(error, "B", args->B, CVMGEN_INT32,
                           "on a device this input must be int32")) return CVMGEN_REFUSED;
     const bool narrow = dtype == CVMGEN_INT8;

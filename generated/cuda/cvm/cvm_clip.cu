@@ -22,9 +22,8 @@ cvm_cvm_clip_Y_int8_int8(const __grid_constant__ cvm_clip_Y_values values,
                          const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t alpha = values.alpha, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:63: Y[d...] = clip(X[d...], -alpha, alpha) */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
+    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
         Y[d] = (int8_t)cvmgen_max_i32((int32_t)-alpha, cvmgen_min_i32(X[d], (int32_t)alpha));
-    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -32,9 +31,8 @@ cvm_cvm_clip_Y_int8_int32(const __grid_constant__ cvm_clip_Y_values values,
                           const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t alpha = values.alpha, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:63: Y[d...] = clip(X[d...], -alpha, alpha) */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
+    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
         Y[d] = cvmgen_max_i32((int32_t)-alpha, cvmgen_min_i32(X[d], (int32_t)alpha));
-    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -42,9 +40,8 @@ cvm_cvm_clip_Y_int32_int8(const __grid_constant__ cvm_clip_Y_values values,
                           const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t alpha = values.alpha, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:63: Y[d...] = clip(X[d...], -alpha, alpha) */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
+    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
         Y[d] = (int8_t)cvmgen_max_i32((int32_t)-alpha, cvmgen_min_i32(X[d], (int32_t)alpha));
-    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -52,9 +49,8 @@ cvm_cvm_clip_Y_int32_int32(const __grid_constant__ cvm_clip_Y_values values,
                            const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t alpha = values.alpha, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:63: Y[d...] = clip(X[d...], -alpha, alpha) */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
+    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
         Y[d] = cvmgen_max_i32((int32_t)-alpha, cvmgen_min_i32(X[d], (int32_t)alpha));
-    }
 }
 
 #ifndef __CUDACC_RTC__

@@ -24,9 +24,8 @@ cvm_cvm_left_shift_Y_int8_int8(const __grid_constant__ cvm_left_shift_Y_values v
                                const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:86: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
+    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
         Y[d] = (int8_t)cvmgen_max_i64(-alpha, cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
-    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -34,9 +33,8 @@ cvm_cvm_left_shift_Y_int8_int32(const __grid_constant__ cvm_left_shift_Y_values 
                                 const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:86: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
+    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
         Y[d] = (int32_t)cvmgen_max_i64(-alpha, cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
-    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -44,9 +42,8 @@ cvm_cvm_left_shift_Y_int32_int8(const __grid_constant__ cvm_left_shift_Y_values 
                                 const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:86: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
+    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
         Y[d] = (int8_t)cvmgen_max_i64(-alpha, cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
-    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -54,9 +51,8 @@ cvm_cvm_left_shift_Y_int32_int32(const __grid_constant__ cvm_left_shift_Y_values
                                  const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:86: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
+    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
         Y[d] = (int32_t)cvmgen_max_i64(-alpha, cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
-    }
 }
 
 #ifndef __CUDACC_RTC__

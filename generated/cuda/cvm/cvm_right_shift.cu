@@ -23,9 +23,8 @@ cvm_cvm_right_shift_Y_int8_int8(const __grid_constant__ cvm_right_shift_Y_values
                                 const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2, -alpha, alpha) */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
+    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
         Y[d] = (int8_t)cvmgen_max_i32((int32_t)-alpha, cvmgen_min_i32(((X[d] >> (shift_bit - 1)) + 1) >> 1, (int32_t)alpha));
-    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -33,9 +32,8 @@ cvm_cvm_right_shift_Y_int8_int32(const __grid_constant__ cvm_right_shift_Y_value
                                  const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2, -alpha, alpha) */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
+    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
         Y[d] = cvmgen_max_i32((int32_t)-alpha, cvmgen_min_i32(((X[d] >> (shift_bit - 1)) + 1) >> 1, (int32_t)alpha));
-    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -43,9 +41,8 @@ cvm_cvm_right_shift_Y_int32_int8(const __grid_constant__ cvm_right_shift_Y_value
                                  const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2, -alpha, alpha) */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
+    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
         Y[d] = (int8_t)cvmgen_max_i64(-alpha, cvmgen_min_i64(((int64_t)(X[d] >> (shift_bit - 1)) + 1) >> 1, alpha));
-    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -53,9 +50,8 @@ cvm_cvm_right_shift_Y_int32_int32(const __grid_constant__ cvm_right_shift_Y_valu
                                   const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2, -alpha, alpha) */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
+    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
         Y[d] = (int32_t)cvmgen_max_i64(-alpha, cvmgen_min_i64(((int64_t)(X[d] >> (shift_bit - 1)) + 1) >> 1, alpha));
-    }
 }
 
 #ifndef __CUDACC_RTC__

@@ -26,10 +26,8 @@ cvm_dense_Y_int8_int8(const __grid_constant__ dense_Y_values values,
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
     const int64_t elements = M * N;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t j = rest % N;
-        rest /= N;
-        const int64_t i = rest;
+        const int64_t i = at / N;
+        const int64_t j = at % N;
         uint32_t total = 0;
         for (int64_t k = 0; k < K; ++k)
             total += (uint32_t)(X[i * K + k] * W[j * K + k]);
@@ -45,10 +43,8 @@ cvm_dense_Y_int8_int32(const __grid_constant__ dense_Y_values values,
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
     const int64_t elements = M * N;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t j = rest % N;
-        rest /= N;
-        const int64_t i = rest;
+        const int64_t i = at / N;
+        const int64_t j = at % N;
         uint32_t total = 0;
         for (int64_t k = 0; k < K; ++k)
             total += (uint32_t)(X[i * K + k] * W[j * K + k]);
@@ -64,10 +60,8 @@ cvm_dense_Y_int32_int8(const __grid_constant__ dense_Y_values values,
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
     const int64_t elements = M * N;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t j = rest % N;
-        rest /= N;
-        const int64_t i = rest;
+        const int64_t i = at / N;
+        const int64_t j = at % N;
         uint32_t total = 0;
         for (int64_t k = 0; k < K; ++k)
             total += (uint32_t)X[i * K + k] * (uint32_t)W[j * K + k];
@@ -83,10 +77,8 @@ cvm_dense_Y_int32_int32(const __grid_constant__ dense_Y_values values,
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
     const int64_t elements = M * N;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t j = rest % N;
-        rest /= N;
-        const int64_t i = rest;
+        const int64_t i = at / N;
+        const int64_t j = at % N;
         uint32_t total = 0;
         for (int64_t k = 0; k < K; ++k)
             total += (uint32_t)X[i * K + k] * (uint32_t)W[j * K + k];
@@ -168,7 +160,7 @@ int cvm_dense_cuda(const cvm_dense_args *args, cvmgen_stream stream, cvmgen_erro
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     const int32_t dtype = args->X->dtype;
     if (cvmgen_check_type(error, "W", args->W, dtype,
-                          "on a device it must have the element type of X")) return CVMGEN_REFUSED;
+                          "on a device its element type must be that of X")) return CVMGEN_REFUSED;
     if (cvmgen_check_type(error, "B", args->B, CVMGEN_INT32,
                           "on a device this input must be int32")) return CVMGEN_REFUSED;
     const bool narrow = dtype == CVMGEN_INT8;

@@ -22,9 +22,8 @@ cvm_elemwise_add_Y_int8_int8(const __grid_constant__ elemwise_add_Y_values value
                              int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:25: Y[d...] = A[d...] + B[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
+    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
         Y[d] = (int8_t)(A[d] + B[d]);
-    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -33,9 +32,8 @@ cvm_elemwise_add_Y_int8_int32(const __grid_constant__ elemwise_add_Y_values valu
                               int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:25: Y[d...] = A[d...] + B[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
+    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
         Y[d] = A[d] + B[d];
-    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -44,9 +42,8 @@ cvm_elemwise_add_Y_int32_int8(const __grid_constant__ elemwise_add_Y_values valu
                               int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:25: Y[d...] = A[d...] + B[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
+    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
         Y[d] = (int8_t)((uint32_t)A[d] + (uint32_t)B[d]);
-    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -55,9 +52,8 @@ cvm_elemwise_add_Y_int32_int32(const __grid_constant__ elemwise_add_Y_values val
                                int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:25: Y[d...] = A[d...] + B[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
+    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
         Y[d] = (int32_t)((uint32_t)A[d] + (uint32_t)B[d]);
-    }
 }
 
 #ifndef __CUDACC_RTC__
@@ -119,7 +115,7 @@ int cvm_elemwise_add_cuda(const cvm_elemwise_add_args *args, cvmgen_stream strea
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     const int32_t dtype = args->A->dtype;
     if (cvmgen_check_type(error, "B", args->B, dtype,
-                          "on a device it must have the element type of A")) return CVMGEN_REFUSED;
+                          "on a device its element type must be that of A")) return CVMGEN_REFUSED;
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;

@@ -20,9 +20,8 @@ cvm_flatten_Y_int8_int8(const __grid_constant__ flatten_Y_values values,
                         const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/transform.cvm:7: Y[flatten_index(d..., n...)] = X[d...] forall d... < n... */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
+    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
         Y[d] = X[d];
-    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -30,9 +29,8 @@ cvm_flatten_Y_int8_int32(const __grid_constant__ flatten_Y_values values,
                          const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/transform.cvm:7: Y[flatten_index(d..., n...)] = X[d...] forall d... < n... */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
+    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
         Y[d] = X[d];
-    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -40,9 +38,8 @@ cvm_flatten_Y_int32_int8(const __grid_constant__ flatten_Y_values values,
                          const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/transform.cvm:7: Y[flatten_index(d..., n...)] = X[d...] forall d... < n... */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
+    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
         Y[d] = (int8_t)X[d];
-    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -50,9 +47,8 @@ cvm_flatten_Y_int32_int32(const __grid_constant__ flatten_Y_values values,
                           const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/transform.cvm:7: Y[flatten_index(d..., n...)] = X[d...] forall d... < n... */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
+    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
         Y[d] = X[d];
-    }
 }
 
 #ifndef __CUDACC_RTC__

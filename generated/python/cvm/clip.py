@@ -24,28 +24,29 @@ OPERATOR = "cvm.clip"
 def _prepare(X, a_min, a_max):
     """Check the call; give shapes, precisions and what the nests need."""
     # spec/cvm/elementwise.cvm:48
-    support.check_input(OPERATOR, 'X', X)
+    support.check_input(OPERATOR, "X", X)
     n = X.shape
     # spec/cvm/elementwise.cvm:49
     if a_min is None:
-        support.refuse(OPERATOR, 'a_min', '', support.ATTRIBUTE_MISSING)
-    a_min = support.integer(OPERATOR, 'a_min', a_min)
-    support.check_range(OPERATOR, 'a_min', a_min, -2147483648 + 1, 2147483648, '(-inf, inf)')
+        support.refuse(OPERATOR, "a_min", "", support.ATTRIBUTE_MISSING)
+    a_min = support.integer(OPERATOR, "a_min", a_min)
+    support.check_range(OPERATOR, "a_min", a_min, -2147483648 + 1, 2147483648, "(-inf, inf)")
     # spec/cvm/elementwise.cvm:50
     if a_max is None:
-        support.refuse(OPERATOR, 'a_max', '', support.ATTRIBUTE_MISSING)
-    a_max = support.integer(OPERATOR, 'a_max', a_max)
-    support.check_range(OPERATOR, 'a_max', a_max, -2147483648 + 1, 2147483648, '(-inf, inf)')
+        support.refuse(OPERATOR, "a_max", "", support.ATTRIBUTE_MISSING)
+    a_max = support.integer(OPERATOR, "a_max", a_max)
+    support.check_range(OPERATOR, "a_max", a_max, -2147483648 + 1, 2147483648, "(-inf, inf)")
     # spec/cvm/elementwise.cvm:51
     if not (a_min < a_max):
-        support.refuse(OPERATOR, '', support.terms([('a_min', a_min), ('a_max', a_max)]),
-            'a_min must be below a_max')
+        support.refuse(OPERATOR, "", support.terms([("a_min", a_min), ("a_max", a_max)]),
+            "a_min must be below a_max")
     # spec/cvm/elementwise.cvm:52
     Y_shape = n
     Y_precision = support.floor_log2(max(abs(a_min), abs(a_max)) + 1) + 1 + 1
     support.check_output(
-        OPERATOR, 'Y', Y_shape, Y_precision, 'bits(max(abs(a_min), abs(a_max)) + 1) + 1',
-        support.terms([('a_min', a_min), ('a_max', a_max)]),
+        OPERATOR, "Y", Y_shape, Y_precision,
+        "bits(max(abs(a_min), abs(a_max)) + 1) + 1",
+        support.terms([("a_min", a_min), ("a_max", a_max)]),
     )
     # spec/cvm/elementwise.cvm:53
     n_size = support.size(n)
@@ -69,7 +70,7 @@ def _nest_Y(plan, X, Y):
 
 def infer(shapes, precisions, *, a_min=None, a_max=None):
     """The shapes and the precisions of the outputs, as two tuples."""
-    names = ['X']
+    names = ["X"]
     plan = _prepare(
         support.described(OPERATOR, names[0], shapes[0], precisions[0]),
         a_min,
@@ -90,13 +91,17 @@ def clip(X, *, a_min=None, a_max=None, precisions=None, dtype=None, out=None, ch
     check: "values" refuses data beyond their declared precision
     Raises support.OperatorError for a call that the formula does not admit.
     """
-    declared = support.declared(OPERATOR, ['X'], precisions)
-    X = support.operand(OPERATOR, 'X', X, declared.get('X'))
+    declared = support.declared(OPERATOR, ["X"], precisions)
+    X = support.operand(OPERATOR, "X", X, declared.get("X"))
     plan = _prepare(X, a_min, a_max)
-    if check == 'values':
+    if check == "values":
         X.check_values()
+    if out is not None:
+        arrays = [("X", X.array)]
+        support.check_out(OPERATOR, "Y", out, plan.Y_shape, plan.Y_precision, arrays)
+        dtype = out.dtype
     Y = [0] * support.size(plan.Y_shape)
-    Y_dtype = support.result_dtype(OPERATOR, 'Y', dtype, plan.Y_precision, 'int32')
+    Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision, "int32")
     _nest_Y(plan, X.values, Y)
     result = support.stored(Y, plan.Y_shape, Y_dtype)
     if out is None:

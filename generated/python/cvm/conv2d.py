@@ -39,38 +39,38 @@ OPERATOR = "cvm.conv2d"
 def _prepare(X, W, B, padding, stride, dilation, groups):
     """Check the call; give shapes, precisions and what the nests need."""
     # spec/cvm/nn.cvm:6
-    support.check_input(OPERATOR, 'X', X)
-    support.check_rank(OPERATOR, 'X', X.shape, 4, False)
+    support.check_input(OPERATOR, "X", X)
+    support.check_rank(OPERATOR, "X", X.shape, 4, False)
     N, C, XH, XW = X.shape
     # spec/cvm/nn.cvm:7
-    support.check_input(OPERATOR, 'W', W)
-    support.check_rank(OPERATOR, 'W', W.shape, 4, False)
+    support.check_input(OPERATOR, "W", W)
+    support.check_rank(OPERATOR, "W", W.shape, 4, False)
     OC, IC, KH, KW = W.shape
     # spec/cvm/nn.cvm:8
     if B is not None:
-        support.check_input(OPERATOR, 'B', B)
-        support.check_rank(OPERATOR, 'B', B.shape, 1, False)
-        support.check_extent(OPERATOR, 'B', B.shape, 0, 'OC', OC)
+        support.check_input(OPERATOR, "B", B)
+        support.check_rank(OPERATOR, "B", B.shape, 1, False)
+        support.check_extent(OPERATOR, "B", B.shape, 0, "OC", OC)
     # spec/cvm/nn.cvm:9
-    padding = support.integers(OPERATOR, 'padding', padding, 2)
-    support.check_range(OPERATOR, 'padding', padding, 0, 4096, '[min_attr, max_attr)')
+    padding = support.integers(OPERATOR, "padding", padding, 2)
+    support.check_range(OPERATOR, "padding", padding, 0, 4096, "[min_attr, max_attr)")
     PH, PW = padding
     # spec/cvm/nn.cvm:10
-    stride = support.integers(OPERATOR, 'stride', stride, 2)
-    support.check_range(OPERATOR, 'stride', stride, 1, 4096, '[1, max_attr)')
+    stride = support.integers(OPERATOR, "stride", stride, 2)
+    support.check_range(OPERATOR, "stride", stride, 1, 4096, "[1, max_attr)")
     SH, SW = stride
     # spec/cvm/nn.cvm:11
-    dilation = support.integers(OPERATOR, 'dilation', dilation, 2)
-    support.check_range(OPERATOR, 'dilation', dilation, 1, 4096, '[1, max_attr)')
+    dilation = support.integers(OPERATOR, "dilation", dilation, 2)
+    support.check_range(OPERATOR, "dilation", dilation, 1, 4096, "[1, max_attr)")
     DH, DW = dilation
     # spec/cvm/nn.cvm:12
-    groups = support.integer(OPERATOR, 'groups', groups)
-    support.check_range(OPERATOR, 'groups', groups, 1, C + 1, '[1, C]', support.terms([('C', C)]))
+    groups = support.integer(OPERATOR, "groups", groups)
+    support.check_range(OPERATOR, "groups", groups, 1, C + 1, "[1, C]", support.terms([("C", C)]))
     # spec/cvm/nn.cvm:13
     if not (C == IC * groups and OC % groups == 0):
-        support.refuse(OPERATOR, '',
-            support.terms([('C', C), ('IC', IC), ('groups', groups), ('OC', OC)]),
-            'the channels must split into the groups')
+        support.refuse(OPERATOR, "",
+            support.terms([("C", C), ("IC", IC), ("groups", groups), ("OC", OC)]),
+            "the channels must split into the groups")
     # spec/cvm/nn.cvm:14
     OPG = OC // groups
     # spec/cvm/nn.cvm:15
@@ -79,17 +79,18 @@ def _prepare(X, W, B, padding, stride, dilation, groups):
     YW = (XW + 2 * PW - DW * (KW - 1) - 1) // SW + 1
     # spec/cvm/nn.cvm:17
     if not (YH >= 1 and YW >= 1):
-        support.refuse(OPERATOR, '', support.terms([('YH', YH), ('YW', YW)]),
-            'the kernel is larger than the padded input')
+        support.refuse(OPERATOR, "", support.terms([("YH", YH), ("YW", YW)]),
+            "the kernel is larger than the padded input")
     # spec/cvm/nn.cvm:18
     Y_shape = (N, OC, YH, YW)
     Y_precision = (max(X.precision + W.precision + (support.floor_log2(IC * KH * KW) + 1),
         B.precision) + 1 if B is not None else X.precision + W.precision
         + (support.floor_log2(IC * KH * KW) + 1))
     support.check_output(
-        OPERATOR, 'Y', Y_shape, Y_precision, 'wider(p(X) + p(W) + bits(IC*KH*KW), p(B)) if present(B) else p(X) + p(W) + bits(IC*KH*KW)',
-        support.terms([('p(X)', X.precision), ('p(W)', W.precision), ('IC', IC), ('KH', KH),
-            ('KW', KW), ('p(B)', B and B.precision)]),
+        OPERATOR, "Y", Y_shape, Y_precision,
+        "wider(p(X) + p(W) + bits(IC*KH*KW), p(B)) if present(B) else p(X) + p(W) + bits(IC*KH*KW)",
+        support.terms([("p(X)", X.precision), ("p(W)", W.precision), ("IC", IC), ("KH", KH),
+            ("KW", KW), ("p(B)", B and B.precision)]),
     )
     return SimpleNamespace(
         N=N,
@@ -140,7 +141,7 @@ def _nest_Y(plan, X, W, B, Y):
 
 def infer(shapes, precisions, *, padding=(0, 0), stride=(1, 1), dilation=(1, 1), groups=1):
     """The shapes and the precisions of the outputs, as two tuples."""
-    names = ['X', 'W', 'B']
+    names = ["X", "W", "B"]
     plan = _prepare(
         support.described(OPERATOR, names[0], shapes[0], precisions[0]),
         support.described(OPERATOR, names[1], shapes[1], precisions[1]),
@@ -170,18 +171,22 @@ def conv2d(X, W, B=None, *, padding=(0, 0), stride=(1, 1), dilation=(1, 1), grou
     check: "values" refuses data beyond their declared precision
     Raises support.OperatorError for a call that the formula does not admit.
     """
-    declared = support.declared(OPERATOR, ['X', 'W', 'B'], precisions)
-    X = support.operand(OPERATOR, 'X', X, declared.get('X'))
-    W = support.operand(OPERATOR, 'W', W, declared.get('W'))
-    B = support.operand(OPERATOR, 'B', B, declared.get('B'))
+    declared = support.declared(OPERATOR, ["X", "W", "B"], precisions)
+    X = support.operand(OPERATOR, "X", X, declared.get("X"))
+    W = support.operand(OPERATOR, "W", W, declared.get("W"))
+    B = support.operand(OPERATOR, "B", B, declared.get("B"))
     plan = _prepare(X, W, B, padding, stride, dilation, groups)
-    if check == 'values':
+    if check == "values":
         X.check_values()
         W.check_values()
         if B is not None:
             B.check_values()
+    if out is not None:
+        arrays = [("X", X.array), ("W", W.array), ("B", B and B.array)]
+        support.check_out(OPERATOR, "Y", out, plan.Y_shape, plan.Y_precision, arrays)
+        dtype = out.dtype
     Y = [0] * support.size(plan.Y_shape)
-    Y_dtype = support.result_dtype(OPERATOR, 'Y', dtype, plan.Y_precision, 'int32')
+    Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision, "int32")
     _nest_Y(plan, X.values, W.values, B and B.values, Y)
     result = support.stored(Y, plan.Y_shape, Y_dtype)
     if out is None:

@@ -23,21 +23,22 @@ OPERATOR = "cvm.cvm_clip"
 def _prepare(X, precision):
     """Check the call; give shapes, precisions and what the nests need."""
     # spec/cvm/elementwise.cvm:59
-    support.check_input(OPERATOR, 'X', X)
+    support.check_input(OPERATOR, "X", X)
     n = X.shape
     # spec/cvm/elementwise.cvm:60
     if precision is None:
-        support.refuse(OPERATOR, 'precision', '', support.ATTRIBUTE_MISSING)
-    precision = support.integer(OPERATOR, 'precision', precision)
-    support.check_range(OPERATOR, 'precision', precision, 1, 33, '[1, 33)')
+        support.refuse(OPERATOR, "precision", "", support.ATTRIBUTE_MISSING)
+    precision = support.integer(OPERATOR, "precision", precision)
+    support.check_range(OPERATOR, "precision", precision, 1, 33, "[1, 33)")
     # spec/cvm/elementwise.cvm:61
     alpha = (1 << precision - 1) - 1
     # spec/cvm/elementwise.cvm:62
     Y_shape = n
     Y_precision = precision
     support.check_output(
-        OPERATOR, 'Y', Y_shape, Y_precision, 'precision',
-        support.terms([('precision', precision)]),
+        OPERATOR, "Y", Y_shape, Y_precision,
+        "precision",
+        support.terms([("precision", precision)]),
     )
     # spec/cvm/elementwise.cvm:63
     n_size = support.size(n)
@@ -58,7 +59,7 @@ def _nest_Y(plan, X, Y):
 
 def infer(shapes, precisions, *, precision=None):
     """The shapes and the precisions of the outputs, as two tuples."""
-    names = ['X']
+    names = ["X"]
     plan = _prepare(
         support.described(OPERATOR, names[0], shapes[0], precisions[0]),
         precision,
@@ -77,13 +78,17 @@ def cvm_clip(X, *, precision=None, precisions=None, dtype=None, out=None, check=
     check: "values" refuses data beyond their declared precision
     Raises support.OperatorError for a call that the formula does not admit.
     """
-    declared = support.declared(OPERATOR, ['X'], precisions)
-    X = support.operand(OPERATOR, 'X', X, declared.get('X'))
+    declared = support.declared(OPERATOR, ["X"], precisions)
+    X = support.operand(OPERATOR, "X", X, declared.get("X"))
     plan = _prepare(X, precision)
-    if check == 'values':
+    if check == "values":
         X.check_values()
+    if out is not None:
+        arrays = [("X", X.array)]
+        support.check_out(OPERATOR, "Y", out, plan.Y_shape, plan.Y_precision, arrays)
+        dtype = out.dtype
     Y = [0] * support.size(plan.Y_shape)
-    Y_dtype = support.result_dtype(OPERATOR, 'Y', dtype, plan.Y_precision, 'int32')
+    Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision, "int32")
     _nest_Y(plan, X.values, Y)
     result = support.stored(Y, plan.Y_shape, Y_dtype)
     if out is None:

@@ -25,31 +25,32 @@ OPERATOR = "cvm.cvm_left_shift"
 def _prepare(X, precision, shift_bit):
     """Check the call; give shapes, precisions and what the nests need."""
     # spec/cvm/elementwise.cvm:80
-    support.check_input(OPERATOR, 'X', X)
+    support.check_input(OPERATOR, "X", X)
     n = X.shape
     # spec/cvm/elementwise.cvm:81
     if precision is None:
-        support.refuse(OPERATOR, 'precision', '', support.ATTRIBUTE_MISSING)
-    precision = support.integer(OPERATOR, 'precision', precision)
-    support.check_range(OPERATOR, 'precision', precision, 1, 33, '[1, 33)')
+        support.refuse(OPERATOR, "precision", "", support.ATTRIBUTE_MISSING)
+    precision = support.integer(OPERATOR, "precision", precision)
+    support.check_range(OPERATOR, "precision", precision, 1, 33, "[1, 33)")
     # spec/cvm/elementwise.cvm:82
     if shift_bit is None:
-        support.refuse(OPERATOR, 'shift_bit', '', support.ATTRIBUTE_MISSING)
-    shift_bit = support.integer(OPERATOR, 'shift_bit', shift_bit)
-    support.check_range(OPERATOR, 'shift_bit', shift_bit, 1, 33, '[1, 33)')
+        support.refuse(OPERATOR, "shift_bit", "", support.ATTRIBUTE_MISSING)
+    shift_bit = support.integer(OPERATOR, "shift_bit", shift_bit)
+    support.check_range(OPERATOR, "shift_bit", shift_bit, 1, 33, "[1, 33)")
     # spec/cvm/elementwise.cvm:83
     if not (X.precision + shift_bit <= 32):
-        support.refuse(OPERATOR, '',
-            support.terms([('p(X)', X.precision), ('shift_bit', shift_bit)]),
-            'the shifted value must fit 32 bits')
+        support.refuse(OPERATOR, "",
+            support.terms([("p(X)", X.precision), ("shift_bit", shift_bit)]),
+            "the shifted value must fit 32 bits")
     # spec/cvm/elementwise.cvm:84
     alpha = (1 << precision - 1) - 1
     # spec/cvm/elementwise.cvm:85
     Y_shape = n
     Y_precision = precision
     support.check_output(
-        OPERATOR, 'Y', Y_shape, Y_precision, 'precision',
-        support.terms([('precision', precision)]),
+        OPERATOR, "Y", Y_shape, Y_precision,
+        "precision",
+        support.terms([("precision", precision)]),
     )
     # spec/cvm/elementwise.cvm:86
     n_size = support.size(n)
@@ -71,7 +72,7 @@ def _nest_Y(plan, X, Y):
 
 def infer(shapes, precisions, *, precision=None, shift_bit=None):
     """The shapes and the precisions of the outputs, as two tuples."""
-    names = ['X']
+    names = ["X"]
     plan = _prepare(
         support.described(OPERATOR, names[0], shapes[0], precisions[0]),
         precision,
@@ -93,13 +94,17 @@ def cvm_left_shift(X, *, precision=None, shift_bit=None, precisions=None, dtype=
     check: "values" refuses data beyond their declared precision
     Raises support.OperatorError for a call that the formula does not admit.
     """
-    declared = support.declared(OPERATOR, ['X'], precisions)
-    X = support.operand(OPERATOR, 'X', X, declared.get('X'))
+    declared = support.declared(OPERATOR, ["X"], precisions)
+    X = support.operand(OPERATOR, "X", X, declared.get("X"))
     plan = _prepare(X, precision, shift_bit)
-    if check == 'values':
+    if check == "values":
         X.check_values()
+    if out is not None:
+        arrays = [("X", X.array)]
+        support.check_out(OPERATOR, "Y", out, plan.Y_shape, plan.Y_precision, arrays)
+        dtype = out.dtype
     Y = [0] * support.size(plan.Y_shape)
-    Y_dtype = support.result_dtype(OPERATOR, 'Y', dtype, plan.Y_precision, 'int32')
+    Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision, "int32")
     _nest_Y(plan, X.values, Y)
     result = support.stored(Y, plan.Y_shape, Y_dtype)
     if out is None:

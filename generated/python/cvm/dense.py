@@ -24,27 +24,28 @@ OPERATOR = "cvm.dense"
 def _prepare(X, W, B):
     """Check the call; give shapes, precisions and what the nests need."""
     # spec/cvm/nn.cvm:31
-    support.check_input(OPERATOR, 'X', X)
-    support.check_rank(OPERATOR, 'X', X.shape, 2, False)
+    support.check_input(OPERATOR, "X", X)
+    support.check_rank(OPERATOR, "X", X.shape, 2, False)
     M, K = X.shape
     # spec/cvm/nn.cvm:32
-    support.check_input(OPERATOR, 'W', W)
-    support.check_rank(OPERATOR, 'W', W.shape, 2, False)
+    support.check_input(OPERATOR, "W", W)
+    support.check_rank(OPERATOR, "W", W.shape, 2, False)
     N = W.shape[0]
-    support.check_extent(OPERATOR, 'W', W.shape, 1, 'K', K)
+    support.check_extent(OPERATOR, "W", W.shape, 1, "K", K)
     # spec/cvm/nn.cvm:33
     if B is not None:
-        support.check_input(OPERATOR, 'B', B)
-        support.check_rank(OPERATOR, 'B', B.shape, 1, False)
-        support.check_extent(OPERATOR, 'B', B.shape, 0, 'N', N)
+        support.check_input(OPERATOR, "B", B)
+        support.check_rank(OPERATOR, "B", B.shape, 1, False)
+        support.check_extent(OPERATOR, "B", B.shape, 0, "N", N)
     # spec/cvm/nn.cvm:34
     Y_shape = (M, N)
     Y_precision = (max(X.precision + W.precision + (support.floor_log2(K) + 1), B.precision)
         + 1 if B is not None else X.precision + W.precision + (support.floor_log2(K) + 1))
     support.check_output(
-        OPERATOR, 'Y', Y_shape, Y_precision, 'wider(p(X) + p(W) + bits(K), p(B)) if present(B) else p(X) + p(W) + bits(K)',
-        support.terms([('p(X)', X.precision), ('p(W)', W.precision), ('K', K),
-            ('p(B)', B and B.precision)]),
+        OPERATOR, "Y", Y_shape, Y_precision,
+        "wider(p(X) + p(W) + bits(K), p(B)) if present(B) else p(X) + p(W) + bits(K)",
+        support.terms([("p(X)", X.precision), ("p(W)", W.precision), ("K", K),
+            ("p(B)", B and B.precision)]),
     )
     return SimpleNamespace(
         M=M,
@@ -68,7 +69,7 @@ def _nest_Y(plan, X, W, B, Y):
 
 def infer(shapes, precisions):
     """The shapes and the precisions of the outputs, as two tuples."""
-    names = ['X', 'W', 'B']
+    names = ["X", "W", "B"]
     plan = _prepare(
         support.described(OPERATOR, names[0], shapes[0], precisions[0]),
         support.described(OPERATOR, names[1], shapes[1], precisions[1]),
@@ -89,18 +90,22 @@ def dense(X, W, B=None, *, precisions=None, dtype=None, out=None, check=None):
     check: "values" refuses data beyond their declared precision
     Raises support.OperatorError for a call that the formula does not admit.
     """
-    declared = support.declared(OPERATOR, ['X', 'W', 'B'], precisions)
-    X = support.operand(OPERATOR, 'X', X, declared.get('X'))
-    W = support.operand(OPERATOR, 'W', W, declared.get('W'))
-    B = support.operand(OPERATOR, 'B', B, declared.get('B'))
+    declared = support.declared(OPERATOR, ["X", "W", "B"], precisions)
+    X = support.operand(OPERATOR, "X", X, declared.get("X"))
+    W = support.operand(OPERATOR, "W", W, declared.get("W"))
+    B = support.operand(OPERATOR, "B", B, declared.get("B"))
     plan = _prepare(X, W, B)
-    if check == 'values':
+    if check == "values":
         X.check_values()
         W.check_values()
         if B is not None:
             B.check_values()
+    if out is not None:
+        arrays = [("X", X.array), ("W", W.array), ("B", B and B.array)]
+        support.check_out(OPERATOR, "Y", out, plan.Y_shape, plan.Y_precision, arrays)
+        dtype = out.dtype
     Y = [0] * support.size(plan.Y_shape)
-    Y_dtype = support.result_dtype(OPERATOR, 'Y', dtype, plan.Y_precision, 'int32')
+    Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision, "int32")
     _nest_Y(plan, X.values, W.values, B and B.values, Y)
     result = support.stored(Y, plan.Y_shape, Y_dtype)
     if out is None:

@@ -22,17 +22,18 @@ OPERATOR = "cvm.elemwise_sub"
 def _prepare(A, B):
     """Check the call; give shapes, precisions and what the nests need."""
     # spec/cvm/elementwise.cvm:31
-    support.check_input(OPERATOR, 'A', A)
+    support.check_input(OPERATOR, "A", A)
     n = A.shape
     # spec/cvm/elementwise.cvm:32
-    support.check_input(OPERATOR, 'B', B)
-    support.check_same_shape(OPERATOR, 'B', B.shape, n)
+    support.check_input(OPERATOR, "B", B)
+    support.check_same_shape(OPERATOR, "B", B.shape, n)
     # spec/cvm/elementwise.cvm:33
     Y_shape = n
     Y_precision = max(A.precision, B.precision) + 1
     support.check_output(
-        OPERATOR, 'Y', Y_shape, Y_precision, 'wider(p(A), p(B))',
-        support.terms([('p(A)', A.precision), ('p(B)', B.precision)]),
+        OPERATOR, "Y", Y_shape, Y_precision,
+        "wider(p(A), p(B))",
+        support.terms([("p(A)", A.precision), ("p(B)", B.precision)]),
     )
     # spec/cvm/elementwise.cvm:34
     n_size = support.size(n)
@@ -52,7 +53,7 @@ def _nest_Y(plan, A, B, Y):
 
 def infer(shapes, precisions):
     """The shapes and the precisions of the outputs, as two tuples."""
-    names = ['A', 'B']
+    names = ["A", "B"]
     plan = _prepare(
         support.described(OPERATOR, names[0], shapes[0], precisions[0]),
         support.described(OPERATOR, names[1], shapes[1], precisions[1]),
@@ -71,15 +72,19 @@ def elemwise_sub(A, B, *, precisions=None, dtype=None, out=None, check=None):
     check: "values" refuses data beyond their declared precision
     Raises support.OperatorError for a call that the formula does not admit.
     """
-    declared = support.declared(OPERATOR, ['A', 'B'], precisions)
-    A = support.operand(OPERATOR, 'A', A, declared.get('A'))
-    B = support.operand(OPERATOR, 'B', B, declared.get('B'))
+    declared = support.declared(OPERATOR, ["A", "B"], precisions)
+    A = support.operand(OPERATOR, "A", A, declared.get("A"))
+    B = support.operand(OPERATOR, "B", B, declared.get("B"))
     plan = _prepare(A, B)
-    if check == 'values':
+    if check == "values":
         A.check_values()
         B.check_values()
+    if out is not None:
+        arrays = [("A", A.array), ("B", B.array)]
+        support.check_out(OPERATOR, "Y", out, plan.Y_shape, plan.Y_precision, arrays)
+        dtype = out.dtype
     Y = [0] * support.size(plan.Y_shape)
-    Y_dtype = support.result_dtype(OPERATOR, 'Y', dtype, plan.Y_precision, 'int32')
+    Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision, "int32")
     _nest_Y(plan, A.values, B.values, Y)
     result = support.stored(Y, plan.Y_shape, Y_dtype)
     if out is None:

@@ -21,14 +21,15 @@ OPERATOR = "cvm.flatten"
 def _prepare(X):
     """Check the call; give shapes, precisions and what the nests need."""
     # spec/cvm/transform.cvm:5
-    support.check_input(OPERATOR, 'X', X)
+    support.check_input(OPERATOR, "X", X)
     n = X.shape
     # spec/cvm/transform.cvm:6
     Y_shape = (support.size(n),)
     Y_precision = X.precision
     support.check_output(
-        OPERATOR, 'Y', Y_shape, Y_precision, 'p(X)',
-        support.terms([('p(X)', X.precision)]),
+        OPERATOR, "Y", Y_shape, Y_precision,
+        "p(X)",
+        support.terms([("p(X)", X.precision)]),
     )
     # spec/cvm/transform.cvm:7
     n_size = support.size(n)
@@ -48,7 +49,7 @@ def _nest_Y(plan, X, Y):
 
 def infer(shapes, precisions):
     """The shapes and the precisions of the outputs, as two tuples."""
-    names = ['X']
+    names = ["X"]
     plan = _prepare(
         support.described(OPERATOR, names[0], shapes[0], precisions[0]),
     )
@@ -65,13 +66,17 @@ def flatten(X, *, precisions=None, dtype=None, out=None, check=None):
     check: "values" refuses data beyond their declared precision
     Raises support.OperatorError for a call that the formula does not admit.
     """
-    declared = support.declared(OPERATOR, ['X'], precisions)
-    X = support.operand(OPERATOR, 'X', X, declared.get('X'))
+    declared = support.declared(OPERATOR, ["X"], precisions)
+    X = support.operand(OPERATOR, "X", X, declared.get("X"))
     plan = _prepare(X)
-    if check == 'values':
+    if check == "values":
         X.check_values()
+    if out is not None:
+        arrays = [("X", X.array)]
+        support.check_out(OPERATOR, "Y", out, plan.Y_shape, plan.Y_precision, arrays)
+        dtype = out.dtype
     Y = [0] * support.size(plan.Y_shape)
-    Y_dtype = support.result_dtype(OPERATOR, 'Y', dtype, plan.Y_precision, X.array.dtype)
+    Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision, X.array.dtype)
     _nest_Y(plan, X.values, Y)
     result = support.stored(Y, plan.Y_shape, Y_dtype)
     if out is None:

@@ -33,50 +33,51 @@ OPERATOR = "cvm.max_pool2d"
 def _prepare(X, pool_size, padding, strides, ceil_mode):
     """Check the call; give shapes, precisions and what the nests need."""
     # spec/cvm/nn.cvm:52
-    support.check_input(OPERATOR, 'X', X)
-    support.check_rank(OPERATOR, 'X', X.shape, 4, False)
+    support.check_input(OPERATOR, "X", X)
+    support.check_rank(OPERATOR, "X", X.shape, 4, False)
     N, C, H, W = X.shape
     # spec/cvm/nn.cvm:53
     if pool_size is None:
-        support.refuse(OPERATOR, 'pool_size', '', support.ATTRIBUTE_MISSING)
-    pool_size = support.integers(OPERATOR, 'pool_size', pool_size, 2)
-    support.check_range(OPERATOR, 'pool_size', pool_size, 1, 2147483648, '[1, inf)')
+        support.refuse(OPERATOR, "pool_size", "", support.ATTRIBUTE_MISSING)
+    pool_size = support.integers(OPERATOR, "pool_size", pool_size, 2)
+    support.check_range(OPERATOR, "pool_size", pool_size, 1, 2147483648, "[1, inf)")
     PSH, PSW = pool_size
     # spec/cvm/nn.cvm:54
-    padding = support.integers(OPERATOR, 'padding', padding, 2)
-    support.check_range(OPERATOR, 'padding', padding, 0, 4096, '[min_attr, max_attr)')
+    padding = support.integers(OPERATOR, "padding", padding, 2)
+    support.check_range(OPERATOR, "padding", padding, 0, 4096, "[min_attr, max_attr)")
     PH, PW = padding
     # spec/cvm/nn.cvm:55
-    strides = support.integers(OPERATOR, 'strides', strides, 2)
-    support.check_range(OPERATOR, 'strides', strides, 1, 4096, '[1, max_attr)')
+    strides = support.integers(OPERATOR, "strides", strides, 2)
+    support.check_range(OPERATOR, "strides", strides, 1, 4096, "[1, max_attr)")
     SH, SW = strides
     # spec/cvm/nn.cvm:56
-    ceil_mode = support.boolean(OPERATOR, 'ceil_mode', ceil_mode)
+    ceil_mode = support.boolean(OPERATOR, "ceil_mode", ceil_mode)
     # spec/cvm/nn.cvm:57
     if not (PSH <= H + 2 * PH and PSW <= W + 2 * PW):
-        support.refuse(OPERATOR, '',
-            support.terms([('PSH', PSH), ('H', H), ('PH', PH), ('PSW', PSW), ('W', W), ('PW', PW)]),
-            'the window is larger than the padded input')
+        support.refuse(OPERATOR, "",
+            support.terms([("PSH", PSH), ("H", H), ("PH", PH), ("PSW", PSW), ("W", W), ("PW", PW)]),
+            "the window is larger than the padded input")
     # spec/cvm/nn.cvm:58
     if not (PSH > PH and PSW > PW):
-        support.refuse(OPERATOR, '',
-            support.terms([('PSH', PSH), ('PH', PH), ('PSW', PSW), ('PW', PW)]),
-            'the padding must be smaller than the window')
+        support.refuse(OPERATOR, "",
+            support.terms([("PSH", PSH), ("PH", PH), ("PSW", PSW), ("PW", PW)]),
+            "the padding must be smaller than the window")
     # spec/cvm/nn.cvm:59
     YH = (support.ceildiv(H + 2 * PH - PSH, SH) if ceil_mode else (H + 2 * PH - PSH) // SH) + 1
     # spec/cvm/nn.cvm:60
     YW = (support.ceildiv(W + 2 * PW - PSW, SW) if ceil_mode else (W + 2 * PW - PSW) // SW) + 1
     # spec/cvm/nn.cvm:61
     if not ((YH - 1) * SH - PH < H and (YW - 1) * SW - PW < W):
-        support.refuse(OPERATOR, '',
-            support.terms([('YH', YH), ('SH', SH), ('PH', PH), ('H', H), ('YW', YW), ('SW', SW),
-            ('PW', PW), ('W', W)]), 'ceil_mode leaves a window without an element')
+        support.refuse(OPERATOR, "",
+            support.terms([("YH", YH), ("SH", SH), ("PH", PH), ("H", H), ("YW", YW), ("SW", SW),
+            ("PW", PW), ("W", W)]), "ceil_mode leaves a window without an element")
     # spec/cvm/nn.cvm:62
     Y_shape = (N, C, YH, YW)
     Y_precision = X.precision
     support.check_output(
-        OPERATOR, 'Y', Y_shape, Y_precision, 'p(X)',
-        support.terms([('p(X)', X.precision)]),
+        OPERATOR, "Y", Y_shape, Y_precision,
+        "p(X)",
+        support.terms([("p(X)", X.precision)]),
     )
     return SimpleNamespace(
         N=N,
@@ -119,7 +120,7 @@ def _nest_Y(plan, X, Y):
 
 def infer(shapes, precisions, *, pool_size=None, padding=(0, 0), strides=(1, 1), ceil_mode=False):
     """The shapes and the precisions of the outputs, as two tuples."""
-    names = ['X']
+    names = ["X"]
     plan = _prepare(
         support.described(OPERATOR, names[0], shapes[0], precisions[0]),
         pool_size,
@@ -145,13 +146,17 @@ def max_pool2d(X, *, pool_size=None, padding=(0, 0), strides=(1, 1), ceil_mode=F
     check: "values" refuses data beyond their declared precision
     Raises support.OperatorError for a call that the formula does not admit.
     """
-    declared = support.declared(OPERATOR, ['X'], precisions)
-    X = support.operand(OPERATOR, 'X', X, declared.get('X'))
+    declared = support.declared(OPERATOR, ["X"], precisions)
+    X = support.operand(OPERATOR, "X", X, declared.get("X"))
     plan = _prepare(X, pool_size, padding, strides, ceil_mode)
-    if check == 'values':
+    if check == "values":
         X.check_values()
+    if out is not None:
+        arrays = [("X", X.array)]
+        support.check_out(OPERATOR, "Y", out, plan.Y_shape, plan.Y_precision, arrays)
+        dtype = out.dtype
     Y = [0] * support.size(plan.Y_shape)
-    Y_dtype = support.result_dtype(OPERATOR, 'Y', dtype, plan.Y_precision, 'int32')
+    Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision, "int32")
     _nest_Y(plan, X.values, Y)
     result = support.stored(Y, plan.Y_shape, Y_dtype)
     if out is None:

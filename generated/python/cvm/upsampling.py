@@ -22,20 +22,21 @@ OPERATOR = "cvm.upsampling"
 def _prepare(X, scale):
     """Check the call; give shapes, precisions and what the nests need."""
     # spec/cvm/nn.cvm:70
-    support.check_input(OPERATOR, 'X', X)
-    support.check_rank(OPERATOR, 'X', X.shape, 4, False)
+    support.check_input(OPERATOR, "X", X)
+    support.check_rank(OPERATOR, "X", X.shape, 4, False)
     N, C, H, W = X.shape
     # spec/cvm/nn.cvm:71
     if scale is None:
-        support.refuse(OPERATOR, 'scale', '', support.ATTRIBUTE_MISSING)
-    scale = support.integer(OPERATOR, 'scale', scale)
-    support.check_range(OPERATOR, 'scale', scale, 1, 4096, '[1, max_attr)')
+        support.refuse(OPERATOR, "scale", "", support.ATTRIBUTE_MISSING)
+    scale = support.integer(OPERATOR, "scale", scale)
+    support.check_range(OPERATOR, "scale", scale, 1, 4096, "[1, max_attr)")
     # spec/cvm/nn.cvm:72
     Y_shape = (N, C, H * scale, W * scale)
     Y_precision = X.precision
     support.check_output(
-        OPERATOR, 'Y', Y_shape, Y_precision, 'p(X)',
-        support.terms([('p(X)', X.precision)]),
+        OPERATOR, "Y", Y_shape, Y_precision,
+        "p(X)",
+        support.terms([("p(X)", X.precision)]),
     )
     return SimpleNamespace(
         N=N,
@@ -61,7 +62,7 @@ def _nest_Y(plan, X, Y):
 
 def infer(shapes, precisions, *, scale=None):
     """The shapes and the precisions of the outputs, as two tuples."""
-    names = ['X']
+    names = ["X"]
     plan = _prepare(
         support.described(OPERATOR, names[0], shapes[0], precisions[0]),
         scale,
@@ -80,13 +81,17 @@ def upsampling(X, *, scale=None, precisions=None, dtype=None, out=None, check=No
     check: "values" refuses data beyond their declared precision
     Raises support.OperatorError for a call that the formula does not admit.
     """
-    declared = support.declared(OPERATOR, ['X'], precisions)
-    X = support.operand(OPERATOR, 'X', X, declared.get('X'))
+    declared = support.declared(OPERATOR, ["X"], precisions)
+    X = support.operand(OPERATOR, "X", X, declared.get("X"))
     plan = _prepare(X, scale)
-    if check == 'values':
+    if check == "values":
         X.check_values()
+    if out is not None:
+        arrays = [("X", X.array)]
+        support.check_out(OPERATOR, "Y", out, plan.Y_shape, plan.Y_precision, arrays)
+        dtype = out.dtype
     Y = [0] * support.size(plan.Y_shape)
-    Y_dtype = support.result_dtype(OPERATOR, 'Y', dtype, plan.Y_precision, X.array.dtype)
+    Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision, X.array.dtype)
     _nest_Y(plan, X.values, Y)
     result = support.stored(Y, plan.Y_shape, Y_dtype)
     if out is None:

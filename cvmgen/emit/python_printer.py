@@ -1,0 +1,288 @@
+"""Expressions and statements as Python."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterable
+from typing import assert_never
+
+from cvmgen.errors import InternalError
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import walk
+from cvmgen.lower.walks import strided, whole_pack
+
+BINARY = {
+    "+": (9, "+"),
+    "-": (9, "-"),
+    "*": (10, "*"),
+    "floordiv": (10, "//"),
+    "mod": (10, "%"),
+    "shl": (8, "<<"),
+    "shr": (8, ">>"),
+}
+TAKEN = frozenset(
+    (
+        "support",
+        "plan",
+        "OPERATOR",
+        "range",
+        "len",
+        "max",
+        "min",
+        "abs",
+        "sum",
+        "all",
+        "any",
+        "enumerate",
+        "zip",
+        "tuple",
+    )
+)
+SUPPORT_CALLS = {
+    "size": "size",
+    "strides": "strides",
+    "flatten_index": "flatten_index",
+    "unflatten": "unflatten",
+    "floor_log2": "floor_log2",
+    "ceil_log2": "ceil_log2",
+    "ceildiv": "ceildiv",
+}
+FOLDS = {"sum": "sum", "max": "max", "min": "min", "any": "any", "all": "all"}
+PRIMARY, UNARY = 12, 11
+
+
+def identifier(name: str) -> str:
+    taken = keyword.iskeyword(name) or name in TAKEN
+    return f"{name}_" if taken else name
+
+
+def indent(lines: Iterable[str]) -> list[str]:
+    return [f"    {line}" if line else "" for line in lines]
+
+
+class PythonPrinter:
+    """Expressions and statements as Python."""
+
+    def __init__(self, program: i.Program) -> None:
+        self.program = program
+        self.operator = program.operator
+        self.tensors = {item.name for item in self.operator.inputs}
+        self.host = True
+
+    def builtin(self, name: str) -> str:
+        """A builtin that the operator's own name may hide."""
+        return f"builtins.{name}" if name == self.operator.name else name
+
+    # -------------------------------------------------------- expressions
+
+    def expr(self, expr: i.Expr, least: int = 0) -> str:
+        text, level = self.leveled(expr)
+        return f"({text})" if level < least else text
+
+    def leveled(self, expr: i.Expr) -> tuple[str, int]:
+        match expr:
+            case i.Const(value=value):
+                negative = not isinstance(value, bool) and value < 0
+                return str(value), UNARY if negative else PRIMARY
+            case i.Var(name=name):
+                return identifier(name), PRIMARY
+            case i.Binary():
+                return self.binary(expr)
+            case i.Compare(op=op, left=left, right=right):
+                return f"{self.expr(left, 7)} {op} {self.expr(right, 7)}", 6
+            case i.Logic(op=op, operands=operands):
+                return self.logic(op, operands)
+            case i.Not(operand=i.Contains(element=element, collection=collection)):
+                return f"{self.expr(element, 7)} not in {self.expr(collection, 7)}", 6
+            case i.Not(operand=i.Given(name=name)):
+                return f"{identifier(name)} is None", 6
+            case i.Not(operand=operand):
+                return f"not {self.expr(operand, 5)}", 4
+            case i.Select(condition=condition, then=then, otherwise=otherwise):
+                test, yes = self.expr(condition, 2), self.expr(then, 2)
+                return f"{yes} if {test} else {self.expr(otherwise, 1)}", 1
+            case i.Call():
+                return self.call(expr)
+            case i.Item(sequence=sequence, index=index):
+                return f"{self.expr(sequence, PRIMARY)}[{self.expr(index)}]", PRIMARY
+            case i.Part(sequence=sequence, low=low, high=high):
+                ends = ("" if end is None else self.expr(end) for end in (low, high))
+                return f"{self.expr(sequence, PRIMARY)}[{':'.join(ends)}]", PRIMARY
+            case i.ListOf(entries=entries):
+                parts = [("*" if pack else "") + self.expr(each, 7) for each, pack in entries]
+                return f"({', '.join(parts)}{',' * (len(parts) == 1)})", PRIMARY
+            case i.Contains(element=element, collection=collection):
+                return f"{self.expr(element, 7)} in {self.expr(collection, 7)}", 6
+            case i.Gather(kind=kind, element=element, over=over, condition=condition):
+                body = f"{self.expr(element)} {self.clauses(over, condition)}"
+                function = "tuple" if kind == "list" else "support.ascending"
+                return f"{function}({body})", PRIMARY
+            case i.Fold():
+                return self.fold(expr), PRIMARY
+            case i.Load(tensor=tensor, which=which, offset=offset):
+                one = "" if which is None else f"[{self.expr(which)}]"
+                return f"{identifier(tensor)}{one}[{self.expr(offset)}]", PRIMARY
+            case i.Dot(pack=pack, steps=None):
+                return f"{pack}_at", PRIMARY
+            case i.Dot(pack=pack, steps=steps):
+                assert steps is not None
+                return f"support.dot({self.expr(steps)}, {identifier(pack)})", PRIMARY
+            case i.Given(name=name):
+                return f"{identifier(name)} is not None", 6
+            case i.PrecisionOf(tensor=tensor, which=which):
+                one = "" if which is None else f"[{self.expr(which)}]"
+                return f"{identifier(tensor)}{one}.precision", PRIMARY
+            case i.Convert(operand=operand):
+                return self.leveled(operand)
+            case i.Bind() | i.Access():
+                raise InternalError(f"emit: {type(expr).__name__} is left")
+            case _:
+                assert_never(expr)
+
+    def binary(self, expr: i.Binary) -> tuple[str, int]:
+        left, right = expr.left, expr.right
+        match expr.op:
+            case "-" if left == i.Const(0):
+                return f"-{self.expr(right, UNARY)}", UNARY
+            case "truncdiv":
+                return f"support.truncdiv({self.expr(left)}, {self.expr(right)})", PRIMARY
+            case "union" | "difference" as op:
+                return f"support.{op}({self.expr(left)}, {self.expr(right)})", PRIMARY
+            case op:
+                level, sign = BINARY[op]
+                return f"{self.expr(left, level)} {sign} {self.expr(right, level + 1)}", level
+
+    def logic(self, op: str, operands: tuple[i.Expr, ...]) -> tuple[str, int]:
+        level = 3 if op == "and" else 2
+        chain = self.chained(operands) if op == "and" else None
+        if chain is not None:
+            return chain, 6
+        return f" {op} ".join(self.expr(each, level + 1) for each in operands), level
+
+    def chained(self, operands: tuple[i.Expr, ...]) -> str | None:
+        """`0 <= h and h < H` as 0 <= h < H."""
+        match operands:
+            case (
+                i.Compare(op="<" | "<=" as first, left=low, right=i.Var() as middle),
+                i.Compare(op="<" | "<=" as second, left=again, right=high),
+            ) if middle == again:
+                parts = (self.expr(each, 7) for each in (low, middle, high))
+                a, b, c = parts
+                return f"{a} {first} {b} {second} {c}"
+            case _:
+                return None
+
+    def call(self, expr: i.Call) -> tuple[str, int]:
+        arguments = ", ".join(self.expr(argument) for argument in expr.arguments)
+        match expr.function:
+            case "max" | "min" | "abs" | "len" as name:
+                return f"{self.builtin(name)}({arguments})", PRIMARY
+            case "lowest":
+                return "support.LOWEST", PRIMARY
+            case "highest":
+                return "support.HIGHEST", PRIMARY
+            case "max_rank":
+                return "support.MAX_RANK", PRIMARY
+            case "zeros":
+                return f"[0] * {self.expr(expr.arguments[0], 11)}", 10
+            case "power":
+                base, exponent = expr.arguments
+                return f"{self.expr(base, PRIMARY)} ** {self.expr(exponent, UNARY)}", UNARY
+            case name if name in SUPPORT_CALLS:
+                return f"support.{SUPPORT_CALLS[name]}({arguments})", PRIMARY
+            case name:
+                raise InternalError(f"emit: python has no spelling for {name}")
+
+    def clauses(self, over: tuple[i.Over | i.OverPack, ...], condition: i.Expr | None) -> str:
+        parts = []
+        for each in over:
+            match each:
+                case i.Over(index=index, low=None, high=high):
+                    parts.append(f"for {identifier(index)} in {self.expr(high, 2)}")
+                case i.Over(index=index, low=low, high=high):
+                    assert low is not None
+                    parts.append(f"for {identifier(index)} in {self.span(low, high)}")
+                case i.OverPack(pack=pack, extents=extents):
+                    parts.append(f"for {pack} in support.indices({self.expr(extents)})")
+        if condition is not None:
+            parts.append(f"if {self.expr(condition, 2)}")
+        return " ".join(parts)
+
+    def span(self, low: i.Expr, high: i.Expr) -> str:
+        if low == i.Const(0):
+            return f"range({self.expr(high)})"
+        return f"range({self.expr(low)}, {self.expr(high)})"
+
+    def fold(self, expr: i.Fold) -> str:
+        clauses = self.clauses(expr.over, expr.condition)
+        if expr.op == "count":
+            test = f"if {self.expr(expr.element, 2)}"
+            return f"{self.builtin('sum')}(1 {self.clauses(expr.over, None)} {test})"
+        body = f"{self.expr(expr.element)} {clauses}"
+        if expr.op == "prod":
+            return f"support.size([{body}])"
+        return f"{self.builtin(FOLDS[expr.op])}({body})"
+
+    # -------------------------------------------------------- statements
+
+    def block(self, statements: Iterable[i.Stmt]) -> list[str]:
+        return [line for statement in statements for line in self.statement(statement)]
+
+    def statement(self, statement: i.Stmt) -> list[str]:
+        match statement:
+            case i.Let(name=name, value=value) | i.Assign(name=name, value=value):
+                return [f"{identifier(name)} = {self.expr(value)}"]
+            case i.Accumulate(name=name, op=op, value=value):
+                return [self.accumulate(identifier(name), op, value)]
+            case i.AddAt(name=name, index=index, value=value):
+                place = f"{identifier(name)}[{self.expr(index)}]"
+                match value:
+                    case i.Binary(op="*", left=i.Const(value=-1), right=right):
+                        return [f"{place} -= {self.expr(right)}"]
+                    case _:
+                        return [f"{place} += {self.expr(value)}"]
+            case i.Store(target=target, value=value):
+                return [f"{self.expr(target)} = {self.expr(value)}"]
+            case i.Loop(index=index, low=low, high=high, body=body):
+                over = self.expr(high) if low is None else self.span(low, high)
+                return [f"for {identifier(index)} in {over}:", *indent(self.block(body))]
+            case i.PackLoop():
+                return self.pack_loop(statement)
+            case i.If(condition=condition, then=then, otherwise=otherwise):
+                lines = [f"if {self.expr(condition)}:", *indent(self.block(then))]
+                if otherwise:
+                    lines += ["else:", *indent(self.block(otherwise))]
+                return lines
+            case _:
+                raise InternalError(f"emit: {type(statement).__name__} is not for this place")
+
+    def accumulate(self, name: str, op: str, value: i.Expr) -> str:
+        match op:
+            case "max" | "min":
+                return f"{name} = {self.builtin(op)}({name}, {self.expr(value)})"
+            case "and" | "or":
+                return f"{name} = {name} {op} {self.expr(value, 4)}"
+            case _:
+                return f"{name} {op}= {self.expr(value)}"
+
+    def pack_loop(self, loop: i.PackLoop) -> list[str]:
+        pack = identifier(loop.pack)
+        walked = f"support.indices({self.expr(loop.extents)})"
+        positions = i.Dot(loop.pack, None) in walk(loop.body)
+        body = self.block(loop.body)
+        if loop.slots is not None and not strided(loop):
+            whole = identifier(whole_pack(loop))
+            body = [
+                f"for slot, entry in zip({self.expr(loop.slots)}, {pack}):",
+                f"    {whole}[slot] = entry",
+                *body,
+            ]
+        if positions:
+            used = any(pack in line.replace(f"{pack}_at", "") for line in body)
+            name = pack if used else "_"
+            head = f"for {loop.pack}_at, {name} in enumerate({walked}):"
+            if not used:
+                size = f"support.size({self.expr(loop.extents)})"
+                head = f"for {loop.pack}_at in range({size}):"
+            return [head, *indent(body)]
+        return [f"for {pack} in {walked}:", *indent(body)]

@@ -1,0 +1,59 @@
+"""Pieces of Python source: literals, heads of functions, long assignments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from cvmgen.emit import interface
+from cvmgen.emit.wrap import wrap_python
+from cvmgen.spec.formula import Attribute
+
+
+def literal(text: str) -> str:
+    """A string as Python source, in double quotes."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def literals(texts: Iterable[str]) -> str:
+    return ", ".join(map(literal, texts))
+
+
+def unpacked(names: list[str]) -> list[str]:
+    """Locals for members of the plan, as many on a line as fit."""
+    lines: list[str] = []
+    row: list[str] = []
+    for name in names:
+        if row and sum(2 * len(each) + 9 for each in [*row, name]) > 88:
+            lines.append(unpack_row(row))
+            row = []
+        row.append(name)
+    return [*lines, unpack_row(row)] if row else lines
+
+
+def unpack_row(names: list[str]) -> str:
+    return f"{', '.join(names)} = {', '.join(f'plan.{name}' for name in names)}"
+
+
+def parenthesized(name: str, value: str) -> str:
+    """An assignment; a long value in parentheses, so that it can be broken."""
+    line = f"{name} = {value}"
+    return line if len(line) <= 90 else f"{name} = ({value})"
+
+
+def definition(name: str, parameters: list[str]) -> str:
+    """A function head, wrapped where it is long."""
+    return "\n".join(wrap_python([f"def {name}({', '.join(parameters)}):"]))
+
+
+def attribute_text(attribute: Attribute) -> str:
+    """What a docstring says of an attribute."""
+    kind = "list of int" if attribute.is_list else attribute.kind
+    if attribute.components:
+        kind = f"({', '.join(attribute.components)})"
+    text = kind + (f" in {attribute.interval_text}" if attribute.interval_text else "")
+    if attribute.optional:
+        return text + ", optional"
+    if attribute.required:
+        return text + ", required"
+    return f"{text}, default {interface.constant(attribute.default)!r}"

@@ -1,0 +1,112 @@
+"""A small spec to build, a cache apart from the user's, and the command as a function."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cvmgen.cli import main
+
+OPERATORS = """\
+operator double {
+  "Twice each element."
+  alias  twice
+  input  X : cvm[n...]
+  output Y : cvm[n...] precision p(X) + 1
+  Y[d...] = 2 * X[d...]
+  example double([1, -2]) == [2, -4]
+}
+
+operator shifted {
+  "Each element and a number."
+  input  X : cvm[n...]
+  attr   by = 1 in [0, 8)
+  output Y : cvm[n...] precision p(X) + 4
+  Y[d...] = X[d...] + by
+  example shifted([1, -2], by=3) == [4, 1]
+}
+"""
+
+
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for all tests of the command: what they compile is much the same."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def cache(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CVMGEN_CACHE", str(shared_cache))
+    return shared_cache
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    """A spec folder of two operators of the opset `toy`."""
+    folder = tmp_path / "spec"
+    (folder / "toy").mkdir(parents=True)
+    (folder / "toy/numbers.cvm").write_text(OPERATORS)
+    return folder
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command returned and printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Command = Callable[..., Outcome]
+
+
+@pytest.fixture
+def cvmgen(capsys: pytest.CaptureFixture[str]) -> Command:
+    """The command in this process: arguments in, outcome out."""
+
+    def run(*arguments: object) -> Outcome:
+        capsys.readouterr()
+        code = main([str(each) for each in arguments])
+        printed = capsys.readouterr()
+        return Outcome(code, printed.out, printed.err)
+
+    return run
+
+
+@pytest.fixture
+def build(cvmgen: Command, spec: Path, tmp_path: Path) -> Command:
+    """`cvmgen build` of the small spec into a folder of this test."""
+
+    def run(*arguments: object) -> Outcome:
+        return cvmgen("build", "--spec", spec, "--out", tmp_path / "generated", *arguments)
+
+    return run
+
+
+def contents(folder: Path) -> Mapping[str, bytes]:
+    """Every file below a folder."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
+    """The command as a process of its own."""
+    command = [sys.executable, "-m", "cvmgen", *map(str, arguments)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    )

@@ -1,0 +1,336 @@
+"""`cvmgen build`: what it writes, what it says, what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .conftest import Command, Outcome, contents, start
+
+Build = Callable[..., Outcome]
+
+SHARED = {
+    ".cvmgen-files",
+    "c/cvmgen.c",
+    "c/cvmgen.h",
+    "c/cvmgen_runtime.h",
+    "c/toy.h",
+    "cuda/cvmgen.h",
+    "cuda/cvmgen_cuda.h",
+    "cuda/cvmgen_runtime.h",
+    "cuda/toy.h",
+    "manifest.json",
+    "python/toy/__init__.py",
+    "python/toy/_support.py",
+}
+
+
+def own_files(name: str) -> set[str]:
+    return {f"c/toy/{name}.c", f"cuda/toy/{name}.cu", f"python/toy/{name}.py"}
+
+
+def edit(spec: Path, old: str, new: str) -> None:
+    path = spec / "toy/numbers.cvm"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def changes(outcome: Outcome) -> dict[str, tuple[str, str]]:
+    assert outcome.code == 0, outcome.err
+    return {each["path"]: (each["kind"], each["why"]) for each in outcome.json["changes"]}
+
+
+def test_first_build_writes_everything(build: Build, tmp_path: Path) -> None:
+    outcome = build("--json")
+    folder = tmp_path / "generated"
+    expected = SHARED | own_files("double") | own_files("shifted")
+    assert contents(folder).keys() == expected
+    assert set(changes(outcome).values()) == {("new", "first build here")}
+    assert outcome.json["folder"] == str(folder)
+    assert outcome.json["stale"] == []
+    assert Path(outcome.json["library"]).is_file()
+    assert outcome.err == ""
+
+
+def test_a_build_of_nothing_new_prints_only_the_library(build: Build, tmp_path: Path) -> None:
+    first = build().out.splitlines()
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "generated").rglob("*")}
+    second = build()
+    assert second.out.splitlines() == first[-1:]
+    assert first[-1].startswith("library  ")
+    assert second.err == ""
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+
+
+def test_a_build_of_nothing_new_imports_nothing_heavy(
+    build: Build, spec: Path, tmp_path: Path
+) -> None:
+    assert build().code == 0
+    program = (
+        "import sys; from cvmgen.cli import main; code = main(sys.argv[1:]);"
+        "print({'sympy', 'lark', 'jinja2'} & sys.modules.keys() or 'nothing heavy', code)"
+    )
+    arguments = ["build", "--spec", str(spec), "--out", str(tmp_path / "generated")]
+    command = [sys.executable, "-c", program, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "nothing heavy 0"
+
+
+def test_an_edited_formula_touches_its_own_files(build: Build, spec: Path) -> None:
+    build()
+    edit(spec, "Y[d...] = 2 * X[d...]", "Y[d...] = X[d...] + X[d...]")
+    expected = dict.fromkeys(own_files("double"), ("changed", "the formula of toy.double changed"))
+    assert changes(build("--json")) == expected | {
+        "manifest.json": ("changed", "toy.double changed")
+    }
+
+
+def test_lines_of_text_for_people(build: Build, spec: Path, tmp_path: Path) -> None:
+    first = build().out.splitlines()
+    assert first[0] == f"new      17 files in {tmp_path}/generated/: first build here"
+    edit(spec, "Y[d...] = 2 * X[d...]", "Y[d...] = X[d...] + X[d...]")
+    lines = build().out.splitlines()
+    why = "the formula of toy.double changed"
+    assert lines[0] == f"changed  {tmp_path}/generated/c/toy/double.c: {why}"
+    assert len(lines) == 5
+
+
+def test_what_the_spec_no_longer_has_goes(build: Build, spec: Path) -> None:
+    build()
+    path = spec / "toy/numbers.cvm"
+    path.write_text(path.read_text().split("operator shifted")[0])
+    found = changes(build("--json"))
+    gone = {name: why for name, why in found.items() if why[0] == "removed"}
+    reason = ("removed", "toy.shifted is no longer in the spec")
+    assert gone == dict.fromkeys(own_files("shifted"), reason)
+    assert found["c/toy.h"] == ("changed", "toy.shifted changed")
+
+
+def test_a_new_operator_is_new(build: Build, spec: Path) -> None:
+    build()
+    more = 'operator same {\n  "X."\n  input X : cvm[n]\n  output Y : cvm[n] precision p(X)\n'
+    path = spec / "toy/numbers.cvm"
+    path.write_text(f"{path.read_text()}{more}  Y[i] = X[i]\n}}\n")
+    found = changes(build("--json"))
+    assert found["c/toy/same.c"] == ("new", "toy.same is new")
+    assert not found.keys() & (own_files("double") | own_files("shifted"))
+
+
+def test_an_operator_that_moved_says_where_to(build: Build, spec: Path) -> None:
+    build()
+    edit(spec, "operator shifted", "# A comment.\noperator shifted")
+    found = changes(build("--json"))
+    reason = ("changed", "toy.shifted moved to spec/toy/numbers.cvm:11")
+    assert found["c/toy/shifted.c"] == reason
+    assert not found.keys() & own_files("double")
+
+
+def test_a_definition_in_common_is_the_reason(build: Build, spec: Path) -> None:
+    edit(spec, "Y[d...] = 2 * X[d...]", "Y[d...] = scaled(X[d...])")
+    (spec / "common.cvm").write_text("def scaled(x) = 2 * x\n")
+    build()
+    (spec / "common.cvm").write_text("def scaled(x) = x + x\n")
+    reason = ("changed", "a definition that it uses changed")
+    assert changes(build("--json")) == dict.fromkeys(own_files("double"), reason)
+
+
+def test_files_changed_by_hand_are_restored(build: Build, tmp_path: Path) -> None:
+    build()
+    folder = tmp_path / "generated"
+    whole = contents(folder)
+    with (folder / "c/toy/double.c").open("a") as file:
+        file.write("/* mine */\n")
+    (folder / "python/toy/double.py").unlink()
+    assert changes(build("--json")) == {
+        "c/toy/double.c": ("changed", "it had been changed by hand"),
+        "python/toy/double.py": ("new", "it was missing"),
+    }
+    assert contents(folder) == whole
+
+
+# ---------------------------------------------------------------- some targets, some operators
+
+
+def test_one_target(build: Build, tmp_path: Path) -> None:
+    outcome = build("--target", "python", "--json")
+    assert {path.split("/")[0] for path in changes(outcome)} == {"python", "manifest.json"}
+    assert outcome.json["library"] is None
+    build()
+    assert changes(build("--target", "python", "--json")) == {}
+    assert (tmp_path / "generated/c/toy/double.c").exists()
+
+
+def test_one_operator_of_a_stale_folder(build: Build, spec: Path, tmp_path: Path) -> None:
+    build()
+    edit(spec, "Y[d...] = 2 * X[d...]", "Y[d...] = X[d...] + X[d...]")
+    edit(spec, "Y[d...] = X[d...] + by", "Y[d...] = by + X[d...]")
+    outcome = build("toy.shifted", "--json")
+    assert changes(outcome).keys() == own_files("shifted") | {"manifest.json"}
+    assert outcome.json["stale"] == ["toy.double"]
+    again = build("shifted")
+    assert again.err == "stale too, and not built: toy.double (`cvmgen build` builds all)\n"
+    manifest = json.loads((tmp_path / "generated/manifest.json").read_text())
+    formulas = {each["name"]: each["formula"] for each in manifest["operators"]}
+    assert "2 * X" in formulas["double"], "it describes the file that is there"
+    assert "by + X" in formulas["shifted"]
+
+
+def test_one_operator_of_an_empty_folder(build: Build, tmp_path: Path) -> None:
+    assert build("toy.double").code == 0
+    assert contents(tmp_path / "generated").keys() == SHARED | own_files("double")
+
+
+def test_an_opset_is_all_of_its_operators(build: Build, tmp_path: Path) -> None:
+    assert build("toy", "--target", "python").code == 0
+    assert (tmp_path / "generated/python/toy/shifted.py").exists()
+
+
+def test_another_interface_cannot_be_left_out(build: Build, spec: Path) -> None:
+    build()
+    edit(spec, "attr   by = 1", "attr   by = 2")
+    outcome = build("toy.double")
+    assert outcome.code == 1
+    assert outcome.err == "error: toy.shifted has another interface now; build it too, or all\n"
+
+
+# ---------------------------------------------------------------- --check
+
+
+def test_check_of_what_is_up_to_date(build: Build, tmp_path: Path) -> None:
+    build()
+    outcome = build("--check")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out == f"{tmp_path}/generated/ is up to date\n"
+    assert build("--check", "toy.double").code == 0
+    assert build("--check", "--target", "c").code == 0
+
+
+def test_check_of_what_is_stale(build: Build, spec: Path, tmp_path: Path) -> None:
+    build()
+    before = contents(tmp_path)
+    edit(spec, "Y[d...] = 2 * X[d...]", "Y[d...] = X[d...] + X[d...]")
+    changed = contents(tmp_path)
+    outcome = build("--check")
+    assert outcome.code == 1
+    assert "--- a/c/toy/double.c\n+++ b/c/toy/double.c\n" in outcome.out
+    assert "+     Y[d...] = X[d...] + X[d...]\n" in outcome.out
+    message = f"{tmp_path}/generated/ is stale; `cvmgen build` brings it up to date\n"
+    assert outcome.err == message
+    assert contents(tmp_path) == changed, "nothing is written"
+    report = build("--check", "--json").json
+    assert set(report["stale"]) == own_files("double") | {"manifest.json"}
+    assert "+++ b/python/toy/double.py" in report["diff"]
+    assert build("--check", "toy.shifted").code == 0
+    edit(spec, "Y[d...] = X[d...] + X[d...]", "Y[d...] = 2 * X[d...]")
+    assert contents(tmp_path) == before
+
+
+def test_check_does_not_trust_the_last_build(build: Build, tmp_path: Path) -> None:
+    """The committed files are compared, not remembered."""
+    build()
+    (tmp_path / "generated/c/toy.h").unlink()
+    assert build("--check").code == 1
+
+
+# ---------------------------------------------------------------- failures
+
+
+def test_without_a_compiler_the_files_are_written(
+    build: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    outcome = build()
+    assert outcome.code == 3
+    assert outcome.err == (
+        "error: no C compiler: CC=no-such-compiler names no program that can be run\n"
+    )
+    assert (tmp_path / "generated/python/toy/double.py").exists()
+    assert build("--target", "python").code == 0
+
+
+def test_the_number_of_compilers(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CVMGEN_JOBS", "")  # restored afterwards
+    assert build("-j", "1").code == 0
+    assert os.environ["CVMGEN_JOBS"] == "1"
+
+
+def test_a_spec_that_is_not_there(cvmgen: Command, tmp_path: Path) -> None:
+    outcome = cvmgen("build", "--spec", tmp_path / "nowhere")
+    assert outcome.code == 1
+    assert outcome.err == f"error: {tmp_path}/nowhere: no .cvm files here\n"
+
+
+def test_a_folder_that_cannot_be_written(build: Build, tmp_path: Path) -> None:
+    (tmp_path / "generated").write_text("a file")
+    outcome = build()
+    assert outcome.code == 3
+    assert outcome.err.startswith("error: cannot write generated files: ")
+
+
+# ---------------------------------------------------------------- several runs
+
+
+def test_two_builds_at_once(spec: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "generated"
+    arguments = ("build", "--spec", spec, "--out", folder)
+    builds = [start(*arguments) for _ in range(2)]
+    printed = [each.communicate() for each in builds]
+    assert [each.returncode for each in builds] == [0, 0], printed
+    assert printed[0][0].splitlines()[-1] == printed[1][0].splitlines()[-1]
+    check = start(*arguments, "--check")
+    assert check.communicate()[1] == ""
+    assert check.returncode == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
+def test_a_killed_build_leaves_whole_files(build: Build, spec: Path, tmp_path: Path) -> None:
+    build("--target", "python", "--target", "cuda")
+    folder = tmp_path / "generated"
+    old = contents(folder)
+    edit(spec, "operator double", "# A comment.\noperator double")
+    copy = tmp_path / "copy"
+    arguments = ("build", "--spec", spec, "--target", "python", "--target", "cuda", "--out")
+    finished = start(*arguments, copy)
+    begun = time.monotonic()
+    assert finished.communicate()[1] == ""
+    whole = time.monotonic() - begun
+    new = contents(copy)
+    # The files are written at the end of a run: that is where to kill it.
+    for part in (0.7, 0.8, 0.85, 0.9, 0.95):
+        process = start(*arguments, folder)
+        time.sleep(whole * part)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        for name, content in contents(folder).items():
+            if name in new:
+                assert content in (old[name], new[name]), name
+    assert build("--target", "python", "--target", "cuda").code == 0
+    assert contents(folder) == new
+
+
+def test_bytes_depend_on_nothing_but_the_formulas(tmp_path: Path) -> None:
+    """All of the project's operators, two hash seeds, two working directories."""
+    found = []
+    for seed in ("1", "2"):
+        place = tmp_path / seed
+        place.mkdir()
+        out = place / "generated"
+        targets = ("--target", "python", "--target", "cuda")
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        process = start("build", *targets, "--out", out, cwd=place, env=environment)
+        assert process.communicate()[1] == ""
+        found.append(contents(out))
+    assert len(found[0]) > 40
+    assert found[0] == found[1]
+    joined = b"".join(found[0].values())
+    assert str(tmp_path).encode() not in joined
+    assert str(Path(__file__).parents[2]).encode() not in joined

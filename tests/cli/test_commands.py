@@ -1,0 +1,379 @@
+"""`cvmgen list`, `show`, `check` and `run`, and what the command tells when something fails."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cvmgen as package
+from cvmgen import driver
+from cvmgen.cli import command
+from cvmgen.cli.exits import MEANINGS
+from cvmgen.cli.command import STAGES, TARGETS
+from cvmgen.paths import generated_folder
+
+from .conftest import Command, start
+
+ROOT = Path(__file__).parents[2]
+DIGITS = ROOT / "examples/digits"
+
+
+# ---------------------------------------------------------------- list
+
+
+def test_list(cvmgen: Command, spec: Path) -> None:
+    outcome = cvmgen("list", "--spec", spec)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out == (
+        "toy.double   Twice each element. (also twice)\ntoy.shifted  Each element and a number.\n"
+    )
+
+
+def test_list_for_programs(cvmgen: Command, spec: Path) -> None:
+    found = cvmgen("list", "--spec", spec, "--json").json["operators"]
+    assert found[1] == {
+        "name": "toy.shifted",
+        "aliases": [],
+        "doc": "Each element and a number.",
+        "place": "spec/toy/numbers.cvm:10",
+        "inputs": ["X"],
+        "attributes": ["by"],
+        "outputs": ["Y"],
+    }
+    assert found[0]["aliases"] == ["twice"]
+
+
+def test_list_of_the_project(cvmgen: Command) -> None:
+    names = {each["name"] for each in cvmgen("list", "--json").json["operators"]}
+    assert {"cvm.conv2d", "cvm.dense", "cvm.sum", "cvm.flatten"} <= names
+
+
+# ---------------------------------------------------------------- show
+
+
+@pytest.mark.parametrize("name", ["toy.double", "double", "twice", "toy.twice"])
+def test_show_prints_the_formula(cvmgen: Command, spec: Path, name: str) -> None:
+    outcome = cvmgen("show", name, "--spec", spec)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith('operator double {\n  "Twice each element."\n')
+    assert outcome.out.endswith("== [2, -4]\n}\n")
+
+
+SHOWN = {
+    "python": ("--target", "def double(X"),
+    "c": ("--target", "int toy_double(const toy_double_args *args"),
+    "cuda": ("--target", "__global__"),
+    "parse": ("--after", "EquationDecl"),
+    "check": ("--after", "Equation"),
+    "translate": ("--after", "Y[d...] = (2 * X[d...])"),
+    "offsets": ("--after", "Y@[position(d)] = (2 * X@[position(d)])"),
+    "flatten": ("--after", "for 0 <= d < size(n):"),
+    "types": ("--after", "let n_size: i64 = size(n)"),
+}
+
+
+@pytest.mark.parametrize("what", SHOWN)
+def test_show_a_target_or_a_stage(cvmgen: Command, spec: Path, what: str) -> None:
+    option, part = SHOWN[what]
+    outcome = cvmgen("show", "double", option, what, "--spec", spec)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert part in outcome.out
+
+
+def test_show_for_programs(cvmgen: Command, spec: Path) -> None:
+    shown = cvmgen("show", "double", "--target", "c", "--spec", spec, "--json").json
+    text = cvmgen("show", "double", "--target", "c", "--spec", spec).out
+    assert shown == {"operator": "toy.double", "target": "c", "stage": None, "text": text}
+
+
+def test_show_is_what_build_writes(cvmgen: Command) -> None:
+    outcome = cvmgen("show", "cvm.relu", "--target", "c")
+    assert outcome.out == (generated_folder() / "c/cvm/relu.c").read_text(encoding="utf-8")
+
+
+UNKNOWN = [
+    (("show", "dubble"), "there is no operator 'dubble'; did you mean 'double'?"),
+    (("show", "toy.dubble"), "there is no operator 'toy.dubble'; did you mean 'toy.double'?"),
+    (("show", "zzz"), "there is no operator 'zzz'; `cvmgen list` names them all"),
+    (("show", "toy"), "there is no operator 'toy'; `cvmgen list` names them all"),
+    (("show", "double", "--after", "tipes"), "there is no stage 'tipes'; did you mean 'types'?"),
+    (("show", "double", "--after", "q"), "there is no stage 'q'; stages are parse, check, "),
+    (("build", "--target", "python", "dobule"), "there is no operator 'dobule'; did you mean"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), UNKNOWN)
+def test_unknown_names(
+    cvmgen: Command, spec: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    out = ("--out", tmp_path / "generated") if arguments[0] == "build" else ()
+    outcome = cvmgen(*arguments, "--spec", spec, *out)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"error: {message}")
+
+
+def test_the_help_names_the_stages_and_targets_that_there_are() -> None:
+    assert STAGES.split(", ") == list(driver.STAGES)
+    assert set(TARGETS) == driver.TARGETS.keys()
+
+
+# ---------------------------------------------------------------- check
+
+WRONG = """\
+operator wrong {
+  "Wrong twice."
+  input  X : cvm[n...]
+  output Y : cvm[n...] precision p(X)
+  Y[d...] = X[e...]
+}
+operator worse {
+  "Wrong too."
+  input  X : cvm[n...]
+  output Y : cvm[n...] precision p(Z)
+  Y[d...] = X[d...]
+}
+"""
+OUTSIDE = """\
+operator beyond {
+  "An index that leaves its tensor."
+  input  X : cvm[n]
+  output Y : cvm[n] precision p(X)
+  Y[i] = X[i + 1]
+}
+"""
+
+
+def test_check(cvmgen: Command, spec: Path) -> None:
+    outcome = cvmgen("check", "--spec", spec)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out == "2 operators in 1 file: no errors\n"
+    assert cvmgen("check", "--spec", spec, "--json").json == {
+        "files": ["spec/toy/numbers.cvm"],
+        "operators": ["toy.double", "toy.shifted"],
+    }
+
+
+def test_check_tells_all_errors_with_their_places(cvmgen: Command, spec: Path) -> None:
+    (spec / "toy/wrong.cvm").write_text(WRONG)
+    outcome = cvmgen("check", "--spec", spec)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "spec/toy/wrong.cvm:5:15: error: index 'e' is not bound" in outcome.err
+    assert "spec/toy/wrong.cvm:10:" in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_check_for_programs(cvmgen: Command, spec: Path) -> None:
+    path = spec / "toy/wrong.cvm"
+    path.write_text(WRONG)
+    outcome = cvmgen("check", "--spec", spec, "--json")
+    assert outcome.code == 1
+    error = outcome.json["error"]
+    assert error.keys() == {"kind", "code", "message", "errors"}
+    assert (error["kind"], error["code"]) == ("spec", 1)
+    first = error["errors"][0]
+    assert first.keys() == {"file", "line", "column", "message", "hint"}
+    assert (first["file"], first["line"], first["column"]) == ("spec/toy/wrong.cvm", 5, 15)
+    assert error["message"] in outcome.err
+
+
+def test_check_of_one_file_leaves_others_alone(cvmgen: Command, spec: Path) -> None:
+    (spec / "toy/wrong.cvm").write_text(WRONG)
+    good = cvmgen("check", spec / "toy/numbers.cvm", "--spec", spec)
+    assert (good.code, good.out) == (0, "2 operators in 1 file: no errors\n")
+    assert cvmgen("check", spec / "toy/wrong.cvm", "--spec", spec).code == 1
+
+
+def test_check_of_a_file_elsewhere(cvmgen: Command, tmp_path: Path) -> None:
+    path = tmp_path / "mine.cvm"
+    path.write_text(WRONG)
+    outcome = cvmgen("check", path)
+    assert outcome.code == 1
+    assert outcome.err.startswith(f"{path.as_posix()}:5:15: error: index 'e' is not bound\n")
+    path.write_text(WRONG.replace("X[e...]", "clip(X[d...], -1, 1)").replace("p(Z)", "p(X)"))
+    assert cvmgen("check", path).out == "2 operators in 1 file: no errors\n"
+
+
+def test_check_of_a_folder(cvmgen: Command, spec: Path) -> None:
+    assert cvmgen("check", spec).out == "2 operators in 1 file: no errors\n"
+
+
+def test_check_tries_small_calls(cvmgen: Command, tmp_path: Path) -> None:
+    path = tmp_path / "mine.cvm"
+    path.write_text(OUTSIDE)
+    for _ in range(2):  # only what is sound is remembered
+        outcome = cvmgen("check", path)
+        assert outcome.code == 1
+        assert outcome.err.startswith(f"{path.as_posix()}:5:")
+
+
+def test_check_of_a_file_that_is_not_there(cvmgen: Command, tmp_path: Path) -> None:
+    outcome = cvmgen("check", tmp_path / "none.cvm", "--json")
+    assert outcome.code == 1
+    assert outcome.err == f"error: {tmp_path}/none.cvm: No such file or directory\n"
+    assert outcome.json["error"]["kind"] == "file"
+
+
+# ---------------------------------------------------------------- run
+
+
+@pytest.fixture
+def digit(tmp_path: Path) -> Path:
+    """The picture of a 7, as the digits network takes it."""
+    with np.load(DIGITS / "digits_test.npz") as test:
+        image = test["images"][test["labels"] == 7][0]
+    path = tmp_path / "seven.npy"
+    np.save(path, image[np.newaxis, np.newaxis])
+    return path
+
+
+RUN = ("run", DIGITS / "digits.json", "--params", DIGITS / "digits.bin", "--target", "python")
+
+
+def test_run(cvmgen: Command, digit: Path, tmp_path: Path) -> None:
+    outcome = cvmgen(*RUN, "--input", digit)
+    assert (outcome.code, outcome.err) == (0, "")
+    scores = [int(word) for word in outcome.out.strip("[]\n").split()]
+    assert scores.index(max(scores)) == 7
+    (output,) = cvmgen(*RUN, "--input", digit, "--json").json["outputs"]
+    assert output == {"shape": [1, 10], "dtype": "int32", "values": [scores]}
+    stored = cvmgen(*RUN, "--input", digit, "--output", tmp_path / "scores.npy")
+    assert (stored.code, stored.out) == (0, "")
+    assert np.load(tmp_path / "scores.npy").tolist() == [scores]
+
+
+def test_run_on_what_is_no_array(cvmgen: Command, tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    path.write_text("no array")
+    outcome = cvmgen(*RUN, "--input", path)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.startswith(f"error: {path}: not an array that numpy.save wrote: ")
+    np.save(path, np.array([object()]))
+    assert cvmgen(*RUN, "--input", path).code == 1
+
+
+def test_run_on_another_shape(cvmgen: Command, tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, np.zeros((1, 2), np.int32))
+    outcome = cvmgen(*RUN, "--input", path, "--json")
+    assert outcome.code == 1
+    assert "node data: must have shape (1, 1, 8, 8), not (1, 2)" in outcome.err
+    error = outcome.json["error"]
+    assert (error["kind"], error["where"]) == ("model", "node data")
+
+
+def test_run_of_a_file_that_is_no_model(cvmgen: Command, digit: Path, tmp_path: Path) -> None:
+    model = tmp_path / "symbol.json"
+    model.write_text("{}")
+    outcome = cvmgen("run", model, "--params", DIGITS / "digits.bin", "--input", digit)
+    assert outcome.code == 1
+    assert outcome.err.startswith(f"error: {model}: ")
+    assert cvmgen("run", tmp_path / "no", "--params", "p", "--input", digit).code == 1
+
+
+# ---------------------------------------------------------------- exit codes and failures
+
+USAGE = [
+    (),
+    ("bild",),
+    ("build", "--target", "fortran"),
+    ("build", "-j", "0"),
+    ("build", "-j", "many"),
+    ("show",),
+    ("show", "relu", "--target", "c", "--after", "types"),
+    ("run", "symbol.json"),
+]
+
+
+@pytest.mark.parametrize("arguments", USAGE)
+def test_usage(cvmgen: Command, arguments: tuple[str, ...]) -> None:
+    outcome = cvmgen(*arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("usage: cvmgen")
+
+
+@pytest.mark.parametrize("arguments", [(), ("build",), ("list",), ("show",), ("check",), ("run",)])
+def test_help(cvmgen: Command, arguments: tuple[str, ...]) -> None:
+    outcome = cvmgen(*arguments, "--help")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith("usage: cvmgen")
+
+
+def test_exit_codes_are_documented(cvmgen: Command) -> None:
+    text = cvmgen("--help").out
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").replace("`", "")
+    for code, meaning in MEANINGS.items():
+        assert f"  {int(code):<4} {meaning}\n" in text
+        assert f"| {int(code)} | {meaning} |\n" in readme
+
+
+def test_version() -> None:
+    process = start("--version")
+    assert process.communicate() == (f"cvmgen {package.__version__}\n", "")
+
+
+def fails(*_: object) -> None:
+    raise KeyError("lost")
+
+
+def test_a_fault_of_ours_names_the_pass(
+    cvmgen: Command, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "SHOWN", (("lift", fails),))
+    arguments = ("show", "double", "--after", "lift", "--spec", spec)
+    outcome = cvmgen(*arguments, "--json")
+    assert outcome.code == 70
+    assert outcome.err == (
+        "internal error: the stage 'lift' fails on toy.double: KeyError: 'lost'\n"
+        "This is a fault of cvmgen. Please report it with what the command prints with --debug.\n"
+    )
+    assert outcome.json["error"]["kind"] == "internal"
+    debug = cvmgen(*arguments, "--debug")
+    assert debug.code == 70
+    assert "Traceback (most recent call last)" in debug.err
+    assert "in fails" in debug.err
+
+
+def test_any_other_exception_is_a_fault_of_ours(
+    cvmgen: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "perform", fails)
+    outcome = cvmgen("list")
+    assert outcome.code == 70
+    assert outcome.err.startswith("internal error: KeyError: 'lost'\n")
+
+
+def test_debug_shows_where_an_error_of_the_user_comes_from(cvmgen: Command, spec: Path) -> None:
+    outcome = cvmgen("show", "dubble", "--spec", spec, "--debug")
+    assert outcome.code == 2
+    assert "Traceback (most recent call last)" in outcome.err
+
+
+def test_an_interrupt(cvmgen: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "perform", interrupt)
+    outcome = cvmgen("list")
+    assert (outcome.code, outcome.out, outcome.err) == (130, "", "")
+
+
+def test_a_reader_that_has_enough(spec: Path) -> None:
+    process = start("show", "double", "--after", "check", "--spec", spec)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    with process.stderr:
+        assert process.stderr.read() == ""
+    assert process.wait() == 0
+
+
+def test_json_is_all_there_is_on_stdout(spec: Path) -> None:
+    command = [sys.executable, "-m", "cvmgen", "list", "--json", "--spec", str(spec)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)
+    assert done.stderr == ""

@@ -1,0 +1,88 @@
+"""What README.md shows is true: its excerpts are in the files, its programs run."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cvmgen.api.library import compiled
+from cvmgen.build import c_compiler
+from cvmgen.errors import BuildError
+from cvmgen.paths import generated_folder
+
+from .conftest import Command
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def block(kind: str, part: str) -> str:
+    (found,) = (text for language, text in BLOCKS if language == kind and part in text)
+    return str(found)
+
+
+def test_the_formula_is_the_one_in_the_spec() -> None:
+    assert block("", "operator dense") in (ROOT / "spec/cvm/nn.cvm").read_text(encoding="utf-8")
+
+
+def test_the_excerpt_is_in_the_generated_file() -> None:
+    text = (generated_folder() / "c/cvm/dense.c").read_text(encoding="utf-8")
+    assert block("c", "CVMGEN_OMP") in text
+
+
+def test_the_operator_to_add_passes(cvmgen: Command, tmp_path: Path) -> None:
+    path = tmp_path / "mine.cvm"
+    path.write_text(block("", "operator double"))
+    assert cvmgen("check", path).code == 0
+
+
+def test_the_error_is_what_the_checker_says(cvmgen: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "spec/cvm"
+    folder.mkdir(parents=True)
+    formula = block("", "operator double").replace("2 * X[d...]", "X[e...]")
+    (folder / "mine.cvm").write_text(formula)
+    outcome = cvmgen("build", "--target", "python", "--spec", tmp_path / "spec")
+    assert outcome.code == 1
+    assert outcome.err == block("", "is not bound")
+
+
+def test_every_command_is_named(cvmgen: Command) -> None:
+    usage = cvmgen("--help").out
+    for name in re.findall(r"^    (\w+) {2,}", usage, re.MULTILINE):
+        assert f"`cvmgen {name}" in README
+
+
+@pytest.fixture(scope="module")
+def library() -> Path:
+    try:
+        c_compiler()
+    except BuildError as error:
+        pytest.skip(str(error))
+    return compiled(generated_folder())
+
+
+@pytest.mark.usefixtures("library")
+def test_the_python_calls() -> None:
+    names: dict[str, object] = {}
+    exec(block("python", "cvmgen.load"), names)
+    step = names["step"]
+    assert callable(step)
+    assert np.array_equal(step(), [[21, 37]])
+    ops, arrays = names["ops"], [names[name] for name in "XWB"]
+    assert np.array_equal(ops.cvm.dense(*arrays), [[21, 37]])  # type: ignore[attr-defined]
+
+
+def test_the_c_program(library: Path, tmp_path: Path) -> None:
+    source = tmp_path / "dense.c"
+    source.write_text(block("c", "int main"))
+    program = tmp_path / "dense"
+    include = f"-I{generated_folder() / 'c'}"
+    command = [*c_compiler().command, include, "-Wall", "-Wextra", "-Werror", str(source)]
+    subprocess.run([*command, str(library), "-o", str(program)], check=True)
+    done = subprocess.run([str(program)], capture_output=True, text=True, check=True)
+    assert done.stdout == "11 17\n"
