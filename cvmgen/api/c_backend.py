@@ -130,17 +130,17 @@ class CBackend:
                 entries = getattr(args, attribute.name)
                 entries.length = -1 if value is None else len(value)
                 for at, entry in enumerate(value or ()):
-                    entries.at[at] = _int64(entry)
+                    entries.at[at] = entry
             elif attribute.length is not None:
                 for at, entry in enumerate(value):
-                    getattr(args, attribute.name)[at] = _int64(entry)
+                    getattr(args, attribute.name)[at] = entry
             elif attribute.optional:
                 if value is not None:
-                    number = ctypes.c_int64(_int64(value))
+                    number = ctypes.c_int64(value)
                     setattr(args, attribute.name, ctypes.pointer(number))
                     kept.append(number)
             else:
-                setattr(args, attribute.name, _int64(value))
+                setattr(args, attribute.name, value)
 
     # -------------------------------------------------------- calls
 
@@ -151,10 +151,6 @@ class CBackend:
         precisions: Sequence[Any],
         attributes: Mapping[str, Any],
     ) -> Inferred:
-        for item, shape in zip(info.inputs, shapes, strict=True):
-            for one in (shape or ()) if item.variadic else (shape,):
-                if one is not None and not 1 <= len(one) <= MAX_RANK:
-                    refuse_rank(info, item.name, one)
         args, kept = self.arguments(info, shapes, precisions, attributes, [None] * len(shapes))
         outputs = {name: TensorStruct() for name in info.outputs}
         for name, tensor in outputs.items():
@@ -232,14 +228,3 @@ def refusal(info: OperatorInfo, error: ErrorStruct) -> OperatorError:
     fields = (error.argument, error.value, error.rule)
     argument, value, rule = (field.decode("utf-8", "replace") for field in fields)
     return OperatorError(info.full_name, argument, value, rule)
-
-
-def refuse_rank(info: OperatorInfo, name: str, shape: Sequence[int]) -> None:
-    from cvmgen.support import RANK_LIMIT, shape_text
-
-    raise OperatorError(info.full_name, name, f"shape {shape_text(shape)}", RANK_LIMIT)
-
-
-def _int64(value: int) -> int:
-    """What the structure holds; a number beyond int64 is beyond every range all the same."""
-    return max(-(1 << 63), min((1 << 63) - 1, int(value)))

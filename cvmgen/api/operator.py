@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from operator import index
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
 from cvmgen import support
-from cvmgen.api.manifest import AttributeInfo, OperatorInfo
+from cvmgen.api.manifest import AttributeInfo, InputInfo, OperatorInfo
 from cvmgen.source import did_you_mean
 
 Array = np.ndarray[Any, Any]
 Given = Array | list[Array] | None  # one input: an array, several for a variadic one, or none
 Precisions = list[int | list[int] | None]
+Pairs = list[tuple[Array, Array]]
+
+OUTPUT_TYPES = "all outputs must have one element type"
 
 
 class Inferred(NamedTuple):
@@ -144,14 +148,16 @@ class Operator:
 
         One entry for each input, None for one that is not given; a variadic input takes a
         list of shapes and a list of precisions. Raises OperatorError as a call would.
+        precisions: as a call takes them; nothing is measured here
         """
-        count = len(self._info.inputs)
-        given_shapes = [*shapes, *[None] * (count - len(shapes))]
-        given = [*(precisions or ()), *[None] * (count - len(precisions or ()))]
-        if len(given_shapes) > count or len(given) > count:
-            self._refuse("shapes", str(len(shapes)), f"at most {count} inputs")
+        self._at_most("shapes", shapes)
         values = self._complete(attributes)
-        return self._backend.infer(self._info, given_shapes, given, values)
+        given = [*shapes, *[None] * (len(self._info.inputs) - len(shapes))]
+        checked = [
+            self._shapes(item, each) for item, each in zip(self._info.inputs, given, strict=True)
+        ]
+        known = self._declared(precisions, checked)
+        return self._backend.infer(self._info, checked, known, values)
 
     def bind(
         self,
@@ -164,28 +170,38 @@ class Operator:
     ) -> Bound:
         """The call with its arrays fixed: each call of the result computes into the same output.
 
-        Shapes, attributes and precisions are checked here, once.
+        Shapes, attributes and precisions are checked here, once; each call reads the arrays anew.
         """
         if check not in (None, "values"):
             self._refuse("check", repr(check), "None or 'values' is needed")
         operands, values = self._sorted(inputs, attributes)
-        arrays = [
+        given = [
             self._arrays(item, each) for item, each in zip(self._info.inputs, operands, strict=True)
         ]
-        known = self._precisions(precisions, arrays)
-        shapes = [_shape(each) for each in arrays]
+        shapes = [
+            self._shapes(item, _shape(each))
+            for item, each in zip(self._info.inputs, given, strict=True)
+        ]
+        known = self._precisions(precisions, given)
         inferred = self._backend.infer(self._info, shapes, known, values)
-        outputs, copies = self._outputs(inferred, dtype, out, arrays)
+        targets = self._targets(inferred, dtype, out, given)
+        arrays, loads = _contiguous(given)
+        outputs, stores = _contiguous(targets)
         run = self._backend.bind(self._info, arrays, known, values, outputs, check is not None)
-        results = tuple(out) if self._result and out is not None else (out,)
-        given = results if out is not None else tuple(outputs)
-        result = self._result(*given) if self._result else given[0]
-        return Bound(run, result, copies, inferred)
+        result = self._result(*targets) if self._result else targets[0]
+        backwards = [(target, computed) for computed, target in stores]
+        return Bound(run, result, loads, backwards, inferred)
 
     # -------------------------------------------------------- arguments
 
-    def _refuse(self, argument: str, value: str, rule: str) -> None:
+    def _refuse(self, argument: str, value: str, rule: str) -> NoReturn:
         support.refuse(self._info.full_name, argument, value, rule)
+
+    def _at_most(self, argument: str, given: Sequence[Any]) -> None:
+        count, names = len(self._info.inputs), ", ".join(self._input_names)
+        if len(given) > count:
+            rule = f"{count} input{'s' * (count != 1)} at most: {names}"
+            self._refuse(argument, f"{len(given)} given", rule)
 
     def _sorted(
         self, inputs: tuple[Any, ...], keywords: dict[str, Any]
@@ -195,10 +211,7 @@ class Operator:
         positional = list(inputs)
         if len(items) == 1 and items[0].variadic and not _is_sequence(inputs):
             positional = [list(inputs)] if inputs else []
-        if len(positional) > len(items):
-            names = ", ".join(self._input_names)
-            rule = f"{len(items)} input{'s' * (len(items) != 1)} at most: {names}"
-            self._refuse("", f"{len(positional)} given", rule)
+        self._at_most("", positional)
         operands: list[Any] = [*positional, *[None] * (len(items) - len(positional))]
         attributes = {}
         for name, value in keywords.items():
@@ -239,82 +252,124 @@ class Operator:
             return support.boolean(operator, name, value)
         return support.integer(operator, name, value)
 
-    def _arrays(self, item: Any, value: Any) -> Given:
+    def _arrays(self, item: InputInfo, value: Any) -> Given:
+        """What is given for an input, as arrays; they may have any strides."""
         if value is None:
             return None
         operator = self._info.full_name
         if not item.variadic:
-            return _contiguous(support.as_array(operator, item.name, value))
-        if not isinstance(value, (list, tuple)):
-            self._refuse(item.name, type(value).__name__, "a list of arrays is needed")
-        named = enumerate(value)
+            return support.as_array(operator, item.name, value)
+        entries = self._several(item, value, "arrays")
         return [
-            _contiguous(support.as_array(operator, f"{item.name}[{at}]", one)) for at, one in named
+            support.as_array(operator, f"{item.name}[{at}]", one) for at, one in enumerate(entries)
         ]
 
-    def _precisions(self, given: Any, arrays: Sequence[Given]) -> Precisions:
-        """The declared precisions, in the order of the inputs; missing ones are measured."""
-        if given is not None and not isinstance(given, Mapping):
+    def _several(self, item: InputInfo, value: Any, what: str) -> Sequence[Any]:
+        """The entries for a variadic input."""
+        if isinstance(value, (list, tuple)):
+            return value
+        self._refuse(item.name, type(value).__name__, f"a list of {what} is needed")
+
+    def _shapes(self, item: InputInfo, given: Any) -> Any:
+        """The shape of an input, or the shapes of a variadic one, within the limits of all."""
+        if given is None:
+            return None
+        if not item.variadic:
+            return self._shape(item.name, given)
+        shapes = self._several(item, given, "shapes")
+        return [self._shape(f"{item.name}[{at}]", one) for at, one in enumerate(shapes)]
+
+    def _shape(self, name: str, given: Any) -> tuple[int, ...]:
+        try:
+            shape = tuple(map(index, given))
+        except TypeError:
+            self._refuse(name, f"shape {given!r}", "a shape is a tuple of integers")
+        support.check_shape(self._info.full_name, name, shape, support.EXTENT_POSITIVE)
+        return shape
+
+    def _declared(self, given: Any, operands: Sequence[Any]) -> Precisions:
+        """The declared precisions, in the order of the inputs; None where there is none."""
+        if given is not None and not isinstance(given, (Mapping, list, tuple)):
+            rule = "precisions by input name, or a list of them, are needed"
+            self._refuse("precisions", repr(given), rule)
+        if isinstance(given, (list, tuple)):
+            self._at_most("precisions", given)
             given = dict(zip(self._input_names, given, strict=False))
         declared = support.declared(self._info.full_name, self._input_names, given)
+        return [
+            None if operand is None else self._in_range(item, declared.get(item.name), operand)
+            for item, operand in zip(self._info.inputs, operands, strict=True)
+        ]
+
+    def _in_range(self, item: InputInfo, declared: Any, operand: Any) -> Any:
+        """A declared precision, or one for each tensor of a variadic input."""
+        listed = isinstance(declared, list)
+        if listed and not (item.variadic and len(declared) == len(operand)):
+            many = f"{len(operand)} precisions" if item.variadic else "one precision"
+            self._refuse("precisions", f"{item.name}: {declared!r}", f"{many} needed")
+        for value in declared if listed else [declared]:
+            if value is not None and not 1 <= value <= support.MAX_PRECISION:
+                self._refuse(item.name, f"precision {value}", support.PRECISION_RANGE)
+        return declared if listed or not item.variadic else [declared] * len(operand)
+
+    def _precisions(self, given: Any, arrays: Sequence[Given]) -> Precisions:
+        """The precisions of the inputs; those that are not declared are measured."""
         found: Precisions = []
-        for item, array in zip(self._info.inputs, arrays, strict=True):
-            value: Any = declared.get(item.name)
+        declared = self._declared(given, arrays)
+        for name, array, known in zip(self._input_names, arrays, declared, strict=True):
             if array is None:
                 found.append(None)
-            elif isinstance(array, list):
-                entries = value if isinstance(value, (list, tuple)) else [value] * len(array)
+            elif isinstance(known, list):
                 found.append(
                     [
-                        self._measured(item.name, one, entry)
-                        for one, entry in zip(array, entries, strict=True)
+                        self._measured(f"{name}[{at}]", *pair)
+                        for at, pair in enumerate(zip(array, known, strict=True))
                     ]
                 )
             else:
-                found.append(self._measured(item.name, array, value))
+                found.append(self._measured(name, array, known))
         return found
 
-    def _measured(self, name: str, array: Array, declared: int | None) -> int:
+    def _measured(self, name: str, array: Any, declared: int | None) -> int:
         if declared is not None:
-            if not 1 <= declared <= support.MAX_PRECISION:
-                self._refuse(name, f"precision {declared}", support.PRECISION_RANGE)
             return declared
         return support.measured(self._info.full_name, name, array)
 
     # -------------------------------------------------------- results
 
-    def _outputs(
-        self, inferred: Inferred, dtype: Any, out: Any, arrays: Sequence[Given]
-    ) -> tuple[list[Array], list[tuple[Array, Array]]]:
-        """Arrays to compute into, and (target, computed) pairs to copy afterwards."""
+    def _targets(
+        self, inferred: Inferred, dtype: Any, out: Any, inputs: Sequence[Given]
+    ) -> list[Array]:
+        """The arrays that receive the results: the caller's, or new ones."""
         operator = self._info.full_name
         if out is None:
-            default = self._default_dtype(arrays)
+            default = self._default_dtype(inputs)
             made = []
             for name, shape, precision in zip(self.outputs, *inferred, strict=True):
                 wanted = support.result_dtype(operator, name, dtype, precision, default)
                 made.append(np.empty(shape, wanted))
-            return made, []
-        targets = [out] if self._result is None else list(out)
-        if len(targets) != len(self.outputs):
-            self._refuse("out", str(len(targets)), f"{len(self.outputs)} arrays needed")
-        named = [
+            return made
+        targets = [out] if self._result is None else self._several_out(out)
+        apart = [
             (name, one)
-            for name, array in zip(self._input_names, arrays, strict=True)
+            for name, array in zip(self._input_names, inputs, strict=True)
             for one in (array if isinstance(array, list) else [array])
         ]
-        outputs, copies = [], []
         for name, target, shape, precision in zip(self.outputs, targets, *inferred, strict=True):
-            support.check_out(operator, name, target, shape, precision, named)
+            support.check_out(operator, name, target, shape, precision, apart)
             if dtype is not None and np.dtype(dtype) != target.dtype:
                 self._refuse("dtype", str(np.dtype(dtype)), f"out is of type {target.dtype}")
-            named.append((name, target))
-            if target.flags.c_contiguous and target.flags.aligned:
-                outputs.append(target)
-                continue
-            outputs.append(np.empty(shape, target.dtype))
-            copies.append((target, outputs[-1]))
-        return outputs, copies
+            if target.dtype != targets[0].dtype:
+                self._refuse(name, f"dtype {target.dtype}", OUTPUT_TYPES)
+            apart.append((name, target))
+        return targets
+
+    def _several_out(self, out: Any) -> list[Array]:
+        count = len(self.outputs)
+        if not isinstance(out, (list, tuple)) or len(out) != count:
+            given = len(out) if isinstance(out, (list, tuple)) else type(out).__name__
+            self._refuse("out", str(given), f"a tuple of {count} arrays is needed")
+        return list(out)
 
     def _default_dtype(self, arrays: Sequence[Given]) -> Any:
         if not self._info.moves_data:
@@ -329,30 +384,43 @@ class Operator:
 class Bound:
     """A call whose arrays are fixed. `result` is what each call computes and returns."""
 
-    __slots__ = ("_copies", "_run", "inferred", "result")
+    __slots__ = ("_loads", "_run", "_stores", "inferred", "result")
 
     def __init__(
-        self,
-        run: Callable[[], None],
-        result: Any,
-        copies: list[tuple[Array, Array]],
-        inferred: Inferred,
+        self, run: Callable[[], None], result: Any, loads: Pairs, stores: Pairs, inferred: Inferred
     ) -> None:
         self._run = run
-        self._copies = copies
+        self._loads = loads
+        self._stores = stores
         self.result = result
         self.inferred = inferred
 
     def __call__(self) -> Any:
+        for copy, given in self._loads:
+            copy[...] = given
         self._run()
-        for target, computed in self._copies:
+        for target, computed in self._stores:
             target[...] = computed
         return self.result
 
 
-def _contiguous(array: Array) -> Array:
-    """Row-major without gaps and aligned: the array itself, or a copy."""
-    return np.require(array, requirements=["C", "A"])
+def _contiguous(given: Sequence[Given]) -> tuple[list[Any], Pairs]:
+    """Arrays that are row-major without gaps and aligned, and (copy, given) where not the same."""
+    pairs: Pairs = []
+
+    def one(array: Array) -> Array:
+        found = np.require(array, requirements=["C", "A"])
+        if found is not array:
+            pairs.append((found, array))
+        return found
+
+    found: list[Any] = []
+    for each in given:
+        if isinstance(each, list):
+            found.append([one(array) for array in each])
+        else:
+            found.append(None if each is None else one(each))
+    return found, pairs
 
 
 def _shape(given: Given) -> Any:

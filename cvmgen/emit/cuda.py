@@ -15,6 +15,7 @@ from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.plan import Field
 from cvmgen.emit.prepare import Prepare
 from cvmgen.emit.render import render
+from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild
 from cvmgen.lower.guards import assigned, changed
@@ -207,9 +208,9 @@ class CudaEmitter(c.CEmitter):
             full_name=self.operator.full_name,
             kernels="\n\n".join(self.kernels()),
             fields="\n".join(indent(self.field_lines())),
-            prepare="\n".join(indent(CudaPrepare(self.typed).lines())),
+            prepare="\n".join(wrap_c(indent(CudaPrepare(self.typed).lines()))),
             infer="\n".join(indent(self.infer())),
-            run="\n".join(indent(self.run())),
+            run="\n".join(wrap_c(indent(self.run()))),
             prepare_head=self.head("static int", f"{self.name}_prepare", f"{self.name}_plan *plan"),
             run_head=self.head("int", f"{self.function}_cuda", "cvmgen_stream stream"),
         )
@@ -265,7 +266,7 @@ class CudaEmitter(c.CEmitter):
         lines += CudaKernelPrinter(self.program, body).threads(grid(body))
         head = f"{self.kernel_name(number, source, stored)}("
         start = 'extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)'
-        return "\n".join([start, *c.signature(head, parameters), *indent(lines), "}"])
+        return "\n".join([start, *c.signature(head, parameters), *wrap_c(indent(lines)), "}"])
 
     def unpack(self, fields: Iterable[Field]) -> list[str]:
         """Locals for what the nest reads of the call."""

@@ -39,6 +39,10 @@ def _words(text: str, first: str, rest: str) -> list[str]:
 
 
 def _code(line: str) -> list[str]:
+    head, word, value = line.partition(") return ")
+    if len(line) > WIDTH and word and line.lstrip().startswith("if ("):
+        pad = line[: len(line) - len(line.lstrip())] + "    "
+        return [*_code(f"{head})"), f"{pad}return {value}"]
     pieces: list[str] = []
     pad = line[: len(line) - len(line.lstrip())] + "    "
     while len(line) > WIDTH and not line.lstrip().startswith("#"):

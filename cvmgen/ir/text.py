@@ -84,22 +84,38 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             assert_never(statement)
 
 
-def text(expr: i.Expr) -> str:
+def text(expr: i.Expr, least: int = 0) -> str:
+    """An expression with the parentheses that it needs where `least` is the binding around."""
+    written, level = leveled(expr)
+    return f"({written})" if level < least else written
+
+
+def leveled(expr: i.Expr) -> tuple[str, int]:
+    match expr:
+        case i.Binary(op=op, left=left, right=right):
+            level = 5 if op in ("+", "-", "union", "difference") else 6
+            sign = OPERATORS.get(op, op)
+            return f"{text(left, level)} {sign} {text(right, level + 1)}", level
+        case i.Compare(op=op, left=left, right=right):
+            return f"{text(left, 5)} {op} {text(right, 5)}", 4
+        case i.Logic(op=op, operands=operands):
+            level = 2 if op == "and" else 1
+            return f" {op} ".join(text(each, level + 1) for each in operands), level
+        case i.Not(operand=operand):
+            return f"not {text(operand, 4)}", 3
+        case i.Select(condition=condition, then=then, otherwise=otherwise):
+            return f"{text(then, 1)} if {text(condition, 1)} else {text(otherwise)}", 0
+        case _:
+            return closed(expr), 7
+
+
+def closed(expr: i.Expr) -> str:
+    """An expression that needs no parentheses anywhere."""
     match expr:
         case i.Const(value=value):
             return str(value).lower()
         case i.Var(name=name):
             return name
-        case i.Binary(op=op, left=left, right=right):
-            return f"({text(left)} {OPERATORS.get(op, op)} {text(right)})"
-        case i.Compare(op=op, left=left, right=right):
-            return f"{text(left)} {op} {text(right)}"
-        case i.Logic(op=op, operands=operands):
-            return f" {op} ".join(map(text, operands))
-        case i.Not(operand=operand):
-            return f"not ({text(operand)})"
-        case i.Select(condition=condition, then=then, otherwise=otherwise):
-            return f"({text(then)} if {text(condition)} else {text(otherwise)})"
         case i.Call(function=function, arguments=arguments):
             return f"{function}({', '.join(map(text, arguments))})"
         case i.Item(sequence=sequence, index=index):
@@ -131,6 +147,8 @@ def text(expr: i.Expr) -> str:
             return f"p({tensor})"
         case i.Convert(type=type_name, operand=operand):
             return f"{type_name}({text(operand)})"
+        case i.Binary() | i.Compare() | i.Logic() | i.Not() | i.Select():
+            return f"({text(expr)})"
         case _:
             assert_never(expr)
 

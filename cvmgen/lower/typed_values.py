@@ -399,35 +399,21 @@ class ValueTyper:
 
     def suffixed(self, function: str, typed: list[Typed], found: Range | None) -> Typed:
         """abs, min, max: the helper for the type of all arguments and the result."""
+        natural = max((each[1] for each in typed), key=BITS.__getitem__)
         narrow = all(each[2] is not None and each[2].fits(32) for each in typed)
-        natural = "i32" if narrow and any(each[1] == "i32" for each in typed) else "i64"
-        if all(each[1] == "i32" for each in typed):
+        if narrow and any(each[1] == "i32" for each in typed):
             natural = "i32"
-        if not narrow and any(each[1] in ("i64", "i128") for each in typed):
-            natural = "i64"
-        if found is not None and natural == "i32" and not found.fits(32):
-            natural = "i64"
-        arguments = []
-        result = self.nested_extreme(function, typed, natural)
-        if result is not None:
-            return result, natural, clamp(found)
-        for value, type_name, _ in typed:
-            arguments.append(
-                narrowed((value, type_name, None))
-                if natural == "i32"
-                else converted(value, type_name, natural)
-            )
-        return i.Call(f"{function}_{natural}", tuple(arguments)), natural, clamp(found)
-
-    def nested_extreme(self, function: str, typed: list[Typed], natural: str) -> i.Expr | None:
-        """max(a, b, c) as max(max(a, b), c)."""
-        if len(typed) <= 2 or function == "abs":
-            return None
-        result = converted(typed[0][0], typed[0][1], natural)
-        for value, type_name, _ in typed[1:]:
-            second = converted(value, type_name, natural)
-            result = i.Call(f"{function}_{natural}", (result, second))
-        return result
+        if found is not None and not found.fits(BITS[natural]):
+            natural = next(name for name, bits in BITS.items() if found.fits(bits))
+        values = [
+            narrowed(each) if natural == "i32" else converted(each[0], each[1], natural)
+            for each in typed
+        ]
+        name = f"{function}_{natural}"
+        result: i.Expr = i.Call(name, tuple(values[:2]))
+        for value in values[2:]:  # max(a, b, c) is max(max(a, b), c)
+            result = i.Call(name, (result, value))
+        return result, natural, found if natural == "i128" else clamp(found)
 
 
 def positive(left: Typed, right: Typed, least: int = 1) -> bool:

@@ -93,7 +93,9 @@ class CallChecker:
             hint = f"write {name}[i < N](...)"
             raise SpecError(place, f"the reduction '{name}' needs a range for its index", hint)
         known = [*FUNCTIONS, *SPECIAL, *self.shared.macros, *self.where]
-        hint = did_you_mean(name, known) or f"functions are {', '.join(FUNCTIONS)}, and 'def's"
+        hint = (
+            did_you_mean(name, known) or f"functions are {', '.join(FUNCTIONS)}; 'def' makes others"
+        )
         raise SpecError(place, f"unknown function '{name}'", hint)
 
     # -------------------------------------------------------- questions about an operand

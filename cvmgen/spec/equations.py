@@ -58,9 +58,8 @@ def written_output(
     symbol = checker.scope.find(name.text)
     if symbol is not None and symbol.role == "error":
         raise PoisonedError
-    own = (
-        f"declare it first: output {name.text} : cvm[...]; or name it: let {item.target.span.text}"
-    )
+    place = item.target.span.text
+    own = f"declare it first: output {name.text} : cvm[...], or name a value: let {place} = ..."
     hint = did_you_mean(name.text, outputs) or own
     raise SpecError(name.span, f"'{name.text}' is not an output", hint)
 

@@ -237,10 +237,12 @@ def rangeless(fault: Fault) -> SpecError | None:
     if fault.text != "(" or found is None:
         return None
     name, index = found[1], found[2].strip()
+    start = fault.at - len(fault.before)
     if name not in REDUCTIONS:
         hint = did_you_mean(name, REDUCTIONS) or f"reductions are {', '.join(REDUCTIONS)}"
-        return SpecError(fault.span, f"'{name}' is no reduction, which alone has a body", hint)
-    at = fault.at - len(fault.before) + found.start(2)
+        place = Span(fault.source, start + found.start(1), start + found.end(1))
+        return SpecError(place, f"'{name}' is not a reduction", hint)
+    at = start + found.start(2)
     span = Span(fault.source, at, at + max(len(found[2]), 1))
     letter = index if re.fullmatch(rf"{NAME}(\.\.\.)?", index) else "i"
     limit = "n..." if letter.endswith("...") else "N"
@@ -290,11 +292,11 @@ def advice(fault: Fault) -> str:
         return "equality is written '=='"
     if text == "==" and "EQUAL" in accepted:
         return "what a name or an element is, is written with one '='"
-    if text == fault.previous == "*":
+    if text == "*" and fault.before.endswith("*"):
         return "a power is written 2^n"
     if "/" in text:
         return "write 'div' (floor) or 'tdiv' (toward zero)"
-    if text == "for":
+    if text == "for" and "INPUT" in accepted:
         return "after an equation its ranges follow the word 'forall'"
     if text in (*RELATIONS, "]") and "[" in line and "LESSTHAN" in accepted | {text}:
         return "a range is i < N or a <= i < b; a condition follows the word 'if'"

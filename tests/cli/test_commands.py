@@ -13,8 +13,8 @@ import pytest
 import cvmgen as package
 from cvmgen import driver
 from cvmgen.cli import command
-from cvmgen.cli.exits import MEANINGS
 from cvmgen.cli.command import STAGES, TARGETS
+from cvmgen.cli.exits import MEANINGS
 from cvmgen.paths import generated_folder
 
 from .conftest import Command, start

@@ -20,7 +20,7 @@ import pytest
 from cvmgen.api.c_backend import CBackend, ErrorStruct, TensorStruct
 from cvmgen.api.manifest import Manifest, OperatorInfo, operator_info
 from cvmgen.api.operator import Operator
-from cvmgen.build import cuda_compiler, cuda_resources
+from cvmgen.build import CudaCompiler, cuda_compiler, cuda_resources
 from cvmgen.driver import C_LIKE, COMMON, lower
 from cvmgen.dtypes import DTYPES, precision_bound
 from cvmgen.emit import c, cuda, interface
@@ -78,7 +78,10 @@ SPAN = operators()[NAMES[0]].span
 STORE = i.Store(i.Load("Y", None, D), X, SPAN)
 
 
-def loop(index: str, high: i.Expr, *body: i.Stmt, low: i.Expr | None = i.Const(0)) -> i.Loop:
+ZERO = i.Const(0)
+
+
+def loop(index: str, high: i.Expr, *body: i.Stmt, low: i.Expr | None = ZERO) -> i.Loop:
     return i.Loop(index, low, high, body, 0, SPAN)
 
 
@@ -132,7 +135,7 @@ def test_every_kernel_says_where_it_comes_from(name: str) -> None:
     assert len(kernels) == variants * len(nests)
     for number, kernel in enumerate(kernels):
         nest = nests[number // variants]
-        assert f"    /* {nest.span.place}: {nest.formula} */\n" in kernel
+        assert f" /* {nest.span.place}: {nest.formula} */ " in " ".join(kernel.split())
 
 
 def test_the_support_files_are_those_of_c() -> None:
@@ -176,9 +179,9 @@ def test_the_text_does_not_depend_on_the_hash_seed(seed: str) -> None:
 # ---------------------------------------------------------------- compilation
 
 
-def need(kind: str | None) -> None:
+def need(kind: str | None) -> CudaCompiler:
     try:
-        cuda_compiler(kind)
+        return cuda_compiler(kind)
     except BuildError as error:
         pytest.skip(str(error))
 
@@ -186,10 +189,14 @@ def need(kind: str | None) -> None:
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("name", NAMES)
 def test_kernels_compile_without_spills(name: str, architecture: str) -> None:
-    need(None)
-    file = f"{operators()[name].name}.cu"
+    # nvcc has 128-bit integers as it is.
+    flags = ("--device-int128",) if need(None).kind == "nvrtc" else ()
     found = cuda_resources(
-        text(name), architecture=architecture, includes=headers(), name=file
+        text(name),
+        architecture=architecture,
+        includes=headers(),
+        name=f"{operators()[name].name}.cu",
+        flags=flags,
     )
     assert len(found) == text(name).count("__global__")
     assert all(kernel.startswith(name.replace(".", "_")) for kernel in found)
@@ -395,7 +402,34 @@ CASES = [
     Case("extra.take", ((3, 4, 5), (20, 2)), {"axis": 1}),
     Case("extra.take", ((3, 4, 5), (20, 2)), {"axis": -1}),
     Case("extra.reverse", LONG),
+    Case("extra.tile", ((3, 4),), {"reps": (2, 3, 2)}),
+    Case("extra.slice", ((9, 8, 7),), {"begin": (-2, 1), "end": (0, 99), "strides": (-3, 2)}),
+    Case("extra.reshape", LONG, {"target_shape": (10, 1, 60)}),
+    Case("extra.depth_to_space", ((2, 12, 3, 2),), {"block": 2}),
+    Case("extra.interleave", ((300,), (300,))),
+    Case("extra.swap_ends", LONG),
+    Case("extra.choose", WIDE * 3),
     Case("extra.sign_and_size", WIDE),
+    Case("extra.fourth_power", WIDE),
+    Case("extra.fourth_power", WIDE, precision=32),
+    Case("extra.scaled_product", ((5, 30), (30, 60)), {"shift": 4}),
+    Case("extra.scaled_product", ((2, 3), (3, 2)), {"shift": 62}, 32),
+    Case("extra.mean_of_squares", LONG),
+    Case("extra.product", ((300, 2),)),
+    Case("extra.least", ((100,),)),
+    Case("extra.divided", WIDE, {"divisor": -7}, 32),
+    Case("extra.signs", ((40, 9),), {"bound": 2}),
+    Case("extra.running_sum", ((300,),)),
+    Case("extra.smoothed", ((300,),), {"reach": 5}),
+    Case("extra.local_maximum", ((20, 30),)),
+    Case("extra.alternating", ((41, 7),)),
+    Case("extra.histogram", WIDE, {"bins": 50}),
+    Case("extra.batched_range", ((3, 100, 5),)),
+    Case("extra.magnitude_steps", WIDE, precision=31),
+    Case("extra.weighted_edges", LONG),
+    Case("extra.truncated_mean", LONG, {"axes": (1, 2)}),
+    Case("extra.truncated_mean", LONG),
+    Case("extra.polynomial", (*WIDE, (3,)), precision=10),
 ]
 
 
@@ -414,7 +448,7 @@ def prepared(on_cpu: OnCpu, case: Case, narrow: bool) -> Call:
     source = random.Random(f"{case} {narrow}")
     wide = interface.int32_inputs(program(case.name))
 
-    def tensor(shape: tuple[int, ...], dtype: str) -> Tensor:
+    def tensor(dtype: str, shape: tuple[int, ...]) -> Tensor:
         precision = 8 if narrow else case.precision
         bound = precision_bound(precision)
         # Small numbers too: zeros, equal elements, valid indices.
@@ -426,8 +460,7 @@ def prepared(on_cpu: OnCpu, case: Case, narrow: bool) -> Call:
     for item, shape in zip(operators()[case.name].inputs, case.shapes, strict=True):
         dtype = "int8" if narrow and item.name not in wide else "int32"
         if shape is not None:
-            several = isinstance(shape, list)
-            given[item.name] = [tensor(s, dtype) for s in shape] if several else tensor(shape, dtype)
+            given[item.name] = apply(functools.partial(tensor, dtype), shape)
     return call(on_cpu, case.name, given, case.attributes)
 
 

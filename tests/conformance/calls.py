@@ -1,0 +1,200 @@
+"""Calls of operators, and the comparison of every target with the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from cvmgen.api import Operators
+from cvmgen.errors import OperatorError
+from cvmgen.reference import Reference, Tensor
+from cvmgen.reference.operator import stored
+
+Array = np.ndarray[Any, Any]
+Given = Array | None | list[Array]
+
+# Operators whose results are elements of their inputs: these keep the element type.
+MOVING = frozenset(
+    [
+        *(f"cvm.{name}" for name in ("batch_flatten", "flatten", "upsampling")),
+        *(f"extra.{name}" for name in ("choose", "concatenate", "depth_to_space", "interleave")),
+        *(f"extra.{name}" for name in ("repeat", "reshape", "reverse", "slice", "swap_ends")),
+        *(f"extra.{name}" for name in ("take", "tile", "transpose")),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operator's full name and what it is given; precisions that are not declared are measured."""
+
+    operator: str
+    inputs: tuple[Given, ...]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    precisions: tuple[Any, ...] | None = None
+
+    def __str__(self) -> str:
+        shapes = ", ".join(map(described, self.inputs))
+        attributes = "".join(f", {name}={value}" for name, value in self.attributes.items())
+        declared = "" if self.precisions is None else f", precisions={self.precisions}"
+        return f"{self.operator}({shapes}{attributes}{declared})"
+
+    def of_type(self, dtype: Any) -> Call:
+        """The same call with every operand of one element type."""
+        return replace(self, inputs=tuple(mapped(lambda one: one.astype(dtype), self.inputs)))
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the reference says: each output's shape, exact values and precision, or a refusal."""
+
+    outputs: tuple[Tensor, ...] = ()
+    refusal: str = ""
+
+
+class Conformance:
+    """The reference beside the targets."""
+
+    def __init__(
+        self, references: Mapping[str, Reference], libraries: Mapping[str, Operators]
+    ) -> None:
+        self.references = references
+        self.libraries = libraries
+
+    def expected(self, call: Call) -> Expected:
+        """What the formula says of a call. A FormulaError comes through: it is a faulty formula."""
+        reference = self.references[call.operator]
+        names = [item.name for item in reference.operator.inputs]
+        declared = call.precisions or [None] * len(names)
+        inputs = {
+            name: tensors(operand, precision)
+            for name, operand, precision in zip(names, call.inputs, declared, strict=False)
+        }
+        try:
+            result = reference.evaluate(inputs, call.attributes)
+        except OperatorError as error:
+            return Expected(refusal=str(error))
+        return Expected(tuple(result.outputs.values()))
+
+    def check(
+        self, call: Call, targets: Sequence[str] = ("c", "python"), dtype: Any = None
+    ) -> Expected:
+        """Every target gives the bits of the reference, or its very refusal; returns these."""
+        expected = self.expected(call)
+        for target in targets:
+            self.check_target(call, target, expected, dtype)
+        return expected
+
+    def check_target(self, call: Call, target: str, expected: Expected, dtype: Any = None) -> None:
+        operator = self.libraries[target][call.operator]
+        where = f"{target}: {call}"
+        try:
+            found = operator(
+                *call.inputs, precisions=call.precisions, dtype=dtype, **call.attributes
+            )
+        except OperatorError as error:
+            assert str(error) == expected.refusal, where
+            return
+        assert not expected.refusal, f"{where} is accepted; {expected.refusal}"
+        compare(found, expected, wanted_dtype(call, dtype), where)
+        inferred = operator.infer(
+            [mapped_shape(each) for each in call.inputs],
+            [measured(each) for each in call.inputs] if call.precisions is None else call.precisions,
+            **call.attributes,
+        )
+        assert inferred.shapes == tuple(output.shape for output in expected.outputs), where
+        assert inferred.precisions == tuple(output.precision for output in expected.outputs), where
+
+
+def compare(found: Any, expected: Expected, dtype: Any, where: str) -> None:
+    """Arrays against the exact values of the reference, wrapped to the element type."""
+    results = found if isinstance(found, tuple) else (found,)
+    assert len(results) == len(expected.outputs), where
+    for result, output in zip(results, expected.outputs, strict=True):
+        assert result.dtype == dtype, where
+        assert result.shape == output.shape, where
+        name = result.dtype.name
+        wanted = [stored(value, name) for value in output.values]
+        assert result.ravel().tolist() == wanted, where
+
+
+def wanted_dtype(call: Call, dtype: Any) -> Any:
+    """The element type of the results: as asked for, else by the operator's nature."""
+    if dtype is not None:
+        return np.dtype(dtype)
+    first = call.inputs[0]
+    if call.operator not in MOVING or first is None:
+        return np.dtype(np.int32)
+    narrow = all(one.dtype == np.int8 for one in (first if isinstance(first, list) else [first]))
+    return np.dtype(np.int8 if narrow else np.int32)
+
+
+def tensors(operand: Given, precision: Any) -> Any:
+    """An operand as the reference takes it."""
+    if operand is None:
+        return None
+    if not isinstance(operand, list):
+        return tensor(operand, precision)
+    ranks = precision if isinstance(precision, list) else [precision] * len(operand)
+    return [tensor(one, rank) for one, rank in zip(operand, ranks, strict=True)]
+
+
+def tensor(array: Array, precision: int | None) -> Tensor:
+    known = measured(array) if precision is None else precision
+    return Tensor(array.shape, array.ravel().tolist(), known, array.dtype.name)
+
+
+def measured(operand: Given) -> Any:
+    """The smallest precision that holds an operand's data."""
+    if operand is None:
+        return None
+    if isinstance(operand, list):
+        return [measured(one) for one in operand]
+    return max((abs(value) for value in operand.ravel().tolist()), default=0).bit_length() + 1
+
+
+def mapped(function: Callable[[Array], Any], operands: Sequence[Given]) -> list[Any]:
+    """`function` of each array, lists and missing operands kept."""
+    return [
+        None
+        if each is None
+        else [function(one) for one in each]
+        if isinstance(each, list)
+        else function(each)
+        for each in operands
+    ]
+
+
+def mapped_shape(operand: Given) -> Any:
+    return mapped(lambda one: one.shape, [operand])[0]
+
+
+def described(operand: Given) -> str:
+    if operand is None:
+        return "None"
+    if isinstance(operand, list):
+        return f"[{', '.join(map(described, operand))}]"
+    return f"{operand.dtype}{list(operand.shape)}"
+
+
+def largest(precision: int) -> int:
+    """The largest magnitude of a precision."""
+    return (1 << (precision - 1)) - 1
+
+
+def data(random: Random, shape: Sequence[int], precision: int, dtype: Any = None) -> Array:
+    """Values of a precision, its two ends among them; int8 half of the time where it fits."""
+    most = largest(precision)
+    pick = (most, -most, 0, 1 if most else 0)
+    values = [
+        random.choice(pick) if random.random() < 0.4 else random.randint(-most, most)
+        for _ in range(prod(shape))
+    ]
+    if dtype is None:
+        dtype = np.int8 if precision <= 8 and random.random() < 0.5 else np.int32
+    return np.array(values, dtype=dtype).reshape(tuple(shape))

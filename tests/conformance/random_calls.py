@@ -1,0 +1,346 @@
+"""Random calls of each operator: any rank, ragged shapes, extents of 1, values at both ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from random import Random
+from typing import Any
+
+from tests.conformance.calls import Call, Given, data
+
+MOST_ELEMENTS = 240
+RANKS = (1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 16)
+EXTENTS = (1, 1, 2, 2, 3, 4, 5, 7)
+
+Shape = tuple[int, ...]
+Drawn = tuple[list[Given], dict[str, Any]]
+
+
+def call(name: str, random: Random) -> Call:
+    """A call of the operator `name`, usually one that it accepts."""
+    inputs, attributes = DRAW[name](random)
+    return Call(name, tuple(inputs), attributes)
+
+
+def shape(random: Random, rank: int | None = None, most: int = MOST_ELEMENTS) -> Shape:
+    """A shape of few elements; of a high rank, most extents are 1."""
+    extents = [1] * (random.choice(RANKS) if rank is None else rank)
+    for at in random.sample(range(len(extents)), len(extents)):
+        room = most // prod(extents)
+        extents[at] = random.choice([each for each in EXTENTS if each <= max(room, 1)])
+    return tuple(extents)
+
+
+def precision(random: Random, high: int = 32) -> int:
+    return random.choice((1, 2, 7, 8, 9, high, random.randint(1, high)))
+
+
+def axis(random: Random, rank: int) -> int:
+    return random.randrange(-rank, rank)
+
+
+# ---------------------------------------------------------------- elementwise
+
+
+def one_tensor(random: Random) -> Drawn:
+    return [data(random, shape(random), precision(random))], {}
+
+
+def two_alike(random: Random) -> Drawn:
+    extents = shape(random)
+    return [data(random, extents, precision(random, 31)) for _ in range(2)], {}
+
+
+def clip(random: Random) -> Drawn:
+    ends = random.sample(
+        [-(2**31) + 2, -300, -19, -1, 0, 1, 10, 127, 2**31 - 2, random.randint(-999, 999)], 2
+    )
+    inputs, _ = one_tensor(random)
+    return inputs, {"a_min": min(ends), "a_max": max(ends)}
+
+
+def cvm_clip(random: Random) -> Drawn:
+    return one_tensor(random)[0], {"precision": random.randint(1, 32)}
+
+
+def cvm_right_shift(random: Random) -> Drawn:
+    attributes = {"precision": random.randint(1, 32), "shift_bit": random.randint(1, 32)}
+    return one_tensor(random)[0], attributes
+
+
+def cvm_left_shift(random: Random) -> Drawn:
+    shift = random.randint(1, 31)
+    inputs: list[Given] = [data(random, shape(random), random.randint(1, 32 - shift))]
+    return inputs, {"precision": random.randint(1, 32), "shift_bit": shift}
+
+
+# ---------------------------------------------------------------- broadcast, reduce
+
+
+def broadcast(random: Random, high: int) -> Drawn:
+    whole = shape(random)
+    full = tuple(extent if random.random() < 0.7 else 1 for extent in whole)
+    short = whole[random.randrange(len(whole)) :]
+    part = tuple(extent if random.random() < 0.6 else 1 for extent in short)
+    inputs: list[Given] = [data(random, each, precision(random, high)) for each in (full, part)]
+    return random.sample(inputs, 2), {}
+
+
+def reduce(random: Random) -> Drawn:
+    extents = shape(random)
+    rank = len(extents)
+    some = random.sample(range(rank), random.choice((0, 1, rank, random.randint(0, rank))))
+    axes = tuple(each - rank if random.random() < 0.5 else each for each in some)
+    flags = {name: random.random() < 0.5 for name in ("keepdims", "exclude")}
+    return [data(random, extents, precision(random, 24))], {"axes": axes, **flags}
+
+
+# ---------------------------------------------------------------- networks
+
+
+def conv2d(random: Random) -> Drawn:
+    groups = random.choice((1, 1, 2, 3))
+    inner, outer = random.randint(1, 3), groups * random.randint(1, 2)
+    size = [random.randint(1, 6) for _ in range(2)]
+    kernel = [random.randint(1, 3) for _ in range(2)]
+    high = random.choice((2, 8, 12))
+    bias = data(random, (outer,), precision(random, 31)) if random.random() < 0.5 else None
+    inputs = [
+        data(random, (random.randint(1, 2), inner * groups, *size), precision(random, high)),
+        data(random, (outer, inner, *kernel), precision(random, high)),
+        bias,
+    ]
+    pairs = {"padding": (0, 2), "stride": (1, 3), "dilation": (1, 3)}
+    attributes = {
+        name: (random.randint(low, most), random.randint(low, most))
+        for name, (low, most) in pairs.items()
+    }
+    return inputs, {**attributes, "groups": groups}
+
+
+def dense(random: Random) -> Drawn:
+    rows, columns, inner = (random.choice((1, 2, 3, 5, 8)) for _ in range(3))
+    bias = data(random, (columns,), precision(random, 31)) if random.random() < 0.5 else None
+    high = random.choice((2, 8, 12))
+    matrices = [data(random, each, precision(random, high)) for each in ((rows, inner), (columns, inner))]
+    return [*matrices, bias], {}
+
+
+def max_pool2d(random: Random) -> Drawn:
+    size = [random.randint(1, 6) for _ in range(2)]
+    window = tuple(random.randint(1, 4) for _ in range(2))
+    attributes = {
+        "pool_size": window,
+        "padding": tuple(random.randint(0, each - 1) for each in window),
+        "strides": (random.randint(1, 4), random.randint(1, 4)),
+        "ceil_mode": random.random() < 0.5,
+    }
+    return [data(random, (*shape(random, 2, 6), *size), precision(random))], attributes
+
+
+def upsampling(random: Random) -> Drawn:
+    return [data(random, shape(random, 4, 40), precision(random))], {"scale": random.randint(1, 4)}
+
+
+def batch_flatten(random: Random) -> Drawn:
+    rank = random.choice([each for each in RANKS if each > 1])
+    return [data(random, shape(random, rank), precision(random))], {}
+
+
+# ---------------------------------------------------------------- tests/data/extra
+
+
+def concatenate(random: Random) -> Drawn:
+    extents = shape(random, most=60)
+    along = axis(random, len(extents))
+    at = along % len(extents)
+
+    def part() -> Shape:
+        return (*extents[:at], random.randint(1, 3), *extents[at + 1 :])
+
+    bits = [precision(random) for _ in range(random.randint(1, 4))]
+    return [[data(random, part(), each) for each in bits]], {"axis": along}
+
+
+def transpose(random: Random) -> Drawn:
+    extents = shape(random)
+    rank = len(extents)
+    order = tuple(each - random.choice((0, rank)) for each in random.sample(range(rank), rank))
+    axes = order if random.random() < 0.8 else ()
+    return [data(random, extents, precision(random))], {"axes": axes}
+
+
+def repeat(random: Random) -> Drawn:
+    extents = shape(random, most=60)
+    attributes = {"axis": axis(random, len(extents)), "repeats": random.randint(1, 4)}
+    return [data(random, extents, precision(random))], attributes
+
+
+def tile(random: Random) -> Drawn:
+    reps = tuple(random.randint(1, 3) for _ in range(random.randint(0, 4)))
+    return [data(random, shape(random, most=20), precision(random))], {"reps": reps}
+
+
+def slice_of(random: Random) -> Drawn:
+    extents = shape(random, random.randint(1, 5))
+    begin, end, strides = [], [], []
+    for extent in extents:
+        step = random.choice((-3, -2, -1, 1, 1, 2, 3))
+        low, high = sorted((random.randrange(extent), random.randrange(extent)))
+        first, last = (low, high + 1) if step > 0 else (high, low - 1)
+        begin.append(first - random.choice((0, extent)))
+        end.append(last if last >= 0 else -extent - 1)
+        strides.append(step)
+    attributes = {"begin": tuple(begin), "end": tuple(end), "strides": tuple(strides)}
+    return [data(random, extents, precision(random))], attributes
+
+
+def take(random: Random) -> Drawn:
+    extents = shape(random, random.randint(1, 5), 40)
+    indices = data(random, shape(random, random.randint(1, 3), 6), random.choice((2, 4, 32)))
+    along = random.choice((None, axis(random, len(extents))))
+    attributes = {} if along is None else {"axis": along}
+    return [data(random, extents, precision(random)), indices], attributes
+
+
+def reshape(random: Random) -> Drawn:
+    extents = list(shape(random))
+    target = random.sample(extents, len(extents))
+    if len(target) > 1 and random.random() < 0.7:
+        target[:2] = [target[0] * target[1]]
+    return [data(random, tuple(extents), precision(random))], {"target_shape": tuple(target)}
+
+
+def depth_to_space(random: Random) -> Drawn:
+    block = random.randint(1, 3)
+    batch, channels, *size = shape(random, 4, 20)
+    extents = (batch, channels * block * block, *size)
+    return [data(random, extents, precision(random))], {"block": block}
+
+
+def vectors(random: Random) -> Drawn:
+    extents = shape(random, 1)
+    return [data(random, extents, precision(random)) for _ in range(2)], {}
+
+
+def choose(random: Random) -> Drawn:
+    extents = shape(random)
+    bits = precision(random)
+    values = [data(random, extents, bits) for _ in range(2)]
+    condition = data(random, extents, random.choice((2, 8, 32)), values[0].dtype if bits <= 8 else None)
+    return [condition.astype(values[0].dtype) if bits > 8 else condition, *values], {}
+
+
+def of_rank(rank: int, high: int = 32, most: int = MOST_ELEMENTS) -> Callable[[Random], Drawn]:
+    """One tensor of a rank."""
+    return lambda random: ([data(random, shape(random, rank, most), precision(random, high))], {})
+
+
+def least_rank_two(random: Random) -> Drawn:
+    rank = random.choice([each for each in RANKS if each > 1])
+    return [data(random, shape(random, rank), precision(random, 16))], {}
+
+
+def scaled_product(random: Random) -> Drawn:
+    rows, columns, inner = (random.choice((1, 2, 3, 5)) for _ in range(3))
+    matrices: list[Given] = [
+        data(random, each, precision(random)) for each in ((rows, inner), (inner, columns))
+    ]
+    return matrices, {"shift": random.choice((0, 1, 31, 32, 62))}
+
+
+def product(random: Random) -> Drawn:
+    inner = random.choice((1, 2, 3, 4, 8))
+    return [data(random, (random.randint(1, 4), inner), random.randint(1, 32 // inner))], {}
+
+
+def divided(random: Random) -> Drawn:
+    divisor = random.choice((-100, -7, -1, 1, 2, 3, 64, 100))
+    return one_tensor(random)[0], {"divisor": divisor}
+
+
+def signs(random: Random) -> Drawn:
+    bits = precision(random)
+    return [data(random, shape(random, 2), bits)], {"bound": random.choice((-1, 0, 1, 100, -(2**31)))}
+
+
+def smoothed(random: Random) -> Drawn:
+    return [data(random, shape(random, 1), precision(random, 24))], {"reach": random.choice((0, 1, 2, 63))}
+
+
+def histogram(random: Random) -> Drawn:
+    return [data(random, shape(random), random.choice((2, 3, 4)))], {"bins": random.choice((1, 3, 8, 256))}
+
+
+def truncated_mean(random: Random) -> Drawn:
+    extents = shape(random)
+    axes = tuple(random.sample(range(len(extents)), random.randint(0, len(extents))))
+    attributes = {"axes": axes} if random.random() < 0.7 else {}
+    return [data(random, extents, precision(random, 24))], attributes
+
+
+def polynomial(random: Random) -> Drawn:
+    coefficients = data(random, (random.randint(1, 3),), precision(random))
+    return [data(random, shape(random), precision(random)), coefficients], {}
+
+
+DRAW: dict[str, Callable[[Random], Drawn]] = {
+    **dict.fromkeys(
+        ("cvm.abs", "cvm.cvm_precision", "cvm.negative", "cvm.relu", "cvm.flatten"), one_tensor
+    ),
+    **dict.fromkeys(("cvm.elemwise_add", "cvm.elemwise_sub"), two_alike),
+    "cvm.clip": clip,
+    "cvm.cvm_clip": cvm_clip,
+    "cvm.cvm_right_shift": cvm_right_shift,
+    "cvm.cvm_left_shift": cvm_left_shift,
+    **dict.fromkeys(
+        ("cvm.broadcast_add", "cvm.broadcast_sub"), lambda random: broadcast(random, 31)
+    ),
+    "cvm.broadcast_mul": lambda random: broadcast(random, 16),
+    **dict.fromkeys(
+        ("cvm.broadcast_div", "cvm.broadcast_max", "cvm.broadcast_greater"),
+        lambda random: broadcast(random, 32),
+    ),
+    **dict.fromkeys(("cvm.sum", "cvm.max"), reduce),
+    "cvm.conv2d": conv2d,
+    "cvm.dense": dense,
+    "cvm.max_pool2d": max_pool2d,
+    "cvm.upsampling": upsampling,
+    "cvm.batch_flatten": batch_flatten,
+    "extra.concatenate": concatenate,
+    "extra.transpose": transpose,
+    "extra.repeat": repeat,
+    "extra.tile": tile,
+    "extra.slice": slice_of,
+    "extra.take": take,
+    "extra.reshape": reshape,
+    "extra.depth_to_space": depth_to_space,
+    "extra.interleave": vectors,
+    "extra.swap_ends": least_rank_two,
+    "extra.choose": choose,
+    **dict.fromkeys(
+        (
+            "extra.reverse",
+            "extra.fourth_power",
+            "extra.sign_and_size",
+            "extra.magnitude_steps",
+            "extra.weighted_edges",
+        ),
+        one_tensor,
+    ),
+    "extra.scaled_product": scaled_product,
+    "extra.mean_of_squares": least_rank_two,
+    "extra.product": product,
+    "extra.least": of_rank(1),
+    "extra.divided": divided,
+    "extra.signs": signs,
+    "extra.running_sum": of_rank(1, 24),
+    "extra.smoothed": smoothed,
+    "extra.local_maximum": of_rank(2),
+    "extra.alternating": of_rank(2),
+    "extra.histogram": histogram,
+    "extra.batched_range": of_rank(3, 31),
+    "extra.truncated_mean": truncated_mean,
+    "extra.polynomial": polynomial,
+}

@@ -1,0 +1,146 @@
+"""Formula to nest, as text: what each pass makes of it."""
+
+import pytest
+
+from cvmgen.driver import C_LIKE, COMMON, lower
+from cvmgen.ir.text import block_lines
+
+from .specs import operator
+
+VECTOR = "input X : cvm[N]\noutput Y : cvm[N] precision p(X)\n"
+MATRIX = "input X : cvm[M, K]\n"
+ANY = "input X : cvm[n...]\n"
+
+LOWERED = [
+    (
+        "copy",
+        VECTOR + "Y[i] = X[i]",
+        ["for 0 <= i < N:", "  Y@[i] = X@[i]"],
+        "no reduction: no accumulator",
+    ),
+    (
+        "row sums",
+        MATRIX + "output Y : cvm[M]\nY[i] = sum[k < K](X[i, k])",
+        [
+            "for 0 <= i < M:",
+            "  let total: int = 0",
+            "  for 0 <= k < K:",
+            "    total += X@[i * K + k]",
+            "  Y@[i] = total",
+        ],
+        "the reduced index is innermost, the accumulator starts once for each output element",
+    ),
+    (
+        "elementwise of any rank",
+        ANY + "output Y : cvm[n...] precision p(X)\nY[d...] = max(0, X[d...])",
+        ["for 0 <= d < n_size:", "  Y@[d] = max(0, X@[d])"],
+        "a pack that every access walks whole is one flat loop",
+    ),
+    (
+        "named value",
+        ANY + "output Y : cvm[n...] precision p(X)\n"
+        "Y[d...] = x if x >= 0 else -x where x = X[d...]",
+        ["for 0 <= d < n_size:", "  let x: int = X@[d]", "  Y@[d] = x if x >= 0 else 0 - x"],
+        "a where without parameters is loaded once",
+    ),
+    (
+        "guarded load stays guarded",
+        VECTOR + "Y[i] = x if i > 0 else 0 where x = X[i - 1]",
+        ["for 0 <= i < N:", "  Y@[i] = X@[i - 1] if i > 0 else 0"],
+        "the branch not taken is not evaluated",
+    ),
+    (
+        "zero guard",
+        "input X : cvm[N]\noutput Y : cvm[N]\n"
+        "Y[i] = sum[k < 3](at(i + k - 1) * 2) where at(j) = X[j] if 0 <= j < N else 0",
+        [
+            "for 0 <= i < N:",
+            "  let total: int = 0",
+            "  for 0 <= k < 3:",
+            "    let j: int = i + k - 1",
+            "    if 0 <= j and j < N:",
+            "      total += X@[j] * 2",
+            "  Y@[i] = total",
+        ],
+        "x if c else 0 in a sum is a test around the addition",
+    ),
+    (
+        "guard of an outer loop",
+        "input X : cvm[N, M]\noutput Y : cvm[N]\n"
+        "Y[i] = sum[k < 3, j < M](at(i + k, j)) "
+        "where at(h, w) = X[h, w] if h < N and w < M else 0",
+        [
+            "for 0 <= i < N:",
+            "  let total: int = 0",
+            "  for 0 <= k < 3:",
+            "    let h: int = i + k",
+            "    if h < N:",
+            "      for 0 <= j < M:",
+            "        if j < M:",
+            "          total += X@[h * M + j]",
+            "  Y@[i] = total",
+        ],
+        "tests and locals move out of the loops that they do not depend on",
+    ),
+    (
+        "transposed",
+        "input X : cvm[n...]\nlet N = len(n)\n"
+        "output Y : cvm[(n[N - 1 - i] for i < N)...] precision p(X)\n"
+        "Y[(d[N - 1 - i] for i < N)...] = X[d...] forall d... < n...",
+        ["for d... < n:", "  Y@[d.Y_steps] = X@[position(d)]"],
+        "an affine index list is a list of steps",
+    ),
+    (
+        "flattened",
+        ANY + "output Y : cvm[size(n)] precision p(X)\n"
+        "Y[flatten_index(d..., n...)] = X[d...] forall d... < n...",
+        ["for 0 <= d < n_size:", "  Y@[d] = X@[d]"],
+        "the row-major position of a whole multi-index is the flat index",
+    ),
+    (
+        "not affine",
+        ANY + "output Y : cvm[n...] precision p(X)\nY[d...] = X[(d[j] div 2 for j < len(n))...]",
+        [
+            "for d... < n:",
+            "  Y@[position(d)] = X@[flatten_index((d[j] div 2 for 0 <= j < n_len), n)]",
+        ],
+        "other index lists are looked up whole",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [pytest.param(items, expected, id=name) for name, items, expected, _ in LOWERED],
+)
+def test_nest_after_the_common_passes(items: str, expected: list[str]) -> None:
+    (nest,) = lower(operator(items), COMMON).nests
+    assert block_lines(nest.body) == expected
+
+
+def test_strided_walks_for_c() -> None:
+    items = (
+        "input X : cvm[n...]\nlet N = len(n)\n"
+        "output Y : cvm[(n[N - 1 - i] for i < N)...] precision p(X)\n"
+        "Y[(d[N - 1 - i] for i < N)...] = X[d...] forall d... < n..."
+    )
+    program = lower(operator(items), COMMON + C_LIKE)
+    assert block_lines(program.nests[0].body) == [
+        "for 0 <= d_row < d_rows:",
+        "  let Y_row: int = walk_offset(d_row, d_box, Y_steps)",
+        "  for 0 <= d < d_run:",
+        "    Y@[Y_row + d * Y_step] = X@[d_row * d_run + d]",
+    ]
+    host = block_lines(program.prepare)
+    assert "merge d_box along Y_steps" in host
+    assert host.index("  Y_steps[N - 1 - i] += Y_strides[i]") < host.index(
+        "merge d_box along Y_steps"
+    )
+
+
+def test_every_statement_knows_its_formula() -> None:
+    found = operator("input X : cvm[N]\noutput Y : cvm[N] precision p(X)\nY[i] = X[i]")
+    program = lower(found, COMMON + C_LIKE)
+    for nest in program.nests:
+        assert nest.span.place == "test.cvm:5"
+        assert all(statement.span.place == "test.cvm:5" for statement in nest.body)

@@ -1,0 +1,79 @@
+"""Machine types: the narrowest that holds every value, modular where only a store reads."""
+
+import re
+
+import pytest
+
+from cvmgen.driver import C_LIKE, COMMON, lower
+from cvmgen.emit import c
+
+from .specs import operator
+
+VECTOR = "input X : cvm[N]\noutput Y : cvm[N]\n"
+
+
+def kernel(items: str, variant: str) -> str:
+    """The C text of one kernel."""
+    text = c.emit_operator(lower(operator(items), COMMON + C_LIKE))
+    found = re.search(rf"static void f_Y_{variant}\(.*?\n}}\n", text, re.DOTALL)
+    assert found is not None
+    return found.group()
+
+
+@pytest.mark.parametrize(
+    ("formula", "variant", "line", "why"),
+    [
+        ("Y[i] = X[i] + 1", "int8_int32", "Y[i] = X[i] + 1;", "fits int32"),
+        (
+            "Y[i] = X[i] + 1",
+            "int32_int32",
+            "Y[i] = (int32_t)((uint32_t)X[i] + 1u);",
+            "modulo 2^32: the store keeps the same bits, and no overflow is undefined",
+        ),
+        (
+            "Y[i] = max(0, X[i] + 1)",
+            "int32_int32",
+            "Y[i] = (int32_t)cvmgen_max_i64(0, (int64_t)X[i] + 1);",
+            "a comparison needs the exact value",
+        ),
+        ("Y[i] = X[i] div 4", "int32_int32", "Y[i] = X[i] >> 2;", "floor division is a shift"),
+        (
+            "Y[i] = -X[i]",
+            "int32_int32",
+            "Y[i] = (int32_t)(0u - (uint32_t)X[i]);",
+            "-INT32_MIN wraps like the exact value",
+        ),
+        (
+            "Y[i] = X[i] tdiv x if x != 0 else 0 where x = X[i] + 1",
+            "int32_int32",
+            "Y[i] = (int32_t)(x != 0 ? X[i] / x : 0);",
+            "INT32_MIN / -1 fits int64",
+        ),
+        ("Y[i] = X[i]", "int8_int8", "Y[i] = X[i];", "data that only move keep their type"),
+        ("Y[i] = X[i]", "int32_int8", "Y[i] = (int8_t)X[i];", "narrowed as the caller asked"),
+    ],
+)
+def test_store(formula: str, variant: str, line: str, why: str) -> None:
+    assert line in kernel(VECTOR + formula, variant), why
+
+
+def test_a_sum_that_only_a_store_reads_is_modular() -> None:
+    text = kernel(
+        "input X : cvm[N, K]\noutput Y : cvm[N]\nY[i] = sum[k < K](X[i, k])", "int32_int32"
+    )
+    assert "uint32_t total = 0;" in text
+
+
+def test_a_sum_that_is_compared_is_exact() -> None:
+    items = "input X : cvm[N, K]\noutput Y : cvm[N]\nY[i] = max(0, sum[k < K](X[i, k]))"
+    text = kernel(items, "int32_int32")
+    assert "int64_t total = 0;" in text
+
+
+def test_host_products_do_not_overflow() -> None:
+    items = (
+        "input X : cvm[N]\nattr k in [1, inf)\nattr m in [1, inf)\n"
+        "output Y : cvm[N * k * m] precision p(X)\nY[i] = X[0]"
+    )
+    text = c.emit_operator(lower(operator(items), COMMON + C_LIKE))
+    assert "cvmgen_saturate((__int128)N * k * m)" in text

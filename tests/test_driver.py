@@ -1,0 +1,140 @@
+"""The driver: stages in order, generated files by name, the manifest."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cvmgen import driver
+from cvmgen.build import c_compiler
+from cvmgen.errors import BuildError, InternalError
+from cvmgen.ir import nodes as i
+from cvmgen.paths import spec_folder
+from cvmgen.source import Source
+from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.formula import Operator
+
+OPERATORS = """\
+operator double {
+  "Twice each element."
+  input  X : cvm[n...]
+  output Y : cvm[n...] precision p(X) + 1
+  Y[d...] = 2 * X[d...]
+}
+family shifted(BY) {
+  input  X : cvm[n...]
+  output Y : cvm[n...] precision p(X) + 4
+  Y[d...] = BY(X[d...])
+}
+def more(x) = x + 1
+operator next = shifted(more) {
+  "Each element and 1."
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def operators() -> tuple[Operator, ...]:
+    return check_files([SpecFile(Source("spec/toy/a.cvm", OPERATORS), "toy")])
+
+
+@pytest.fixture(scope="module")
+def project() -> tuple[Operator, ...]:
+    return driver.read_operators(spec_folder())
+
+
+@pytest.mark.parametrize("stage", driver.STAGES)
+def test_every_stage_of_every_operator_has_a_text(
+    project: tuple[Operator, ...], stage: str
+) -> None:
+    for operator in project:
+        text = driver.stage_text(operator, stage)
+        assert text.endswith("\n")
+        assert operator.name in text
+        assert " at 0x" not in text, "an object without a text of its own"
+
+
+STAGE_TEXTS = [
+    ("double", "parse", "OperatorDecl\n  name = 'double'\n"),
+    ("next", "parse", "family = 'shifted'"),
+    ("double", "check", "tensor = 'Y'"),
+    ("next", "check", "Access(tensor='X', "),
+    ("double", "translate", "  for d... < n:\n    Y[d...] = (2 * X[d...])\n"),
+    ("double", "flatten", "  for 0 <= d < size(n):\n    Y@[d] = (2 * X@[d])\n"),
+    ("double", "host_values", "  for 0 <= d < n_size:\n"),
+    ("double", "types", "let n_size: i64 = size(n)\n"),
+]
+
+
+@pytest.mark.parametrize(("name", "stage", "part"), STAGE_TEXTS)
+def test_stage_text(operators: tuple[Operator, ...], name: str, stage: str, part: str) -> None:
+    (operator,) = (each for each in operators if each.name == name)
+    assert part in driver.stage_text(operator, stage)
+
+
+def test_a_pass_that_fails_is_named(operators: tuple[Operator, ...]) -> None:
+    def fails(_: i.Program) -> i.Program:
+        raise AssertionError
+
+    with pytest.raises(InternalError, match=r"^the stage 'mine' fails on toy.double: AssertionErr"):
+        driver.lower(operators[0], (("mine", fails),))
+
+
+def test_a_pass_that_breaks_the_program_is_named(operators: tuple[Operator, ...]) -> None:
+    def breaks(program: i.Program) -> i.Program:
+        return i.Program(program.operator, (), program.nests)
+
+    with pytest.raises(InternalError, match=r"^the pass 'mine' left toy.double with the name 'n'"):
+        driver.lower(operators[0], (("mine", breaks),))
+
+
+def test_names_of_generated_files(operators: tuple[Operator, ...]) -> None:
+    files = driver.generate(operators, ("c", "python"))
+    assert sorted(files) == [
+        "c/cvmgen.c",
+        "c/cvmgen.h",
+        "c/cvmgen_runtime.h",
+        "c/toy.h",
+        "c/toy/double.c",
+        "c/toy/next.c",
+        "manifest.json",
+        "python/toy/__init__.py",
+        "python/toy/_support.py",
+        "python/toy/double.py",
+        "python/toy/next.py",
+    ]
+    assert driver.operator_files(operators[0], ("c", "python")) == [
+        "c/toy/double.c",
+        "python/toy/double.py",
+    ]
+    assert all(text.endswith("\n") for text in files.values())
+
+
+def test_generating_twice_gives_the_same(operators: tuple[Operator, ...]) -> None:
+    assert driver.generate(operators) == driver.generate(operators)
+
+
+def test_the_manifest(operators: tuple[Operator, ...]) -> None:
+    text = driver.generate(operators, ())["manifest.json"]
+    manifest = json.loads(text)
+    assert list(manifest) == ["version", "limits", "operators"]
+    assert [each["name"] for each in manifest["operators"]] == ["double", "next"]
+    assert manifest["operators"][0]["inputs"] == [
+        {"name": "X", "optional": False, "variadic": False}
+    ]
+    assert '\n      "name": "double",\n' in text, "a line for each member"
+
+
+def test_the_library_of_generated_texts(
+    operators: tuple[Operator, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    try:
+        c_compiler()
+    except BuildError as error:
+        pytest.skip(str(error))
+    monkeypatch.setenv("CVMGEN_CACHE", str(tmp_path))
+    assert driver.compile_target("c", driver.generate(operators, ["c"])).is_file()
+    with pytest.raises(ValueError, match="'python' is not compiled"):
+        driver.compile_target("python", {})
