@@ -172,61 +172,53 @@ def syntax_text(operator: Operator) -> str:
 # ---------------------------------------------------------------- generated files
 
 
-def generate(operators: Sequence[Operator], targets: Iterable[str] = TARGETS) -> dict[str, str]:
-    """The text of every generated file by its name below generated/, the manifest included."""
-    lowered = Lowered()
-    files: dict[str, str] = {}
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What one operator adds to generated/: files by name, its entry in the manifest."""
+
+    files: Mapping[str, str]
+    entry: Mapping[str, Any]
+
+
+def operator_texts(operator: Operator, targets: Sequence[str]) -> Texts:
+    """The operator's own files for the targets."""
+    programs: dict[Passes, i.Program] = {}
+    for passes in (MANIFEST_PASSES, *(TARGETS[name].passes for name in targets)):
+        if passes not in programs:
+            programs[passes] = lower(operator, passes)
+    paths = operator_files(operator, targets)
+    files = {
+        path: emitted(name, operator, programs[TARGETS[name].passes])
+        for name, path in zip(targets, paths, strict=True)
+    }
+    return Texts(files, interface.manifest_entry(programs[MANIFEST_PASSES]))
+
+
+def generate(
+    operators: Sequence[Operator],
+    targets: Iterable[str] = TARGETS,
+    make: Callable[[Operator, Sequence[str]], Texts] = operator_texts,
+) -> dict[str, str]:
+    """The text of every generated file by its name below generated/, the manifest included.
+
+    `make` gives the texts of one operator; a caller that remembers them may bring its own.
+    """
+    targets = tuple(targets)
+    made = [make(operator, targets) for operator in operators]
+    files = {path: text for each in made for path, text in each.files.items()}
     for name in targets:
-        found = target_files(name, operators, lowered)
-        files |= {f"{name}/{path}": text for path, text in found}
-    entries = [interface.manifest_entry(lowered(each, MANIFEST_PASSES)) for each in operators]
-    files[MANIFEST] = manifest_text(entries)
+        files |= {f"{name}/{path}": text for path, text in shared_files(name, operators)}
+    files[MANIFEST] = manifest_text([each.entry for each in made])
     return files
 
 
-class Lowered:
-    """`lower`, each operator once for each series of passes."""
-
-    def __init__(self) -> None:
-        self.programs: dict[tuple[str, Passes], i.Program] = {}
-
-    def __call__(self, operator: Operator, passes: Passes) -> i.Program:
-        key = operator.full_name, passes
-        if key not in self.programs:
-            self.programs[key] = lower(operator, passes)
-        return self.programs[key]
-
-
-def target_files(
-    name: str, operators: Iterable[Operator], lowered: Callable[[Operator, Passes], i.Program]
-) -> Iterator[tuple[str, str]]:
-    """The files of one target, by their names below generated/<target>/."""
+def shared_files(name: str, operators: Iterable[Operator]) -> Iterator[tuple[str, str]]:
+    """The files of a target that belong to no single operator, by name below its folder."""
     target = TARGETS[name]
     for opset, members in by_opset(operators).items():
-        for operator in members:
-            path = target.operator_file.format(opset=opset, name=operator.name)
-            yield path, emitted(name, operator, lowered)
         yield target.header_file.format(opset=opset), target.emit_header(opset, members)
         for support, text in target.emit_support().items():
             yield target.support_file.format(opset=opset, name=support), text
-
-
-def emitted(
-    name: str,
-    operator: Operator,
-    lowered: Callable[[Operator, Passes], i.Program] = lower,
-) -> str:
-    """The text of the operator's file for a target."""
-    target = TARGETS[name]
-    program = lowered(operator, target.passes)
-    return attempt(f"emit {name}", operator, target.emit_operator, program)
-
-
-def by_opset(operators: Iterable[Operator]) -> dict[str, list[Operator]]:
-    found: dict[str, list[Operator]] = {}
-    for operator in operators:
-        found.setdefault(operator.opset, []).append(operator)
-    return found
 
 
 def operator_files(operator: Operator, targets: Iterable[str]) -> list[str]:
@@ -235,6 +227,21 @@ def operator_files(operator: Operator, targets: Iterable[str]) -> list[str]:
         f"{name}/{TARGETS[name].operator_file.format(opset=operator.opset, name=operator.name)}"
         for name in targets
     ]
+
+
+def emitted(name: str, operator: Operator, program: i.Program | None = None) -> str:
+    """The text of the operator's file for a target; `program` is the lowered operator."""
+    target = TARGETS[name]
+    if program is None:
+        program = lower(operator, target.passes)
+    return attempt(f"emit {name}", operator, target.emit_operator, program)
+
+
+def by_opset(operators: Iterable[Operator]) -> dict[str, list[Operator]]:
+    found: dict[str, list[Operator]] = {}
+    for operator in operators:
+        found.setdefault(operator.opset, []).append(operator)
+    return found
 
 
 def compile_target(name: str, files: Mapping[str, str]) -> Path:

@@ -112,7 +112,7 @@ def tell_changes(request: Request, changes: Sequence[Written], stale: Sequence[s
 def check(request: Request, *, as_json: bool) -> Exit:
     """Compare the folder with what a build would write; a unified diff where they differ."""
     with Progress() as progress:
-        files = generate(request, progress).files
+        files = generate(request, progress, afresh=True).files
     kept = {} if request.whole else existing(request.folder)
     difference = compare(request.folder, {**kept, **files})
     stale = [name for name, text in sorted(files.items()) if differs(request.folder, name, text)]
@@ -139,7 +139,7 @@ def bring_up_to_date(
         if (known.spec, known.generator, known.files) == (spec, generator, files):
             return (), ()
     before = read_entries(request.folder)
-    generated = generate(request, progress)
+    generated = generate(request, progress, afresh=False)
     progress.step("writing what changed")
     changes = write_changed(request.folder, generated.files, remove_stale=request.whole)
     reasons = Reasons(before, generated.entries, known, spec, generator)
@@ -156,21 +156,23 @@ def bring_up_to_date(
 # ---------------------------------------------------------------- generating
 
 
-def generate(request: Request, progress: Progress) -> Generated:
-    """The text of the requested files."""
+def generate(request: Request, progress: Progress, *, afresh: bool) -> Generated:
+    """The text of the requested files; unless `afresh`, from the cache where it is there."""
     # Imported here: these need lark, sympy and jinja2, which an up-to-date build does not.
     from cvmgen import driver
     from cvmgen.cli.specs import find_operators, read_operators
+    from cvmgen.cli.texts import remembered_texts
 
     operators = read_operators(request.spec, progress)
     progress.step("generating")
+    make = driver.operator_texts if afresh else remembered_texts
     if not request.names:
-        files = driver.generate(operators, request.targets)
+        files = driver.generate(operators, request.targets, make)
         return Generated(files, entries_in(files), ())
     chosen = {each.full_name for each in find_operators(operators, request.names)}
     before = read_entries(request.folder)
     members = [each for each in operators if each.full_name in chosen | before.keys()]
-    files = driver.generate(members, request.targets)
+    files = driver.generate(members, request.targets, make)
     entries = entries_in(files)
     stale = []
     for operator in members:

@@ -72,6 +72,17 @@ def harmless(expr: i.Expr) -> bool:
     )
 
 
+def makes_list(expr: i.Expr) -> bool:
+    """Whether an expression is visibly a list; a name may be one too."""
+    match expr:
+        case i.Gather() | i.ListOf() | i.Part() | i.Binary(op="union" | "difference"):
+            return True
+        case i.Select(then=then, otherwise=otherwise):
+            return makes_list(then) or makes_list(otherwise)
+        case _:
+            return False
+
+
 class Unfold:
     """Rewrites blocks; `self.out` is the block under construction."""
 
@@ -240,7 +251,7 @@ class Unfold:
             return i.Select(condition, then, otherwise)
         name = self.fresh("chosen")
         span = self.span
-        is_list = isinstance(then, (i.ListOf, i.Part)) or isinstance(expr.then, i.Gather)
+        is_list = makes_list(expr.then) or makes_list(expr.otherwise)
         kind = "list" if is_list else "int"
         start: i.Expr = i.ListOf(()) if is_list else i.Const(0)
         self.out.append(i.Let(name, kind, start, span))

@@ -151,9 +151,11 @@ class Sampler(Reference):
                 value = self.compiler.value(extent.value, env)
                 shape.extend(sorted(value) if isinstance(value, frozenset) else _entries(value))
             elif extent.pack:
-                shape.extend(self.take(extent.new, lambda: self.pack(env)))
+                env[extent.new] = self.take(extent.new, lambda: self.pack(env))
+                shape.extend(env[extent.new])
             else:
-                shape.append(self.take(extent.new, self.extent))
+                env[extent.new] = self.take(extent.new, self.extent)
+                shape.append(env[extent.new])
         return self.tensor(item.name, tuple(shape))
 
     def tensor(self, name: str, shape: tuple[int, ...]) -> Tensor:
@@ -316,7 +318,12 @@ def numbers(operator: f.Operator) -> Iterator[int]:
 
 
 def _is_pack(value: object) -> bool:
-    return isinstance(value, tuple) and bool(value) and all(type(each) is int for each in value)
+    """Whether a drawn value can serve as extents; a list attribute's may be far too large."""
+    return (
+        isinstance(value, tuple)
+        and bool(value)
+        and all(type(each) is int and 1 <= each <= LARGEST_FORCED for each in value)
+    )
 
 
 def _entries(value: Any) -> Iterable[int]:

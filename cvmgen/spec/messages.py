@@ -11,9 +11,11 @@ from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 from cvmgen.source import Source, Span, SpecError, did_you_mean
 from cvmgen.spec.grammar import spelling
 from cvmgen.spec.nodes import REDUCTIONS
-from cvmgen.spec.words import DECLARATIONS, ITEMS, RESERVED
+from cvmgen.spec.words import DECLARATIONS, FORMULA_WORDS, ITEMS, RESERVED
 
 RELATIONS = {"==", "!=", "<=", ">=", "<", ">"}
+# Words that stand inside items; a misspelt one reads like the name of a next equation.
+INNER_WORDS = (*FORMULA_WORDS, "list", "optional", "precision", "by")
 # Terminals that begin or continue something come in groups; a message names the group.
 GROUPS = (
     (
@@ -56,6 +58,7 @@ FOREIGN = {
     "∨": "write 'or'",
     "¬": "write 'not'",
     "⌊": "write 'div' for a quotient rounded down",
+    "?": "write: a if condition else b",
     "⌈": "write ceildiv(a, b) for a quotient rounded up",
 }
 NAME = r"[A-Za-z_]\w*"
@@ -134,7 +137,7 @@ def foreign(source: Source, at: int) -> SpecError:
         return SpecError(Span(source, at, at + len(rest)), "this text is not closed", hint)
     if rest.startswith(".."):
         return SpecError(Span(source, at, at + 2), "'..' has no meaning", "a pack is written n...")
-    if found := re.match(r"[\d.]+\w+", rest):
+    if found := re.match(r"\d[\d.]*\w+", rest):
         message = f"'{found[0]}' is neither a number nor a name"
         return SpecError(Span(source, at, at + found.end()), message, "write 2*n for a product")
     hint = FOREIGN.get(char, "")
@@ -205,19 +208,40 @@ def unexpected(fault: Fault) -> SpecError:
 
 
 def first_word(fault: Fault) -> SpecError | None:
-    """A word that begins no declaration or no item: `inptu X : …`, `return x`."""
+    """A word that begins no declaration or no item: `inptu X : …`, `return x`, `a b`."""
     if fault.is_name and "DEF" in fault.accepted:
         return begins_nothing(fault.span, fault.text, DECLARATIONS)
     if fault.is_name and "INPUT" in fault.accepted and fault.text not in RESERVED:
         return begins_nothing(fault.span, fault.text, ITEMS)
-    if fault.accepted != {"LSQB"} or fault.previous in RESERVED:
+    place = equation_place(fault)
+    if place is None:
         return None
-    # A name at the beginning of an item, which would have to be an equation.
+    word = place.text
+    if fault.source.text[: place.start].rpartition("\n")[2].strip():
+        # In a line with something before it: no equation was meant.
+        hint = did_you_mean(word, INNER_WORDS) or "a product is written with '*'"
+        if fault.item == "alias":
+            hint = "aliases are separated by commas"
+        return SpecError(place, f"'{word}' cannot stand here", hint)
+    if "EQUAL" in fault.accepted:
+        return None
     if fault.text == "=":
-        hint = f"write {fault.previous}[i] = ..., or 'let {fault.previous} = ...' for a name"
-        message = "the left side of an equation is an element of an output"
-        return SpecError(fault.previous_span, message, hint)
-    return begins_nothing(fault.previous_span, fault.previous, ITEMS)
+        hint = f"write {word}[i] = ..., or 'let {word} = ...' for a name"
+        return SpecError(place, "the left side of an equation is an element of an output", hint)
+    return begins_nothing(place, word, ITEMS)
+
+
+def equation_place(fault: Fault) -> Span | None:
+    """The name before the token, where it is read as the beginning of an equation."""
+    if fault.text == "==" or not fault.accepted <= {"LSQB", "EQUAL"}:
+        return None
+    brackets = r"(?:\[(?:[^\[\]]|\[[^\[\]]*\])*\])*" if "EQUAL" in fault.accepted else ""
+    found = re.search(rf"({NAME})\s*{brackets}\s*$", fault.before)
+    before = fault.before[: found.start()].rstrip() if found else ""
+    if found is None or found[1] in RESERVED or before.endswith((":", "let", "def", "operator")):
+        return None
+    start = fault.at - len(fault.before) + found.start(1)
+    return Span(fault.source, start, start + len(found[1]))
 
 
 def begins_nothing(span: Span, word: str, known: tuple[str, ...]) -> SpecError:
@@ -288,6 +312,13 @@ def advice(fault: Fault) -> str:
     """What mends the slips that are made most."""
     text, accepted = fault.text, fault.accepted
     line = fault.before.rpartition("\n")[2]
+    following = fault.source.text[fault.at + len(text) :][:1]
+    if text == "=" and following == ">":
+        return "write '>='"
+    if text == ":" and following == "=":
+        return "write '='"
+    if text == ">" and fault.before.endswith("<"):
+        return "unequal is written '!='"
     if text == "=" and "EQUAL" not in accepted:
         return "equality is written '=='"
     if text == "==" and "EQUAL" in accepted:
@@ -323,6 +354,8 @@ def expected(terminals: Iterable[str]) -> str:
             left -= members
     if "PRODUCT_SIGN" in left:
         left -= CONTINUE | {name for name in left if spelling(name).strip("'") in RELATIONS}
+    if "EQUAL" in left:
+        left.discard("LSQB")
     words = [*sorted(map(spelling, left)), *words]
     if not words or len(words) > 4:
         return ""

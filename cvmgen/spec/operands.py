@@ -19,13 +19,24 @@ def check_input(checker: ExpressionChecker, item: d.OperandDecl) -> f.Input:
     element_type(checker, item)
     name, index, count = input_place(checker, item)
     extents = tuple(extent(checker, slot, item, index) for slot in item.slots)
-    unknown = [each for each in extents if each.pack and each.new]
-    if len(unknown) > 1:
-        hint = "the length of only one pack of a shape can be open"
-        raise SpecError(unknown[1].span, "two packs of unknown length in one shape", hint)
+    one_open_pack(extents)
     rank = None if any(each.pack for each in extents) else len(extents)
     checker.scope.add(Symbol(name, "input", None, item.place.span, (), rank, index is not None))
     return f.Input(name, item.type_name, extents, item.optional, index, count, item.span)
+
+
+def one_open_pack(extents: tuple[f.Extent, ...]) -> None:
+    """Refuse a shape whose packs could share its dimensions in several ways."""
+    unknown = {each.new for each in extents if each.pack and each.new}
+    first = True
+    for each in extents:
+        names = {node.name for node in n.walk(each.value) if isinstance(node, n.Ref)}
+        if not each.pack or not names & unknown:
+            continue
+        if not first:
+            hint = "the length of only one pack of a shape can be open"
+            raise SpecError(each.span, "two packs of unknown length in one shape", hint)
+        first = False
 
 
 def element_type(checker: ExpressionChecker, item: d.OperandDecl) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import declarations as d
@@ -52,6 +53,9 @@ def aliases(block: d.BlockDecl) -> Iterator[n.Name]:
             yield from item.names
 
 
+Checked = TypeVar("Checked")
+
+
 class OperatorChecker:
     """Goes through the items, gathering every error."""
 
@@ -65,6 +69,7 @@ class OperatorChecker:
         self.outputs: dict[str, f.Output] = {}
         self.operands: list[f.Input | f.Attribute] = []
         self.definitions: dict[str, Span] = {}
+        self.reading: set[str] = set()  # definitions that read elements of inputs
         self.within: tuple[n.IndexRange, ...] = ()
         self.block_name = ""  # 'case' or 'within', inside one
 
@@ -109,9 +114,9 @@ class OperatorChecker:
             case d.OperandDecl(output=True):
                 return [self.output(item)]
             case d.OperandDecl():
-                return [self.operand(check_input(self.expressions, item))]
+                return [self.operand(self.of_the_call(check_input(self.expressions, item)))]
             case d.AttributeDecl():
-                return [self.operand(check_attribute(self.expressions, item))]
+                return [self.operand(self.of_the_call(check_attribute(self.expressions, item)))]
             case d.LetDecl():
                 return [self.let(item)]
             case d.RequireDecl():
@@ -159,23 +164,24 @@ class OperatorChecker:
     def output(self, item: d.OperandDecl) -> f.Output:
         output = check_output(self.expressions, item)
         self.outputs[output.name] = output
+        self.of_the_call(output.slots)
         # After the shape, so that a fault in the rule does not hide those in the equations.
         rule = item.precision
-        precision = None if rule is None else self.expressions.integer(rule)
+        precision = None if rule is None else self.of_the_call(self.expressions.integer(rule))
         return replace(output, precision=precision)
 
     def aliases(self) -> Iterator[str]:
         return (name.text for name in aliases(self.declaration.block))
 
     def require(self, item: d.RequireDecl) -> f.Require:
-        condition = self.expressions.condition(item.condition)
+        condition = self.of_the_call(self.expressions.condition(item.condition))
         if self.within:
             binders = n.Binders(self.within, None, None, item.span)
             condition = n.Reduction("all", binders, condition, item.condition.span)
         return f.Require(condition, item.message, item.span)
 
     def case(self, item: d.CaseDecl) -> f.Case:
-        condition = self.expressions.condition(item.condition)
+        condition = self.of_the_call(self.expressions.condition(item.condition))
         outputs = dict(self.outputs)
         self.block_name = "case"
         try:
@@ -216,8 +222,12 @@ class OperatorChecker:
         if item.parameters is not None or self.within:
             return self.definition(item, item.parameters or ())
         value, kind = self.expressions.check(item.value)
-        self.expressions.scope.add(Symbol(item.name, "let", kind, item.name_span))
-        return f.Let(item.name, value, kind, item.span)
+        if self.element(value) is None:
+            self.expressions.scope.add(Symbol(item.name, "let", kind, item.name_span))
+            return f.Let(item.name, value, kind, item.span)
+        # What depends on elements is no value of the call: it stands for its formula.
+        self.expressions.scope.add(Symbol(item.name, "definition", kind, item.name_span))
+        return self.defined(item, f.Definition(item.name, (), value, kind, item.span))
 
     def definition(self, item: d.LetDecl, parameters: tuple[d.Parameter, ...]) -> f.Definition:
         """A `let` with indices; inside `within` those of the block come first."""
@@ -230,9 +240,32 @@ class OperatorChecker:
             value, kind = self.expressions.check(item.value)
         symbol = Symbol(item.name, "definition", kind, item.name_span, kinds, within=around)
         outer.add(symbol)
-        self.definitions[item.name] = item.name_span
         every = (*((index, INT) for index in around), *kinds)
-        return f.Definition(item.name, every, value, kind, item.span)
+        return self.defined(item, f.Definition(item.name, every, value, kind, item.span))
+
+    def defined(self, item: d.LetDecl, definition: f.Definition) -> f.Definition:
+        self.definitions[item.name] = item.name_span
+        if self.element(definition.body) is not None:
+            self.reading.add(item.name)
+        return definition
+
+    def element(self, checked: object) -> n.Access | n.Apply | None:
+        """Where a checked part of the formula reads an element of an input, if it does."""
+        for node in n.walk(checked):
+            if isinstance(node, n.Access):
+                return node
+            if isinstance(node, n.Apply) and node.name in self.reading:
+                return node
+        return None
+
+    def of_the_call(self, checked: Checked) -> Checked:
+        """Refuse elements where only shapes, precisions and attributes are known."""
+        node = self.element(checked)
+        if node is not None:
+            message = "elements of tensors are not known here"
+            hint = "this may depend on shapes, precisions and attributes only"
+            raise SpecError(node.span, message, hint)
+        return checked
 
     # -------------------------------------------------------- the whole
 

@@ -19,6 +19,11 @@ CVMGEN_FUNCTION int64_t cvmgen_min_i64(int64_t a, int64_t b) { return a < b ? a 
 CVMGEN_FUNCTION int64_t cvmgen_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
 CVMGEN_FUNCTION int32_t cvmgen_abs_i32(int32_t a) { return a < 0 ? -a : a; }
 CVMGEN_FUNCTION int64_t cvmgen_abs_i64(int64_t a) { return a < 0 ? -a : a; }
+#if defined(__SIZEOF_INT128__) || defined(__CUDACC_RTC_INT128__)
+CVMGEN_FUNCTION __int128 cvmgen_min_i128(__int128 a, __int128 b) { return a < b ? a : b; }
+CVMGEN_FUNCTION __int128 cvmgen_max_i128(__int128 a, __int128 b) { return a > b ? a : b; }
+CVMGEN_FUNCTION __int128 cvmgen_abs_i128(__int128 a) { return a < 0 ? -a : a; }
+#endif
 
 /* Quotient rounded down, and the remainder that goes with it; 0 for a divisor of 0. */
 CVMGEN_FUNCTION int64_t cvmgen_floor_div(int64_t a, int64_t b) {

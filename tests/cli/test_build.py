@@ -132,6 +132,7 @@ def test_an_operator_that_moved_says_where_to(build: Build, spec: Path) -> None:
     reason = ("changed", "toy.shifted moved to spec/toy/numbers.cvm:11")
     assert found["c/toy/shifted.c"] == reason
     assert not found.keys() & own_files("double")
+    assert build("--check").code == 0, "remembered texts are those of the new lines"
 
 
 def test_a_definition_in_common_is_the_reason(build: Build, spec: Path) -> None:
@@ -141,6 +142,7 @@ def test_a_definition_in_common_is_the_reason(build: Build, spec: Path) -> None:
     (spec / "common.cvm").write_text("def scaled(x) = x + x\n")
     reason = ("changed", "a definition that it uses changed")
     assert changes(build("--json")) == dict.fromkeys(own_files("double"), reason)
+    assert build("--check").code == 0
 
 
 def test_files_changed_by_hand_are_restored(build: Build, tmp_path: Path) -> None:

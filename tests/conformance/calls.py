@@ -18,15 +18,16 @@ from cvmgen.reference.operator import stored
 Array = np.ndarray[Any, Any]
 Given = Array | None | list[Array]
 
-# Operators whose results are elements of their inputs: these keep the element type.
-MOVING = frozenset(
-    [
-        *(f"cvm.{name}" for name in ("batch_flatten", "flatten", "upsampling")),
-        *(f"extra.{name}" for name in ("choose", "concatenate", "depth_to_space", "interleave")),
-        *(f"extra.{name}" for name in ("repeat", "reshape", "reverse", "slice", "swap_ends")),
-        *(f"extra.{name}" for name in ("take", "tile", "transpose")),
-    ]
-)
+# Operators whose results are elements of their inputs, and the places of those inputs: the
+# result is int8 when all of these are.
+MOVED = {
+    **dict.fromkeys(("cvm.batch_flatten", "cvm.flatten", "cvm.upsampling"), (0,)),
+    **dict.fromkeys(("extra.concatenate", "extra.depth_to_space", "extra.repeat"), (0,)),
+    **dict.fromkeys(("extra.reshape", "extra.reverse", "extra.slice"), (0,)),
+    **dict.fromkeys(("extra.swap_ends", "extra.take", "extra.tile", "extra.transpose"), (0,)),
+    "extra.interleave": (0, 1),
+    "extra.choose": (1, 2),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +128,9 @@ def wanted_dtype(call: Call, dtype: Any) -> Any:
     """The element type of the results: as asked for, else by the operator's nature."""
     if dtype is not None:
         return np.dtype(dtype)
-    first = call.inputs[0]
-    if call.operator not in MOVING or first is None:
-        return np.dtype(np.int32)
-    narrow = all(one.dtype == np.int8 for one in (first if isinstance(first, list) else [first]))
+    moved = [call.inputs[at] for at in MOVED.get(call.operator, ())]
+    arrays = [one for each in moved for one in (each if isinstance(each, list) else [each])]
+    narrow = bool(arrays) and all(one is None or one.dtype == np.int8 for one in arrays)
     return np.dtype(np.int8 if narrow else np.int32)
 
 

@@ -226,10 +226,8 @@ def vectors(random: Random) -> Drawn:
 
 def choose(random: Random) -> Drawn:
     extents = shape(random)
-    bits = precision(random)
-    values = [data(random, extents, bits) for _ in range(2)]
-    condition = data(random, extents, random.choice((2, 8, 32)), values[0].dtype if bits <= 8 else None)
-    return [condition.astype(values[0].dtype) if bits > 8 else condition, *values], {}
+    bits = (random.choice((2, 8, 32)), precision(random), precision(random))
+    return [data(random, extents, each) for each in bits], {}
 
 
 def of_rank(rank: int, high: int = 32, most: int = MOST_ELEMENTS) -> Callable[[Random], Drawn]:
@@ -281,8 +279,8 @@ def truncated_mean(random: Random) -> Drawn:
 
 
 def polynomial(random: Random) -> Drawn:
-    coefficients = data(random, (random.randint(1, 3),), precision(random))
-    return [data(random, shape(random), precision(random)), coefficients], {}
+    coefficients = data(random, (random.randint(1, 3),), precision(random, 20))
+    return [data(random, shape(random), precision(random, 20)), coefficients], {}
 
 
 DRAW: dict[str, Callable[[Random], Drawn]] = {

@@ -22,12 +22,13 @@ typedef struct CUstream_st *cudaStream_t;
 
 /* What a test sets and sees. */
 struct cuda_on_cpu_state {
-    int64_t most_blocks;    /* of a grid, so that small cases stride too; 0: no limit */
-    int64_t backwards;      /* not 0: the last thread runs first */
-    int64_t fail;           /* not 0: launches fail */
-    int64_t launches;       /* that have been made */
-    int64_t pending_errors; /* not yet taken by cudaGetLastError */
-    cudaStream_t stream;    /* of the last launch */
+    int64_t blocks, threads; /* of the grid and of each block; a test that sets them has its way */
+    int64_t fixed;           /* not 0: they are set */
+    int64_t backwards;       /* not 0: the last thread runs first */
+    int64_t fail;            /* not 0: launches fail */
+    int64_t launches;        /* that have been made */
+    int64_t pending_errors;  /* not yet taken by cudaGetLastError */
+    cudaStream_t stream;     /* of the last launch */
 };
 extern "C" {
 inline cuda_on_cpu_state cuda_on_cpu = {};
@@ -57,14 +58,17 @@ cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 bloc
     }
     ++state.launches;
     state.stream = stream;
-    if (state.most_blocks && grid.x > state.most_blocks) grid.x = (unsigned)state.most_blocks;
-    gridDim = grid;
-    blockDim = block;
-    const int64_t threads = (int64_t)grid.x * block.x;
+    if (!state.fixed) {
+        state.blocks = grid.x;
+        state.threads = block.x;
+    }
+    gridDim = dim3((unsigned)state.blocks);
+    blockDim = dim3((unsigned)state.threads);
+    const int64_t threads = state.blocks * state.threads;
     for (int64_t at = 0; at < threads; ++at) {
         const int64_t thread = state.backwards ? threads - 1 - at : at;
-        blockIdx = dim3((unsigned)(thread / block.x));
-        threadIdx = dim3((unsigned)(thread % block.x));
+        blockIdx = dim3((unsigned)(thread / state.threads));
+        threadIdx = dim3((unsigned)(thread % state.threads));
         cuda_on_cpu_call(kernel, arguments, std::index_sequence_for<Parameters...>());
     }
     return cudaSuccess;

@@ -37,6 +37,10 @@ def read_rows(path: Path) -> list[Row]:
     return rows
 
 
+def newline(row: Row) -> str:
+    return "\r\n" if "carriage return" in row.title else "\n"
+
+
 def sources(row: Row) -> list[SpecFile]:
     """The files of a row: `bad.cvm`, or those that it names."""
     parts = row.spec.split("@ ")[1:] if row.spec.startswith("@ ") else ["bad.cvm\n" + row.spec]
@@ -44,6 +48,7 @@ def sources(row: Row) -> list[SpecFile]:
     for part in parts:
         name, _, text = part.partition("\n")
         text = text.rstrip("\n") + ("" if NO_NEWLINE in row.title else "\n")
+        text = text.replace("\n", newline(row))
         files.append(SpecFile(Source(name, text), ""))
     return files
 

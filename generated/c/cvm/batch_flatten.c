@@ -29,10 +29,10 @@ static int batch_flatten_prepare(const cvm_batch_flatten_args *args, batch_flatt
     /* spec/cvm/transform.cvm:14 */
     cvmgen_list Y_shape = {0};
     if (cvmgen_append(error, &Y_shape, n.at[0])) return CVMGEN_REFUSED;
-    if (cvmgen_append(error, &Y_shape,
-        cvmgen_size(cvmgen_box(cvmgen_part(n, 1, n.length)).list))) return CVMGEN_REFUSED;
-    if (cvmgen_check_shape(error, "Y", &Y_shape,
-        "the result would be empty")) return CVMGEN_REFUSED;
+    if (cvmgen_append(error, &Y_shape, cvmgen_size(cvmgen_box(cvmgen_part(n, 1, n.length)).list)))
+        return CVMGEN_REFUSED;
+    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+        return CVMGEN_REFUSED;
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
@@ -106,8 +106,8 @@ int cvm_batch_flatten(const cvm_batch_flatten_args *args, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape,
-        plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;

@@ -68,11 +68,11 @@ static int broadcast_max_prepare(const cvm_broadcast_max_args *args, broadcast_m
     /* spec/cvm/broadcast.cvm:14 */
     cvmgen_list entries = {0};
     for (int64_t i = 0; i < Q; ++i)
-        if (cvmgen_append(error, &entries,
-            cvmgen_max_i64(em.at[i], en.at[i]))) return CVMGEN_REFUSED;
+        if (cvmgen_append(error, &entries, cvmgen_max_i64(em.at[i], en.at[i])))
+            return CVMGEN_REFUSED;
     cvmgen_list Y_shape = entries;
-    if (cvmgen_check_shape(error, "Y", &Y_shape,
-        "the result would be empty")) return CVMGEN_REFUSED;
+    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+        return CVMGEN_REFUSED;
     const int64_t Y_precision = cvmgen_max_i64(A_precision, B_precision);
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
@@ -202,8 +202,8 @@ int cvm_broadcast_max(const cvm_broadcast_max_args *args, cvmgen_error *error) {
     if (cvmgen_check_data(error, "B", args->B)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "B", args->B, cvmgen_declared(args->B))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape,
-        plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "A", args->A)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->A) && cvmgen_is_int8(args->B);

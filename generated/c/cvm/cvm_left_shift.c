@@ -49,8 +49,8 @@ static int cvm_left_shift_prepare(const cvm_cvm_left_shift_args *args, cvm_left_
     const int64_t alpha = (INT64_C(1) << (precision - 1)) - 1;
     /* spec/cvm/elementwise.cvm:85 */
     cvmgen_list Y_shape = n;
-    if (cvmgen_check_shape(error, "Y", &Y_shape,
-        "the result would be empty")) return CVMGEN_REFUSED;
+    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+        return CVMGEN_REFUSED;
     const int64_t Y_precision = precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
@@ -120,8 +120,8 @@ int cvm_cvm_left_shift(const cvm_cvm_left_shift_args *args, cvmgen_error *error)
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape,
-        plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;

@@ -27,8 +27,8 @@ static int cvm_precision_prepare(const cvm_cvm_precision_args *args, cvm_precisi
     const cvmgen_list n = cvmgen_extents(args->X);
     /* spec/cvm/elementwise.cvm:15 */
     cvmgen_list Y_shape = n;
-    if (cvmgen_check_shape(error, "Y", &Y_shape,
-        "the result would be empty")) return CVMGEN_REFUSED;
+    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+        return CVMGEN_REFUSED;
     const int64_t Y_precision = 6;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64, Y_precision).text,
@@ -102,8 +102,8 @@ int cvm_cvm_precision(const cvm_cvm_precision_args *args, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape,
-        plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;

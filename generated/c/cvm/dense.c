@@ -53,8 +53,8 @@ static int dense_prepare(const cvm_dense_args *args, dense_plan *plan,
     cvmgen_list Y_shape = {0};
     if (cvmgen_append(error, &Y_shape, M)) return CVMGEN_REFUSED;
     if (cvmgen_append(error, &Y_shape, N)) return CVMGEN_REFUSED;
-    if (cvmgen_check_shape(error, "Y", &Y_shape,
-        "the result would be empty")) return CVMGEN_REFUSED;
+    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+        return CVMGEN_REFUSED;
     const int64_t Y_precision = has_B
         ? cvmgen_max_i64(X_precision + W_precision + (cvmgen_floor_log2(K) + 1), B_precision) + 1
         : X_precision + W_precision + (cvmgen_floor_log2(K) + 1);
@@ -156,8 +156,8 @@ int cvm_dense(const cvm_dense_args *args, cvmgen_error *error) {
     if (args->B != NULL && cvmgen_check_data(error, "B", args->B)) return CVMGEN_REFUSED;
     if (args->check_values && args->B != NULL &&
         cvmgen_check_values(error, "B", args->B, cvmgen_declared(args->B))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape,
-        plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "W", args->W)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;

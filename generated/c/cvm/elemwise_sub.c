@@ -36,8 +36,8 @@ static int elemwise_sub_prepare(const cvm_elemwise_sub_args *args, elemwise_sub_
     if (cvmgen_precision(error, "B", args->B, &B_precision)) return CVMGEN_REFUSED;
     /* spec/cvm/elementwise.cvm:33 */
     cvmgen_list Y_shape = n;
-    if (cvmgen_check_shape(error, "Y", &Y_shape,
-        "the result would be empty")) return CVMGEN_REFUSED;
+    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+        return CVMGEN_REFUSED;
     const int64_t Y_precision = cvmgen_max_i64(A_precision, B_precision) + 1;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
@@ -105,8 +105,8 @@ int cvm_elemwise_sub(const cvm_elemwise_sub_args *args, cvmgen_error *error) {
     if (cvmgen_check_data(error, "B", args->B)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "B", args->B, cvmgen_declared(args->B))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape,
-        plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "A", args->A)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->A) && cvmgen_is_int8(args->B);

@@ -29,8 +29,8 @@ static int flatten_prepare(const cvm_flatten_args *args, flatten_plan *plan,
     /* spec/cvm/transform.cvm:6 */
     cvmgen_list Y_shape = {0};
     if (cvmgen_append(error, &Y_shape, cvmgen_size(&n))) return CVMGEN_REFUSED;
-    if (cvmgen_check_shape(error, "Y", &Y_shape,
-        "the result would be empty")) return CVMGEN_REFUSED;
+    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+        return CVMGEN_REFUSED;
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
@@ -94,8 +94,8 @@ int cvm_flatten(const cvm_flatten_args *args, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape,
-        plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;

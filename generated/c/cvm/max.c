@@ -133,11 +133,11 @@ static int max_prepare(const cvm_max_args *args, max_plan *plan,
         /* spec/cvm/reduce.cvm:19 */
         entries.length = 0;
         for (int64_t i = 0; i < N; ++i)
-            if (cvmgen_append(error, &entries, cvmgen_contains(&R, i) ? 1
-                : n.at[i])) return CVMGEN_REFUSED;
+            if (cvmgen_append(error, &entries, cvmgen_contains(&R, i) ? 1 : n.at[i]))
+                return CVMGEN_REFUSED;
         Y_shape = entries;
-        if (cvmgen_check_shape(error, "Y", &Y_shape,
-            "the result would be empty")) return CVMGEN_REFUSED;
+        if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+            return CVMGEN_REFUSED;
         Y_precision = X_precision;
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
@@ -198,8 +198,8 @@ static int max_prepare(const cvm_max_args *args, max_plan *plan,
             if (cvmgen_append(error, &entries_2, n.at[i])) return CVMGEN_REFUSED;
         }
         Y_shape = entries_2;
-        if (cvmgen_check_shape(error, "Y", &Y_shape,
-            "the result would be empty")) return CVMGEN_REFUSED;
+        if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+            return CVMGEN_REFUSED;
         Y_precision = X_precision;
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
@@ -240,8 +240,8 @@ static int max_prepare(const cvm_max_args *args, max_plan *plan,
         /* spec/cvm/reduce.cvm:28 */
         Y_shape.length = 0;
         if (cvmgen_append(error, &Y_shape, 1)) return CVMGEN_REFUSED;
-        if (cvmgen_check_shape(error, "Y", &Y_shape,
-            "the result would be empty")) return CVMGEN_REFUSED;
+        if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+            return CVMGEN_REFUSED;
         Y_precision = X_precision;
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
@@ -557,8 +557,8 @@ int cvm_max(const cvm_max_args *args, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape,
-        plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;

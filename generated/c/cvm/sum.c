@@ -135,11 +135,11 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan,
         /* spec/cvm/reduce.cvm:19 */
         entries.length = 0;
         for (int64_t i = 0; i < N; ++i)
-            if (cvmgen_append(error, &entries, cvmgen_contains(&R, i) ? 1
-                : n.at[i])) return CVMGEN_REFUSED;
+            if (cvmgen_append(error, &entries, cvmgen_contains(&R, i) ? 1 : n.at[i]))
+                return CVMGEN_REFUSED;
         Y_shape = entries;
-        if (cvmgen_check_shape(error, "Y", &Y_shape,
-            "the result would be empty")) return CVMGEN_REFUSED;
+        if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+            return CVMGEN_REFUSED;
         Y_precision = X_precision + (cvmgen_floor_log2(Z) + 1);
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
@@ -200,8 +200,8 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan,
             if (cvmgen_append(error, &entries_2, n.at[i])) return CVMGEN_REFUSED;
         }
         Y_shape = entries_2;
-        if (cvmgen_check_shape(error, "Y", &Y_shape,
-            "the result would be empty")) return CVMGEN_REFUSED;
+        if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+            return CVMGEN_REFUSED;
         Y_precision = X_precision + (cvmgen_floor_log2(Z) + 1);
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
@@ -242,8 +242,8 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan,
         /* spec/cvm/reduce.cvm:28 */
         Y_shape.length = 0;
         if (cvmgen_append(error, &Y_shape, 1)) return CVMGEN_REFUSED;
-        if (cvmgen_check_shape(error, "Y", &Y_shape,
-            "the result would be empty")) return CVMGEN_REFUSED;
+        if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+            return CVMGEN_REFUSED;
         Y_precision = X_precision + (cvmgen_floor_log2(Z) + 1);
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
@@ -555,8 +555,8 @@ int cvm_sum(const cvm_sum_args *args, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape,
-        plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;

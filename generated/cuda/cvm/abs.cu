@@ -78,10 +78,13 @@ static int abs_prepare(const cvm_abs_args *args, abs_plan *plan, cvmgen_error *e
     if (cvmgen_declared_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* spec/cvm/elementwise.cvm:6 */
     cvmgen_list Y_shape = n;
-    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty")) return CVMGEN_REFUSED;
+    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+        return CVMGEN_REFUSED;
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
-        return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64 " (%s)", Y_precision, cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
+        return cvmgen_refuse(error, "Y",
+            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
+            cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
                              "its precision p(X) must be in [1, 32]");
     /* spec/cvm/elementwise.cvm:7 */
     const int64_t n_size = cvmgen_size(&n);
@@ -103,7 +106,8 @@ int cvm_abs_cuda(const cvm_abs_args *args, cvmgen_stream stream, cvmgen_error *e
     if (abs_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const int32_t dtype = args->X->dtype;
     const bool narrow = dtype == CVMGEN_INT8;

@@ -36,7 +36,8 @@ cvm_broadcast_max_Y_int8_int8(const __grid_constant__ broadcast_max_Y_values val
     const cvmgen_list &A_steps = values.A_steps;
     const cvmgen_list &B_steps = values.B_steps;
     const cvmgen_list &d_box = values.d_box;
-    /* spec/cvm/broadcast.cvm:15: Y[d...] = max(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
+    /* spec/cvm/broadcast.cvm:15: Y[d...] = max(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
+       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
     const int64_t elements = d_rows * d_run;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t d_row = at / d_run;
@@ -56,7 +57,8 @@ cvm_broadcast_max_Y_int8_int32(const __grid_constant__ broadcast_max_Y_values va
     const cvmgen_list &A_steps = values.A_steps;
     const cvmgen_list &B_steps = values.B_steps;
     const cvmgen_list &d_box = values.d_box;
-    /* spec/cvm/broadcast.cvm:15: Y[d...] = max(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
+    /* spec/cvm/broadcast.cvm:15: Y[d...] = max(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
+       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
     const int64_t elements = d_rows * d_run;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t d_row = at / d_run;
@@ -76,7 +78,8 @@ cvm_broadcast_max_Y_int32_int8(const __grid_constant__ broadcast_max_Y_values va
     const cvmgen_list &A_steps = values.A_steps;
     const cvmgen_list &B_steps = values.B_steps;
     const cvmgen_list &d_box = values.d_box;
-    /* spec/cvm/broadcast.cvm:15: Y[d...] = max(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
+    /* spec/cvm/broadcast.cvm:15: Y[d...] = max(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
+       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
     const int64_t elements = d_rows * d_run;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t d_row = at / d_run;
@@ -96,7 +99,8 @@ cvm_broadcast_max_Y_int32_int32(const __grid_constant__ broadcast_max_Y_values v
     const cvmgen_list &A_steps = values.A_steps;
     const cvmgen_list &B_steps = values.B_steps;
     const cvmgen_list &d_box = values.d_box;
-    /* spec/cvm/broadcast.cvm:15: Y[d...] = max(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
+    /* spec/cvm/broadcast.cvm:15: Y[d...] = max(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
+       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
     const int64_t elements = d_rows * d_run;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t d_row = at / d_run;
@@ -149,17 +153,24 @@ static int broadcast_max_prepare(const cvm_broadcast_max_args *args, broadcast_m
     for (int64_t i = 0; i < Q; ++i)
         holds = holds && (em.at[i] == en.at[i] || em.at[i] == 1 || en.at[i] == 1);
     if (!(holds))
-        return cvmgen_refuse(error, "", cvmgen_format("Q = %" PRId64 ", em = %s, en = %s", Q, cvmgen_list_text(&em).text, cvmgen_list_text(&en).text).text,
+        return cvmgen_refuse(error, "",
+            cvmgen_format("Q = %" PRId64 ", em = %s, en = %s", Q, cvmgen_list_text(&em).text,
+            cvmgen_list_text(&en).text).text,
                              "the shapes do not broadcast");
     /* spec/cvm/broadcast.cvm:14 */
     cvmgen_list entries = {0};
     for (int64_t i = 0; i < Q; ++i)
-        if (cvmgen_append(error, &entries, cvmgen_max_i64(em.at[i], en.at[i]))) return CVMGEN_REFUSED;
+        if (cvmgen_append(error, &entries, cvmgen_max_i64(em.at[i], en.at[i])))
+            return CVMGEN_REFUSED;
     cvmgen_list Y_shape = entries;
-    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty")) return CVMGEN_REFUSED;
+    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+        return CVMGEN_REFUSED;
     const int64_t Y_precision = cvmgen_max_i64(A_precision, B_precision);
     if (Y_precision < 1 || Y_precision > 32)
-        return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64 " (%s)", Y_precision, cvmgen_format("p(A) = %" PRId64 ", p(B) = %" PRId64, A_precision, B_precision).text).text,
+        return cvmgen_refuse(error, "Y",
+            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
+            cvmgen_format("p(A) = %" PRId64 ", p(B) = %" PRId64, A_precision,
+            B_precision).text).text,
                              "its precision widest(p(A), p(B)) must be in [1, 32]");
     /* spec/cvm/broadcast.cvm:15 */
     cvmgen_list A_strides = cvmgen_strides(&m);
@@ -205,7 +216,8 @@ int cvm_broadcast_max_cuda(const cvm_broadcast_max_args *args, cvmgen_stream str
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "A", args->A)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "B", args->B)) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "A", args->A)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     const int32_t dtype = args->A->dtype;

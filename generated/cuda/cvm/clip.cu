@@ -22,7 +22,8 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_clip_Y_int8_int8(const __grid_constant__ clip_Y_values values, const int8_t *__restrict__ X,
                      int8_t *__restrict__ Y) {
     const int64_t a_min = values.a_min, a_max = values.a_max, n_size = values.n_size;
-    /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min)) where x = X[d...] */
+    /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min))
+       where x = X[d...] */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
         const int32_t x = X[d];
         Y[d] = (int8_t)(x >= a_max ? (int32_t)a_max : (x > a_min ? x : (int32_t)a_min));
@@ -33,7 +34,8 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_clip_Y_int8_int32(const __grid_constant__ clip_Y_values values,
                       const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t a_min = values.a_min, a_max = values.a_max, n_size = values.n_size;
-    /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min)) where x = X[d...] */
+    /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min))
+       where x = X[d...] */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
         const int32_t x = X[d];
         Y[d] = x >= a_max ? (int32_t)a_max : (x > a_min ? x : (int32_t)a_min);
@@ -44,7 +46,8 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_clip_Y_int32_int8(const __grid_constant__ clip_Y_values values,
                       const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t a_min = values.a_min, a_max = values.a_max, n_size = values.n_size;
-    /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min)) where x = X[d...] */
+    /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min))
+       where x = X[d...] */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
         const int32_t x = X[d];
         Y[d] = (int8_t)(x >= a_max ? (int32_t)a_max : (x > a_min ? x : (int32_t)a_min));
@@ -55,7 +58,8 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_clip_Y_int32_int32(const __grid_constant__ clip_Y_values values,
                        const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t a_min = values.a_min, a_max = values.a_max, n_size = values.n_size;
-    /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min)) where x = X[d...] */
+    /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min))
+       where x = X[d...] */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
         const int32_t x = X[d];
         Y[d] = x >= a_max ? (int32_t)a_max : (x > a_min ? x : (int32_t)a_min);
@@ -89,14 +93,19 @@ static int clip_prepare(const cvm_clip_args *args, clip_plan *plan, cvmgen_error
                              "must be in (-inf, inf)");
     /* spec/cvm/elementwise.cvm:51 */
     if (!(a_min < a_max))
-        return cvmgen_refuse(error, "", cvmgen_format("a_min = %" PRId64 ", a_max = %" PRId64, a_min, a_max).text,
+        return cvmgen_refuse(error, "",
+            cvmgen_format("a_min = %" PRId64 ", a_max = %" PRId64, a_min, a_max).text,
                              "a_min must be below a_max");
     /* spec/cvm/elementwise.cvm:52 */
     cvmgen_list Y_shape = n;
-    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty")) return CVMGEN_REFUSED;
-    const int64_t Y_precision = cvmgen_floor_log2(cvmgen_max_i64(cvmgen_abs_i64(a_min), cvmgen_abs_i64(a_max)) + 1) + 1 + 1;
+    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+        return CVMGEN_REFUSED;
+    const int64_t Y_precision = cvmgen_floor_log2(cvmgen_max_i64(cvmgen_abs_i64(a_min),
+        cvmgen_abs_i64(a_max)) + 1) + 1 + 1;
     if (Y_precision < 1 || Y_precision > 32)
-        return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64 " (%s)", Y_precision, cvmgen_format("a_min = %" PRId64 ", a_max = %" PRId64, a_min, a_max).text).text,
+        return cvmgen_refuse(error, "Y",
+            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
+            cvmgen_format("a_min = %" PRId64 ", a_max = %" PRId64, a_min, a_max).text).text,
                              "its precision bits(max(abs(a_min), abs(a_max)) + 1) + 1 must be in [1, 32]");
     /* spec/cvm/elementwise.cvm:53 */
     const int64_t n_size = cvmgen_size(&n);
@@ -120,7 +129,8 @@ int cvm_clip_cuda(const cvm_clip_args *args, cvmgen_stream stream, cvmgen_error 
     if (clip_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const int32_t dtype = args->X->dtype;
     const bool narrow = dtype == CVMGEN_INT8;

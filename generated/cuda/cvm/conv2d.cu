@@ -41,7 +41,9 @@ cvm_conv2d_Y_int8_int8(const __grid_constant__ conv2d_Y_values values,
     const int64_t IC = values.IC, KH = values.KH, KW = values.KW, PH = values.PH;
     const int64_t PW = values.PW, SH = values.SH, SW = values.SW, DH = values.DH;
     const int64_t DW = values.DW, OPG = values.OPG, YH = values.YH, YW = values.YW;
-    /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
+       x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
+       (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
     const int64_t elements = N * OC * YH * YW;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;
@@ -60,7 +62,8 @@ cvm_conv2d_Y_int8_int8(const __grid_constant__ conv2d_Y_values values,
                     for (int64_t kj = 0; kj < KW; ++kj) {
                         const int64_t w = x * SW - PW + kj * DW;
                         if (0 <= w && w < XW)
-                            total += (uint32_t)(X[((n * C + (oc / OPG * IC + ic)) * XH + h) * XW + w] * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                            total += (uint32_t)(X[((n * C + (oc / OPG * IC + ic)) * XH + h) * XW
+                                + w] * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                     }
                 }
             }
@@ -77,7 +80,9 @@ cvm_conv2d_Y_int8_int32(const __grid_constant__ conv2d_Y_values values,
     const int64_t IC = values.IC, KH = values.KH, KW = values.KW, PH = values.PH;
     const int64_t PW = values.PW, SH = values.SH, SW = values.SW, DH = values.DH;
     const int64_t DW = values.DW, OPG = values.OPG, YH = values.YH, YW = values.YW;
-    /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
+       x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
+       (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
     const int64_t elements = N * OC * YH * YW;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;
@@ -96,7 +101,8 @@ cvm_conv2d_Y_int8_int32(const __grid_constant__ conv2d_Y_values values,
                     for (int64_t kj = 0; kj < KW; ++kj) {
                         const int64_t w = x * SW - PW + kj * DW;
                         if (0 <= w && w < XW)
-                            total += (uint32_t)(X[((n * C + (oc / OPG * IC + ic)) * XH + h) * XW + w] * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                            total += (uint32_t)(X[((n * C + (oc / OPG * IC + ic)) * XH + h) * XW
+                                + w] * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                     }
                 }
             }
@@ -113,7 +119,9 @@ cvm_conv2d_Y_int32_int8(const __grid_constant__ conv2d_Y_values values,
     const int64_t IC = values.IC, KH = values.KH, KW = values.KW, PH = values.PH;
     const int64_t PW = values.PW, SH = values.SH, SW = values.SW, DH = values.DH;
     const int64_t DW = values.DW, OPG = values.OPG, YH = values.YH, YW = values.YW;
-    /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
+       x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
+       (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
     const int64_t elements = N * OC * YH * YW;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;
@@ -132,7 +140,8 @@ cvm_conv2d_Y_int32_int8(const __grid_constant__ conv2d_Y_values values,
                     for (int64_t kj = 0; kj < KW; ++kj) {
                         const int64_t w = x * SW - PW + kj * DW;
                         if (0 <= w && w < XW)
-                            total += (uint32_t)X[((n * C + (oc / OPG * IC + ic)) * XH + h) * XW + w] * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                            total += (uint32_t)X[((n * C + (oc / OPG * IC + ic)) * XH + h) * XW
+                                + w] * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                     }
                 }
             }
@@ -149,7 +158,9 @@ cvm_conv2d_Y_int32_int32(const __grid_constant__ conv2d_Y_values values,
     const int64_t IC = values.IC, KH = values.KH, KW = values.KW, PH = values.PH;
     const int64_t PW = values.PW, SH = values.SH, SW = values.SW, DH = values.DH;
     const int64_t DW = values.DW, OPG = values.OPG, YH = values.YH, YW = values.YW;
-    /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
+       x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
+       (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
     const int64_t elements = N * OC * YH * YW;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;
@@ -168,7 +179,8 @@ cvm_conv2d_Y_int32_int32(const __grid_constant__ conv2d_Y_values values,
                     for (int64_t kj = 0; kj < KW; ++kj) {
                         const int64_t w = x * SW - PW + kj * DW;
                         if (0 <= w && w < XW)
-                            total += (uint32_t)X[((n * C + (oc / OPG * IC + ic)) * XH + h) * XW + w] * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                            total += (uint32_t)X[((n * C + (oc / OPG * IC + ic)) * XH + h) * XW
+                                + w] * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                     }
                 }
             }
@@ -222,30 +234,36 @@ static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen
     const int64_t PW = args->padding[1];
     if (PH < 0 || PH >= 4096 ||
         PW < 0 || PW >= 4096)
-        return cvmgen_refuse(error, "padding", cvmgen_format("(%" PRId64 ", %" PRId64 ")", PH, PW).text,
+        return cvmgen_refuse(error, "padding",
+            cvmgen_format("(%" PRId64 ", %" PRId64 ")", PH, PW).text,
                              "must be in [min_attr, max_attr)");
     /* spec/cvm/nn.cvm:10 */
     const int64_t SH = args->stride[0];
     const int64_t SW = args->stride[1];
     if (SH < 1 || SH >= 4096 ||
         SW < 1 || SW >= 4096)
-        return cvmgen_refuse(error, "stride", cvmgen_format("(%" PRId64 ", %" PRId64 ")", SH, SW).text,
+        return cvmgen_refuse(error, "stride",
+            cvmgen_format("(%" PRId64 ", %" PRId64 ")", SH, SW).text,
                              "must be in [1, max_attr)");
     /* spec/cvm/nn.cvm:11 */
     const int64_t DH = args->dilation[0];
     const int64_t DW = args->dilation[1];
     if (DH < 1 || DH >= 4096 ||
         DW < 1 || DW >= 4096)
-        return cvmgen_refuse(error, "dilation", cvmgen_format("(%" PRId64 ", %" PRId64 ")", DH, DW).text,
+        return cvmgen_refuse(error, "dilation",
+            cvmgen_format("(%" PRId64 ", %" PRId64 ")", DH, DW).text,
                              "must be in [1, max_attr)");
     /* spec/cvm/nn.cvm:12 */
     const int64_t groups = args->groups;
     if (groups < 1 || groups >= C + 1)
         return cvmgen_refuse(error, "groups", cvmgen_number(groups).text,
-                             cvmgen_format("must be in [1, C] (%s)", cvmgen_format("C = %" PRId64, C).text).text);
+                             cvmgen_format("must be in [1, C] (%s)",
+                                 cvmgen_format("C = %" PRId64, C).text).text);
     /* spec/cvm/nn.cvm:13 */
     if (!(C == (__int128)IC * groups && OC % groups == 0))
-        return cvmgen_refuse(error, "", cvmgen_format("C = %" PRId64 ", IC = %" PRId64 ", groups = %" PRId64 ", OC = %" PRId64, C, IC, groups, OC).text,
+        return cvmgen_refuse(error, "",
+            cvmgen_format("C = %" PRId64 ", IC = %" PRId64 ", groups = %" PRId64 ", OC = %" PRId64,
+            C, IC, groups, OC).text,
                              "the channels must split into the groups");
     /* spec/cvm/nn.cvm:14 */
     const int64_t OPG = OC / groups;
@@ -255,7 +273,8 @@ static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen
     const int64_t YW = cvmgen_floor_div(XW + 2 * PW - DW * (KW - 1) - 1, SW) + 1;
     /* spec/cvm/nn.cvm:17 */
     if (!(YH >= 1 && YW >= 1))
-        return cvmgen_refuse(error, "", cvmgen_format("YH = %" PRId64 ", YW = %" PRId64, YH, YW).text,
+        return cvmgen_refuse(error, "",
+            cvmgen_format("YH = %" PRId64 ", YW = %" PRId64, YH, YW).text,
                              "the kernel is larger than the padded input");
     /* spec/cvm/nn.cvm:18 */
     cvmgen_list Y_shape = {0};
@@ -263,10 +282,15 @@ static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen
     if (cvmgen_append(error, &Y_shape, OC)) return CVMGEN_REFUSED;
     if (cvmgen_append(error, &Y_shape, YH)) return CVMGEN_REFUSED;
     if (cvmgen_append(error, &Y_shape, YW)) return CVMGEN_REFUSED;
-    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty")) return CVMGEN_REFUSED;
-    const int64_t Y_precision = has_B ? cvmgen_max_i64(X_precision + W_precision + (cvmgen_floor_log2(IC * KH * KW) + 1), B_precision) + 1 : X_precision + W_precision + (cvmgen_floor_log2(IC * KH * KW) + 1);
+    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+        return CVMGEN_REFUSED;
+    const int64_t Y_precision = has_B
+        ? cvmgen_max_i64(X_precision + W_precision + (cvmgen_floor_log2(IC * KH * KW) + 1),
+        B_precision) + 1 : X_precision + W_precision + (cvmgen_floor_log2(IC * KH * KW) + 1);
     if (Y_precision < 1 || Y_precision > 32)
-        return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64 " (%s)", Y_precision, cvmgen_format("p(X) = %" PRId64 ", p(W) = %" PRId64 ", IC = %" PRId64 ", KH = %" PRId64 ", KW = %" PRId64 "%s", X_precision, W_precision, IC, KH, KW, has_B ? cvmgen_format(", p(B) = %" PRId64, B_precision).text : "").text).text,
+        return cvmgen_refuse(error, "Y",
+            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
+            cvmgen_format("p(X) = %" PRId64 ", p(W) = %" PRId64 ", IC = %" PRId64 ", KH = %" PRId64 ", KW = %" PRId64 "%s", X_precision, W_precision, IC, KH, KW, has_B ? cvmgen_format(", p(B) = %" PRId64, B_precision).text : "").text).text,
                              "its precision wider(p(X) + p(W) + bits(IC*KH*KW), p(B)) if present(B) else p(X) + p(W) + bits(IC*KH*KW) must be in [1, 32]");
     plan->N = N;
     plan->C = C;
@@ -304,7 +328,8 @@ int cvm_conv2d_cuda(const cvm_conv2d_args *args, cvmgen_stream stream, cvmgen_er
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "W", args->W)) return CVMGEN_REFUSED;
     if (args->B != NULL && cvmgen_check_data(error, "B", args->B)) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "W", args->W)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;

@@ -78,10 +78,13 @@ static int cvm_clip_prepare(const cvm_cvm_clip_args *args, cvm_clip_plan *plan,
     const int64_t alpha = (INT64_C(1) << (precision - 1)) - 1;
     /* spec/cvm/elementwise.cvm:62 */
     cvmgen_list Y_shape = n;
-    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty")) return CVMGEN_REFUSED;
+    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+        return CVMGEN_REFUSED;
     const int64_t Y_precision = precision;
     if (Y_precision < 1 || Y_precision > 32)
-        return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64 " (%s)", Y_precision, cvmgen_format("precision = %" PRId64, precision).text).text,
+        return cvmgen_refuse(error, "Y",
+            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
+            cvmgen_format("precision = %" PRId64, precision).text).text,
                              "its precision precision must be in [1, 32]");
     /* spec/cvm/elementwise.cvm:63 */
     const int64_t n_size = cvmgen_size(&n);
@@ -105,7 +108,8 @@ int cvm_cvm_clip_cuda(const cvm_cvm_clip_args *args, cvmgen_stream stream,
     if (cvm_clip_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const int32_t dtype = args->X->dtype;
     const bool narrow = dtype == CVMGEN_INT8;

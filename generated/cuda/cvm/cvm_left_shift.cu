@@ -25,7 +25,8 @@ cvm_cvm_left_shift_Y_int8_int8(const __grid_constant__ cvm_left_shift_Y_values v
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:86: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Y[d] = (int8_t)cvmgen_max_i64(-alpha, cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
+        Y[d] = (int8_t)cvmgen_max_i64(-alpha,
+            cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -34,7 +35,8 @@ cvm_cvm_left_shift_Y_int8_int32(const __grid_constant__ cvm_left_shift_Y_values 
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:86: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Y[d] = (int32_t)cvmgen_max_i64(-alpha, cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
+        Y[d] = (int32_t)cvmgen_max_i64(-alpha,
+            cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -43,7 +45,8 @@ cvm_cvm_left_shift_Y_int32_int8(const __grid_constant__ cvm_left_shift_Y_values 
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:86: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Y[d] = (int8_t)cvmgen_max_i64(-alpha, cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
+        Y[d] = (int8_t)cvmgen_max_i64(-alpha,
+            cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -52,7 +55,8 @@ cvm_cvm_left_shift_Y_int32_int32(const __grid_constant__ cvm_left_shift_Y_values
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:86: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Y[d] = (int32_t)cvmgen_max_i64(-alpha, cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
+        Y[d] = (int32_t)cvmgen_max_i64(-alpha,
+            cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
 }
 
 #ifndef __CUDACC_RTC__
@@ -85,16 +89,20 @@ static int cvm_left_shift_prepare(const cvm_cvm_left_shift_args *args,
                              "must be in [1, 33)");
     /* spec/cvm/elementwise.cvm:83 */
     if (!(X_precision + shift_bit <= 32))
-        return cvmgen_refuse(error, "", cvmgen_format("p(X) = %" PRId64 ", shift_bit = %" PRId64, X_precision, shift_bit).text,
+        return cvmgen_refuse(error, "",
+            cvmgen_format("p(X) = %" PRId64 ", shift_bit = %" PRId64, X_precision, shift_bit).text,
                              "the shifted value must fit 32 bits");
     /* spec/cvm/elementwise.cvm:84 */
     const int64_t alpha = (INT64_C(1) << (precision - 1)) - 1;
     /* spec/cvm/elementwise.cvm:85 */
     cvmgen_list Y_shape = n;
-    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty")) return CVMGEN_REFUSED;
+    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+        return CVMGEN_REFUSED;
     const int64_t Y_precision = precision;
     if (Y_precision < 1 || Y_precision > 32)
-        return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64 " (%s)", Y_precision, cvmgen_format("precision = %" PRId64, precision).text).text,
+        return cvmgen_refuse(error, "Y",
+            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
+            cvmgen_format("precision = %" PRId64, precision).text).text,
                              "its precision precision must be in [1, 32]");
     /* spec/cvm/elementwise.cvm:86 */
     const int64_t n_size = cvmgen_size(&n);
@@ -119,7 +127,8 @@ int cvm_cvm_left_shift_cuda(const cvm_cvm_left_shift_args *args, cvmgen_stream s
     if (cvm_left_shift_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const int32_t dtype = args->X->dtype;
     const bool narrow = dtype == CVMGEN_INT8;

@@ -20,7 +20,8 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_cvm_precision_Y_int8_int8(const __grid_constant__ cvm_precision_Y_values values,
                               const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
-    /* spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x = X[d...] */
+    /* spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x =
+       X[d...] */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
         const int32_t x = X[d];
         Y[d] = (int8_t)(x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i32(x) + 1) : 1);
@@ -31,7 +32,8 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_cvm_precision_Y_int8_int32(const __grid_constant__ cvm_precision_Y_values values,
                                const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
-    /* spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x = X[d...] */
+    /* spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x =
+       X[d...] */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
         const int32_t x = X[d];
         Y[d] = x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i32(x) + 1) : 1;
@@ -42,7 +44,8 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_cvm_precision_Y_int32_int8(const __grid_constant__ cvm_precision_Y_values values,
                                const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
-    /* spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x = X[d...] */
+    /* spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x =
+       X[d...] */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
         const int32_t x = X[d];
         Y[d] = (int8_t)(x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i64((int64_t)x) + 1) : 1);
@@ -53,7 +56,8 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_cvm_precision_Y_int32_int32(const __grid_constant__ cvm_precision_Y_values values,
                                 const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
-    /* spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x = X[d...] */
+    /* spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x =
+       X[d...] */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
         const int32_t x = X[d];
         Y[d] = x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i64((int64_t)x) + 1) : 1;
@@ -78,7 +82,8 @@ static int cvm_precision_prepare(const cvm_cvm_precision_args *args, cvm_precisi
     const cvmgen_list n = cvmgen_extents(args->X);
     /* spec/cvm/elementwise.cvm:15 */
     cvmgen_list Y_shape = n;
-    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty")) return CVMGEN_REFUSED;
+    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+        return CVMGEN_REFUSED;
     const int64_t Y_precision = 6;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64, Y_precision).text,
@@ -104,7 +109,8 @@ int cvm_cvm_precision_cuda(const cvm_cvm_precision_args *args, cvmgen_stream str
     if (cvm_precision_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const int32_t dtype = args->X->dtype;
     const bool narrow = dtype == CVMGEN_INT8;

@@ -22,36 +22,44 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_cvm_right_shift_Y_int8_int8(const __grid_constant__ cvm_right_shift_Y_values values,
                                 const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
-    /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2, -alpha, alpha) */
+    /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2,
+       -alpha, alpha) */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Y[d] = (int8_t)cvmgen_max_i32((int32_t)-alpha, cvmgen_min_i32(((X[d] >> (shift_bit - 1)) + 1) >> 1, (int32_t)alpha));
+        Y[d] = (int8_t)cvmgen_max_i32((int32_t)-alpha,
+            cvmgen_min_i32(((X[d] >> (shift_bit - 1)) + 1) >> 1, (int32_t)alpha));
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_cvm_right_shift_Y_int8_int32(const __grid_constant__ cvm_right_shift_Y_values values,
                                  const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
-    /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2, -alpha, alpha) */
+    /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2,
+       -alpha, alpha) */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Y[d] = cvmgen_max_i32((int32_t)-alpha, cvmgen_min_i32(((X[d] >> (shift_bit - 1)) + 1) >> 1, (int32_t)alpha));
+        Y[d] = cvmgen_max_i32((int32_t)-alpha,
+            cvmgen_min_i32(((X[d] >> (shift_bit - 1)) + 1) >> 1, (int32_t)alpha));
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_cvm_right_shift_Y_int32_int8(const __grid_constant__ cvm_right_shift_Y_values values,
                                  const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
-    /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2, -alpha, alpha) */
+    /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2,
+       -alpha, alpha) */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Y[d] = (int8_t)cvmgen_max_i64(-alpha, cvmgen_min_i64(((int64_t)(X[d] >> (shift_bit - 1)) + 1) >> 1, alpha));
+        Y[d] = (int8_t)cvmgen_max_i64(-alpha,
+            cvmgen_min_i64(((int64_t)(X[d] >> (shift_bit - 1)) + 1) >> 1, alpha));
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_cvm_right_shift_Y_int32_int32(const __grid_constant__ cvm_right_shift_Y_values values,
                                   const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
-    /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2, -alpha, alpha) */
+    /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2,
+       -alpha, alpha) */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Y[d] = (int32_t)cvmgen_max_i64(-alpha, cvmgen_min_i64(((int64_t)(X[d] >> (shift_bit - 1)) + 1) >> 1, alpha));
+        Y[d] = (int32_t)cvmgen_max_i64(-alpha,
+            cvmgen_min_i64(((int64_t)(X[d] >> (shift_bit - 1)) + 1) >> 1, alpha));
 }
 
 #ifndef __CUDACC_RTC__
@@ -84,10 +92,13 @@ static int cvm_right_shift_prepare(const cvm_cvm_right_shift_args *args,
     const int64_t alpha = (INT64_C(1) << (precision - 1)) - 1;
     /* spec/cvm/elementwise.cvm:73 */
     cvmgen_list Y_shape = n;
-    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty")) return CVMGEN_REFUSED;
+    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+        return CVMGEN_REFUSED;
     const int64_t Y_precision = precision;
     if (Y_precision < 1 || Y_precision > 32)
-        return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64 " (%s)", Y_precision, cvmgen_format("precision = %" PRId64, precision).text).text,
+        return cvmgen_refuse(error, "Y",
+            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
+            cvmgen_format("precision = %" PRId64, precision).text).text,
                              "its precision precision must be in [1, 32]");
     /* spec/cvm/elementwise.cvm:74 */
     const int64_t n_size = cvmgen_size(&n);
@@ -112,7 +123,8 @@ int cvm_cvm_right_shift_cuda(const cvm_cvm_right_shift_args *args, cvmgen_stream
     if (cvm_right_shift_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const int32_t dtype = args->X->dtype;
     const bool narrow = dtype == CVMGEN_INT8;

@@ -127,10 +127,17 @@ static int dense_prepare(const cvm_dense_args *args, dense_plan *plan, cvmgen_er
     cvmgen_list Y_shape = {0};
     if (cvmgen_append(error, &Y_shape, M)) return CVMGEN_REFUSED;
     if (cvmgen_append(error, &Y_shape, N)) return CVMGEN_REFUSED;
-    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty")) return CVMGEN_REFUSED;
-    const int64_t Y_precision = has_B ? cvmgen_max_i64(X_precision + W_precision + (cvmgen_floor_log2(K) + 1), B_precision) + 1 : X_precision + W_precision + (cvmgen_floor_log2(K) + 1);
+    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+        return CVMGEN_REFUSED;
+    const int64_t Y_precision = has_B
+        ? cvmgen_max_i64(X_precision + W_precision + (cvmgen_floor_log2(K) + 1), B_precision) + 1
+        : X_precision + W_precision + (cvmgen_floor_log2(K) + 1);
     if (Y_precision < 1 || Y_precision > 32)
-        return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64 " (%s)", Y_precision, cvmgen_format("p(X) = %" PRId64 ", p(W) = %" PRId64 ", K = %" PRId64 "%s", X_precision, W_precision, K, has_B ? cvmgen_format(", p(B) = %" PRId64, B_precision).text : "").text).text,
+        return cvmgen_refuse(error, "Y",
+            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
+            cvmgen_format("p(X) = %" PRId64 ", p(W) = %" PRId64 ", K = %" PRId64 "%s", X_precision,
+            W_precision, K, has_B ? cvmgen_format(", p(B) = %" PRId64, B_precision).text
+            : "").text).text,
                              "its precision wider(p(X) + p(W) + bits(K), p(B)) if present(B) else p(X) + p(W) + bits(K) must be in [1, 32]");
     plan->M = M;
     plan->K = K;
@@ -154,7 +161,8 @@ int cvm_dense_cuda(const cvm_dense_args *args, cvmgen_stream stream, cvmgen_erro
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "W", args->W)) return CVMGEN_REFUSED;
     if (args->B != NULL && cvmgen_check_data(error, "B", args->B)) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "W", args->W)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;

@@ -83,10 +83,14 @@ static int elemwise_add_prepare(const cvm_elemwise_add_args *args, elemwise_add_
     if (cvmgen_declared_precision(error, "B", args->B, &B_precision)) return CVMGEN_REFUSED;
     /* spec/cvm/elementwise.cvm:24 */
     cvmgen_list Y_shape = n;
-    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty")) return CVMGEN_REFUSED;
+    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+        return CVMGEN_REFUSED;
     const int64_t Y_precision = cvmgen_max_i64(A_precision, B_precision) + 1;
     if (Y_precision < 1 || Y_precision > 32)
-        return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64 " (%s)", Y_precision, cvmgen_format("p(A) = %" PRId64 ", p(B) = %" PRId64, A_precision, B_precision).text).text,
+        return cvmgen_refuse(error, "Y",
+            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
+            cvmgen_format("p(A) = %" PRId64 ", p(B) = %" PRId64, A_precision,
+            B_precision).text).text,
                              "its precision wider(p(A), p(B)) must be in [1, 32]");
     /* spec/cvm/elementwise.cvm:25 */
     const int64_t n_size = cvmgen_size(&n);
@@ -110,7 +114,8 @@ int cvm_elemwise_add_cuda(const cvm_elemwise_add_args *args, cvmgen_stream strea
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "A", args->A)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "B", args->B)) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "A", args->A)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     const int32_t dtype = args->A->dtype;

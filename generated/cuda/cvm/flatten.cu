@@ -72,10 +72,13 @@ static int flatten_prepare(const cvm_flatten_args *args, flatten_plan *plan,
     /* spec/cvm/transform.cvm:6 */
     cvmgen_list Y_shape = {0};
     if (cvmgen_append(error, &Y_shape, cvmgen_size(&n))) return CVMGEN_REFUSED;
-    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty")) return CVMGEN_REFUSED;
+    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+        return CVMGEN_REFUSED;
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
-        return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64 " (%s)", Y_precision, cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
+        return cvmgen_refuse(error, "Y",
+            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
+            cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
                              "its precision p(X) must be in [1, 32]");
     /* spec/cvm/transform.cvm:7 */
     const int64_t n_size = cvmgen_size(&n);
@@ -97,7 +100,8 @@ int cvm_flatten_cuda(const cvm_flatten_args *args, cvmgen_stream stream, cvmgen_
     if (flatten_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const int32_t dtype = args->X->dtype;
     const bool narrow = dtype == CVMGEN_INT8;

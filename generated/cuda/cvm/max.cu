@@ -54,7 +54,8 @@ cvm_max_Y_0_int8_int8(const __grid_constant__ max_Y_0_values values,
     const cvmgen_list &Y_steps_K = values.Y_steps_K;
     const cvmgen_list &d_K_box = values.d_K_box;
     const cvmgen_list &d_R_box = values.d_R_box;
-    /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in R](X[d...]) forall d[i] < n[i] for i in K */
+    /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in
+       R](X[d...]) forall d[i] < n[i] for i in K */
     const int64_t elements = d_K_rows * d_K_run;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t d_K_row = at / d_K_run;
@@ -65,7 +66,8 @@ cvm_max_Y_0_int8_int8(const __grid_constant__ max_Y_0_values values,
         for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
             const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
             for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                largest = cvmgen_max_i32(largest, X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
+                largest = cvmgen_max_i32(largest,
+                    X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
         }
         Y[Y_K_row + d_K * Y_K_step] = (int8_t)largest;
     }
@@ -83,7 +85,8 @@ cvm_max_Y_0_int8_int32(const __grid_constant__ max_Y_0_values values,
     const cvmgen_list &Y_steps_K = values.Y_steps_K;
     const cvmgen_list &d_K_box = values.d_K_box;
     const cvmgen_list &d_R_box = values.d_R_box;
-    /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in R](X[d...]) forall d[i] < n[i] for i in K */
+    /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in
+       R](X[d...]) forall d[i] < n[i] for i in K */
     const int64_t elements = d_K_rows * d_K_run;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t d_K_row = at / d_K_run;
@@ -94,7 +97,8 @@ cvm_max_Y_0_int8_int32(const __grid_constant__ max_Y_0_values values,
         for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
             const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
             for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                largest = cvmgen_max_i32(largest, X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
+                largest = cvmgen_max_i32(largest,
+                    X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
         }
         Y[Y_K_row + d_K * Y_K_step] = largest;
     }
@@ -112,7 +116,8 @@ cvm_max_Y_0_int32_int8(const __grid_constant__ max_Y_0_values values,
     const cvmgen_list &Y_steps_K = values.Y_steps_K;
     const cvmgen_list &d_K_box = values.d_K_box;
     const cvmgen_list &d_R_box = values.d_R_box;
-    /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in R](X[d...]) forall d[i] < n[i] for i in K */
+    /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in
+       R](X[d...]) forall d[i] < n[i] for i in K */
     const int64_t elements = d_K_rows * d_K_run;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t d_K_row = at / d_K_run;
@@ -123,7 +128,8 @@ cvm_max_Y_0_int32_int8(const __grid_constant__ max_Y_0_values values,
         for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
             const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
             for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                largest = cvmgen_max_i32(largest, X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
+                largest = cvmgen_max_i32(largest,
+                    X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
         }
         Y[Y_K_row + d_K * Y_K_step] = (int8_t)largest;
     }
@@ -141,7 +147,8 @@ cvm_max_Y_0_int32_int32(const __grid_constant__ max_Y_0_values values,
     const cvmgen_list &Y_steps_K = values.Y_steps_K;
     const cvmgen_list &d_K_box = values.d_K_box;
     const cvmgen_list &d_R_box = values.d_R_box;
-    /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in R](X[d...]) forall d[i] < n[i] for i in K */
+    /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in
+       R](X[d...]) forall d[i] < n[i] for i in K */
     const int64_t elements = d_K_rows * d_K_run;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t d_K_row = at / d_K_run;
@@ -152,7 +159,8 @@ cvm_max_Y_0_int32_int32(const __grid_constant__ max_Y_0_values values,
         for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
             const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
             for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                largest = cvmgen_max_i32(largest, X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
+                largest = cvmgen_max_i32(largest,
+                    X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
         }
         Y[Y_K_row + d_K * Y_K_step] = largest;
     }
@@ -184,7 +192,8 @@ cvm_max_Y_1_int8_int8(const __grid_constant__ max_Y_1_values values,
         for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
             const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
             for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                largest = cvmgen_max_i32(largest, X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
+                largest = cvmgen_max_i32(largest,
+                    X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
         }
         Y[d_K_row * d_K_run_2 + d_K] = (int8_t)largest;
     }
@@ -210,7 +219,8 @@ cvm_max_Y_1_int8_int32(const __grid_constant__ max_Y_1_values values,
         for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
             const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
             for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                largest = cvmgen_max_i32(largest, X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
+                largest = cvmgen_max_i32(largest,
+                    X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
         }
         Y[d_K_row * d_K_run_2 + d_K] = largest;
     }
@@ -236,7 +246,8 @@ cvm_max_Y_1_int32_int8(const __grid_constant__ max_Y_1_values values,
         for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
             const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
             for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                largest = cvmgen_max_i32(largest, X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
+                largest = cvmgen_max_i32(largest,
+                    X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
         }
         Y[d_K_row * d_K_run_2 + d_K] = (int8_t)largest;
     }
@@ -262,7 +273,8 @@ cvm_max_Y_1_int32_int32(const __grid_constant__ max_Y_1_values values,
         for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
             const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
             for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                largest = cvmgen_max_i32(largest, X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
+                largest = cvmgen_max_i32(largest,
+                    X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
         }
         Y[d_K_row * d_K_run_2 + d_K] = largest;
     }
@@ -382,7 +394,8 @@ static int max_prepare(const cvm_max_args *args, max_plan *plan, cvmgen_error *e
     for (int64_t at = 0; at < axes.length; ++at)
         if (axes.at[at] < -N || axes.at[at] >= N)
             return cvmgen_refuse(error, "axes", cvmgen_list_text(&axes).text,
-                                 cvmgen_format("must be in [-N, N) (%s)", cvmgen_format("N = %" PRId64, N).text).text);
+                                 cvmgen_format("must be in [-N, N) (%s)",
+                                     cvmgen_format("N = %" PRId64, N).text).text);
     /* spec/cvm/reduce.cvm:9 */
     const bool keepdims = args->keepdims != 0;
     /* spec/cvm/reduce.cvm:10 */
@@ -395,7 +408,8 @@ static int max_prepare(const cvm_max_args *args, max_plan *plan, cvmgen_error *e
     }
     /* spec/cvm/reduce.cvm:12 */
     if (!(T.length == axes.length))
-        return cvmgen_refuse(error, "", cvmgen_format("axes = %s", cvmgen_list_text(&axes).text).text,
+        return cvmgen_refuse(error, "",
+            cvmgen_format("axes = %s", cvmgen_list_text(&axes).text).text,
                              "axes must be different");
     /* spec/cvm/reduce.cvm:13 */
     cvmgen_list U = {0};
@@ -417,12 +431,16 @@ static int max_prepare(const cvm_max_args *args, max_plan *plan, cvmgen_error *e
         /* spec/cvm/reduce.cvm:19 */
         entries.length = 0;
         for (int64_t i = 0; i < N; ++i)
-            if (cvmgen_append(error, &entries, cvmgen_contains(&R, i) ? 1 : n.at[i])) return CVMGEN_REFUSED;
+            if (cvmgen_append(error, &entries, cvmgen_contains(&R, i) ? 1 : n.at[i]))
+                return CVMGEN_REFUSED;
         Y_shape = entries;
-        if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty")) return CVMGEN_REFUSED;
+        if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+            return CVMGEN_REFUSED;
         Y_precision = X_precision;
         if (Y_precision < 1 || Y_precision > 32)
-            return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64 " (%s)", Y_precision, cvmgen_format("p(X) = %" PRId64 ", Z = %" PRId64, X_precision, Z).text).text,
+            return cvmgen_refuse(error, "Y",
+                cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
+                cvmgen_format("p(X) = %" PRId64 ", Z = %" PRId64, X_precision, Z).text).text,
                                  "its precision max_precision(p(X), Z) must be in [1, 32]");
         /* spec/cvm/reduce.cvm:20 */
         d_K_extents.length = 0;
@@ -478,10 +496,13 @@ static int max_prepare(const cvm_max_args *args, max_plan *plan, cvmgen_error *e
             if (cvmgen_append(error, &entries_2, n.at[i])) return CVMGEN_REFUSED;
         }
         Y_shape = entries_2;
-        if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty")) return CVMGEN_REFUSED;
+        if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+            return CVMGEN_REFUSED;
         Y_precision = X_precision;
         if (Y_precision < 1 || Y_precision > 32)
-            return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64 " (%s)", Y_precision, cvmgen_format("p(X) = %" PRId64 ", Z = %" PRId64, X_precision, Z).text).text,
+            return cvmgen_refuse(error, "Y",
+                cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
+                cvmgen_format("p(X) = %" PRId64 ", Z = %" PRId64, X_precision, Z).text).text,
                                  "its precision max_precision(p(X), Z) must be in [1, 32]");
         /* spec/cvm/reduce.cvm:25 */
         d_R_extents.length = 0;
@@ -517,10 +538,13 @@ static int max_prepare(const cvm_max_args *args, max_plan *plan, cvmgen_error *e
         /* spec/cvm/reduce.cvm:28 */
         Y_shape.length = 0;
         if (cvmgen_append(error, &Y_shape, 1)) return CVMGEN_REFUSED;
-        if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty")) return CVMGEN_REFUSED;
+        if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+            return CVMGEN_REFUSED;
         Y_precision = X_precision;
         if (Y_precision < 1 || Y_precision > 32)
-            return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64 " (%s)", Y_precision, cvmgen_format("p(X) = %" PRId64 ", Z = %" PRId64, X_precision, Z).text).text,
+            return cvmgen_refuse(error, "Y",
+                cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
+                cvmgen_format("p(X) = %" PRId64 ", Z = %" PRId64, X_precision, Z).text).text,
                                  "its precision max_precision(p(X), Z) must be in [1, 32]");
         /* spec/cvm/reduce.cvm:29 */
         n_size = cvmgen_size(&n);
@@ -566,7 +590,8 @@ int cvm_max_cuda(const cvm_max_args *args, cvmgen_stream stream, cvmgen_error *e
     if (max_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const int32_t dtype = args->X->dtype;
     const bool narrow = dtype == CVMGEN_INT8;
@@ -592,7 +617,8 @@ int cvm_max_cuda(const cvm_max_args *args, cvmgen_stream stream, cvmgen_error *e
     }
     if (status == CVMGEN_OK && plan.which_case == 1) {
         const max_Y_1_values values = {plan.d_K_rows_2, plan.d_K_run_2, plan.X_K_step_2,
-                                       plan.d_R_rows_2, plan.d_R_run_2, plan.X_R_step_2, plan.X_steps_K,
+                                       plan.d_R_rows_2, plan.d_R_run_2, plan.X_R_step_2,
+                                           plan.X_steps_K,
                                        plan.X_steps_R, plan.d_K_box_2, plan.d_R_box_2};
         const int64_t elements = cvmgen_domain({plan.d_K_rows_2, plan.d_K_run_2});
         if (narrow && narrow_result)

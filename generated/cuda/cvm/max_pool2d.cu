@@ -33,7 +33,8 @@ cvm_max_pool2d_Y_int8_int8(const __grid_constant__ max_pool2d_Y_values values,
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, PSH = values.PSH;
     const int64_t PSW = values.PSW, PH = values.PH, PW = values.PW, SH = values.SH;
     const int64_t SW = values.SW, YH = values.YH, YW = values.YW;
-    /* spec/cvm/nn.cvm:63: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <= x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    /* spec/cvm/nn.cvm:63: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     const int64_t elements = N * C * YH * YW;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;
@@ -51,7 +52,8 @@ cvm_max_pool2d_Y_int8_int8(const __grid_constant__ max_pool2d_Y_values values,
                 for (int64_t j = 0; j < PSW; ++j) {
                     const int64_t place_2 = x * SW - PW + j;
                     if (0 <= place_2 && place_2 < W)
-                        largest = cvmgen_max_i32(largest, X[((n * C + c) * H + place) * W + place_2]);
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + place) * W + place_2]);
                 }
             }
         }
@@ -65,7 +67,8 @@ cvm_max_pool2d_Y_int8_int32(const __grid_constant__ max_pool2d_Y_values values,
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, PSH = values.PSH;
     const int64_t PSW = values.PSW, PH = values.PH, PW = values.PW, SH = values.SH;
     const int64_t SW = values.SW, YH = values.YH, YW = values.YW;
-    /* spec/cvm/nn.cvm:63: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <= x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    /* spec/cvm/nn.cvm:63: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     const int64_t elements = N * C * YH * YW;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;
@@ -83,7 +86,8 @@ cvm_max_pool2d_Y_int8_int32(const __grid_constant__ max_pool2d_Y_values values,
                 for (int64_t j = 0; j < PSW; ++j) {
                     const int64_t place_2 = x * SW - PW + j;
                     if (0 <= place_2 && place_2 < W)
-                        largest = cvmgen_max_i32(largest, X[((n * C + c) * H + place) * W + place_2]);
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + place) * W + place_2]);
                 }
             }
         }
@@ -97,7 +101,8 @@ cvm_max_pool2d_Y_int32_int8(const __grid_constant__ max_pool2d_Y_values values,
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, PSH = values.PSH;
     const int64_t PSW = values.PSW, PH = values.PH, PW = values.PW, SH = values.SH;
     const int64_t SW = values.SW, YH = values.YH, YW = values.YW;
-    /* spec/cvm/nn.cvm:63: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <= x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    /* spec/cvm/nn.cvm:63: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     const int64_t elements = N * C * YH * YW;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;
@@ -115,7 +120,8 @@ cvm_max_pool2d_Y_int32_int8(const __grid_constant__ max_pool2d_Y_values values,
                 for (int64_t j = 0; j < PSW; ++j) {
                     const int64_t place_2 = x * SW - PW + j;
                     if (0 <= place_2 && place_2 < W)
-                        largest = cvmgen_max_i32(largest, X[((n * C + c) * H + place) * W + place_2]);
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + place) * W + place_2]);
                 }
             }
         }
@@ -129,7 +135,8 @@ cvm_max_pool2d_Y_int32_int32(const __grid_constant__ max_pool2d_Y_values values,
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, PSH = values.PSH;
     const int64_t PSW = values.PSW, PH = values.PH, PW = values.PW, SH = values.SH;
     const int64_t SW = values.SW, YH = values.YH, YW = values.YW;
-    /* spec/cvm/nn.cvm:63: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <= x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    /* spec/cvm/nn.cvm:63: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     const int64_t elements = N * C * YH * YW;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;
@@ -147,7 +154,8 @@ cvm_max_pool2d_Y_int32_int32(const __grid_constant__ max_pool2d_Y_values values,
                 for (int64_t j = 0; j < PSW; ++j) {
                     const int64_t place_2 = x * SW - PW + j;
                     if (0 <= place_2 && place_2 < W)
-                        largest = cvmgen_max_i32(largest, X[((n * C + c) * H + place) * W + place_2]);
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + place) * W + place_2]);
                 }
             }
         }
@@ -182,39 +190,48 @@ static int max_pool2d_prepare(const cvm_max_pool2d_args *args, max_pool2d_plan *
     const int64_t PSW = args->pool_size[1];
     if (PSH < 1 || PSH >= INT64_C(2147483648) ||
         PSW < 1 || PSW >= INT64_C(2147483648))
-        return cvmgen_refuse(error, "pool_size", cvmgen_format("(%" PRId64 ", %" PRId64 ")", PSH, PSW).text,
+        return cvmgen_refuse(error, "pool_size",
+            cvmgen_format("(%" PRId64 ", %" PRId64 ")", PSH, PSW).text,
                              "must be in [1, inf)");
     /* spec/cvm/nn.cvm:54 */
     const int64_t PH = args->padding[0];
     const int64_t PW = args->padding[1];
     if (PH < 0 || PH >= 4096 ||
         PW < 0 || PW >= 4096)
-        return cvmgen_refuse(error, "padding", cvmgen_format("(%" PRId64 ", %" PRId64 ")", PH, PW).text,
+        return cvmgen_refuse(error, "padding",
+            cvmgen_format("(%" PRId64 ", %" PRId64 ")", PH, PW).text,
                              "must be in [min_attr, max_attr)");
     /* spec/cvm/nn.cvm:55 */
     const int64_t SH = args->strides[0];
     const int64_t SW = args->strides[1];
     if (SH < 1 || SH >= 4096 ||
         SW < 1 || SW >= 4096)
-        return cvmgen_refuse(error, "strides", cvmgen_format("(%" PRId64 ", %" PRId64 ")", SH, SW).text,
+        return cvmgen_refuse(error, "strides",
+            cvmgen_format("(%" PRId64 ", %" PRId64 ")", SH, SW).text,
                              "must be in [1, max_attr)");
     /* spec/cvm/nn.cvm:56 */
     const bool ceil_mode = args->ceil_mode != 0;
     /* spec/cvm/nn.cvm:57 */
     if (!(PSH <= H + 2 * PH && PSW <= W + 2 * PW))
-        return cvmgen_refuse(error, "", cvmgen_format("PSH = %" PRId64 ", H = %" PRId64 ", PH = %" PRId64 ", PSW = %" PRId64 ", W = %" PRId64 ", PW = %" PRId64, PSH, H, PH, PSW, W, PW).text,
+        return cvmgen_refuse(error, "",
+            cvmgen_format("PSH = %" PRId64 ", H = %" PRId64 ", PH = %" PRId64 ", PSW = %" PRId64 ", W = %" PRId64 ", PW = %" PRId64, PSH, H, PH, PSW, W, PW).text,
                              "the window is larger than the padded input");
     /* spec/cvm/nn.cvm:58 */
     if (!(PSH > PH && PSW > PW))
-        return cvmgen_refuse(error, "", cvmgen_format("PSH = %" PRId64 ", PH = %" PRId64 ", PSW = %" PRId64 ", PW = %" PRId64, PSH, PH, PSW, PW).text,
+        return cvmgen_refuse(error, "",
+            cvmgen_format("PSH = %" PRId64 ", PH = %" PRId64 ", PSW = %" PRId64 ", PW = %" PRId64,
+            PSH, PH, PSW, PW).text,
                              "the padding must be smaller than the window");
     /* spec/cvm/nn.cvm:59 */
-    const int64_t YH = (ceil_mode ? cvmgen_ceildiv(H + 2 * PH - PSH, SH) : cvmgen_floor_div(H + 2 * PH - PSH, SH)) + 1;
+    const int64_t YH = (ceil_mode ? cvmgen_ceildiv(H + 2 * PH - PSH, SH)
+        : cvmgen_floor_div(H + 2 * PH - PSH, SH)) + 1;
     /* spec/cvm/nn.cvm:60 */
-    const int64_t YW = (ceil_mode ? cvmgen_ceildiv(W + 2 * PW - PSW, SW) : cvmgen_floor_div(W + 2 * PW - PSW, SW)) + 1;
+    const int64_t YW = (ceil_mode ? cvmgen_ceildiv(W + 2 * PW - PSW, SW)
+        : cvmgen_floor_div(W + 2 * PW - PSW, SW)) + 1;
     /* spec/cvm/nn.cvm:61 */
     if (!((YH - 1) * SH - PH < H && (YW - 1) * SW - PW < W))
-        return cvmgen_refuse(error, "", cvmgen_format("YH = %" PRId64 ", SH = %" PRId64 ", PH = %" PRId64 ", H = %" PRId64 ", YW = %" PRId64 ", SW = %" PRId64 ", PW = %" PRId64 ", W = %" PRId64, YH, SH, PH, H, YW, SW, PW, W).text,
+        return cvmgen_refuse(error, "",
+            cvmgen_format("YH = %" PRId64 ", SH = %" PRId64 ", PH = %" PRId64 ", H = %" PRId64 ", YW = %" PRId64 ", SW = %" PRId64 ", PW = %" PRId64 ", W = %" PRId64, YH, SH, PH, H, YW, SW, PW, W).text,
                              "ceil_mode leaves a window without an element");
     /* spec/cvm/nn.cvm:62 */
     cvmgen_list Y_shape = {0};
@@ -222,10 +239,13 @@ static int max_pool2d_prepare(const cvm_max_pool2d_args *args, max_pool2d_plan *
     if (cvmgen_append(error, &Y_shape, C)) return CVMGEN_REFUSED;
     if (cvmgen_append(error, &Y_shape, YH)) return CVMGEN_REFUSED;
     if (cvmgen_append(error, &Y_shape, YW)) return CVMGEN_REFUSED;
-    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty")) return CVMGEN_REFUSED;
+    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+        return CVMGEN_REFUSED;
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
-        return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64 " (%s)", Y_precision, cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
+        return cvmgen_refuse(error, "Y",
+            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
+            cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
                              "its precision p(X) must be in [1, 32]");
     plan->N = N;
     plan->C = C;
@@ -257,7 +277,8 @@ int cvm_max_pool2d_cuda(const cvm_max_pool2d_args *args, cvmgen_stream stream,
     if (max_pool2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const int32_t dtype = args->X->dtype;
     const bool narrow = dtype == CVMGEN_INT8;

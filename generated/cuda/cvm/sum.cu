@@ -56,7 +56,8 @@ cvm_sum_Y_0_int8_int8(const __grid_constant__ sum_Y_0_values values,
     const cvmgen_list &Y_steps_K = values.Y_steps_K;
     const cvmgen_list &d_K_box = values.d_K_box;
     const cvmgen_list &d_R_box = values.d_R_box;
-    /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in R](X[d...]) forall d[i] < n[i] for i in K */
+    /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
+       R](X[d...]) forall d[i] < n[i] for i in K */
     const int64_t elements = d_K_rows * d_K_run;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t d_K_row = at / d_K_run;
@@ -85,7 +86,8 @@ cvm_sum_Y_0_int8_int32(const __grid_constant__ sum_Y_0_values values,
     const cvmgen_list &Y_steps_K = values.Y_steps_K;
     const cvmgen_list &d_K_box = values.d_K_box;
     const cvmgen_list &d_R_box = values.d_R_box;
-    /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in R](X[d...]) forall d[i] < n[i] for i in K */
+    /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
+       R](X[d...]) forall d[i] < n[i] for i in K */
     const int64_t elements = d_K_rows * d_K_run;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t d_K_row = at / d_K_run;
@@ -114,7 +116,8 @@ cvm_sum_Y_0_int32_int8(const __grid_constant__ sum_Y_0_values values,
     const cvmgen_list &Y_steps_K = values.Y_steps_K;
     const cvmgen_list &d_K_box = values.d_K_box;
     const cvmgen_list &d_R_box = values.d_R_box;
-    /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in R](X[d...]) forall d[i] < n[i] for i in K */
+    /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
+       R](X[d...]) forall d[i] < n[i] for i in K */
     const int64_t elements = d_K_rows * d_K_run;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t d_K_row = at / d_K_run;
@@ -143,7 +146,8 @@ cvm_sum_Y_0_int32_int32(const __grid_constant__ sum_Y_0_values values,
     const cvmgen_list &Y_steps_K = values.Y_steps_K;
     const cvmgen_list &d_K_box = values.d_K_box;
     const cvmgen_list &d_R_box = values.d_R_box;
-    /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in R](X[d...]) forall d[i] < n[i] for i in K */
+    /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
+       R](X[d...]) forall d[i] < n[i] for i in K */
     const int64_t elements = d_K_rows * d_K_run;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t d_K_row = at / d_K_run;
@@ -384,7 +388,8 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
     for (int64_t at = 0; at < axes.length; ++at)
         if (axes.at[at] < -N || axes.at[at] >= N)
             return cvmgen_refuse(error, "axes", cvmgen_list_text(&axes).text,
-                                 cvmgen_format("must be in [-N, N) (%s)", cvmgen_format("N = %" PRId64, N).text).text);
+                                 cvmgen_format("must be in [-N, N) (%s)",
+                                     cvmgen_format("N = %" PRId64, N).text).text);
     /* spec/cvm/reduce.cvm:9 */
     const bool keepdims = args->keepdims != 0;
     /* spec/cvm/reduce.cvm:10 */
@@ -397,7 +402,8 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
     }
     /* spec/cvm/reduce.cvm:12 */
     if (!(T.length == axes.length))
-        return cvmgen_refuse(error, "", cvmgen_format("axes = %s", cvmgen_list_text(&axes).text).text,
+        return cvmgen_refuse(error, "",
+            cvmgen_format("axes = %s", cvmgen_list_text(&axes).text).text,
                              "axes must be different");
     /* spec/cvm/reduce.cvm:13 */
     cvmgen_list U = {0};
@@ -419,12 +425,16 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
         /* spec/cvm/reduce.cvm:19 */
         entries.length = 0;
         for (int64_t i = 0; i < N; ++i)
-            if (cvmgen_append(error, &entries, cvmgen_contains(&R, i) ? 1 : n.at[i])) return CVMGEN_REFUSED;
+            if (cvmgen_append(error, &entries, cvmgen_contains(&R, i) ? 1 : n.at[i]))
+                return CVMGEN_REFUSED;
         Y_shape = entries;
-        if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty")) return CVMGEN_REFUSED;
+        if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+            return CVMGEN_REFUSED;
         Y_precision = X_precision + (cvmgen_floor_log2(Z) + 1);
         if (Y_precision < 1 || Y_precision > 32)
-            return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64 " (%s)", Y_precision, cvmgen_format("p(X) = %" PRId64 ", Z = %" PRId64, X_precision, Z).text).text,
+            return cvmgen_refuse(error, "Y",
+                cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
+                cvmgen_format("p(X) = %" PRId64 ", Z = %" PRId64, X_precision, Z).text).text,
                                  "its precision sum_precision(p(X), Z) must be in [1, 32]");
         /* spec/cvm/reduce.cvm:20 */
         d_K_extents.length = 0;
@@ -480,10 +490,13 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
             if (cvmgen_append(error, &entries_2, n.at[i])) return CVMGEN_REFUSED;
         }
         Y_shape = entries_2;
-        if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty")) return CVMGEN_REFUSED;
+        if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+            return CVMGEN_REFUSED;
         Y_precision = X_precision + (cvmgen_floor_log2(Z) + 1);
         if (Y_precision < 1 || Y_precision > 32)
-            return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64 " (%s)", Y_precision, cvmgen_format("p(X) = %" PRId64 ", Z = %" PRId64, X_precision, Z).text).text,
+            return cvmgen_refuse(error, "Y",
+                cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
+                cvmgen_format("p(X) = %" PRId64 ", Z = %" PRId64, X_precision, Z).text).text,
                                  "its precision sum_precision(p(X), Z) must be in [1, 32]");
         /* spec/cvm/reduce.cvm:25 */
         d_R_extents.length = 0;
@@ -519,10 +532,13 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
         /* spec/cvm/reduce.cvm:28 */
         Y_shape.length = 0;
         if (cvmgen_append(error, &Y_shape, 1)) return CVMGEN_REFUSED;
-        if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty")) return CVMGEN_REFUSED;
+        if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+            return CVMGEN_REFUSED;
         Y_precision = X_precision + (cvmgen_floor_log2(Z) + 1);
         if (Y_precision < 1 || Y_precision > 32)
-            return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64 " (%s)", Y_precision, cvmgen_format("p(X) = %" PRId64 ", Z = %" PRId64, X_precision, Z).text).text,
+            return cvmgen_refuse(error, "Y",
+                cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
+                cvmgen_format("p(X) = %" PRId64 ", Z = %" PRId64, X_precision, Z).text).text,
                                  "its precision sum_precision(p(X), Z) must be in [1, 32]");
         /* spec/cvm/reduce.cvm:29 */
         n_size = cvmgen_size(&n);
@@ -568,7 +584,8 @@ int cvm_sum_cuda(const cvm_sum_args *args, cvmgen_stream stream, cvmgen_error *e
     if (sum_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const int32_t dtype = args->X->dtype;
     const bool narrow = dtype == CVMGEN_INT8;
@@ -594,7 +611,8 @@ int cvm_sum_cuda(const cvm_sum_args *args, cvmgen_stream stream, cvmgen_error *e
     }
     if (status == CVMGEN_OK && plan.which_case == 1) {
         const sum_Y_1_values values = {plan.d_K_rows_2, plan.d_K_run_2, plan.X_K_step_2,
-                                       plan.d_R_rows_2, plan.d_R_run_2, plan.X_R_step_2, plan.X_steps_K,
+                                       plan.d_R_rows_2, plan.d_R_run_2, plan.X_R_step_2,
+                                           plan.X_steps_K,
                                        plan.X_steps_R, plan.d_K_box_2, plan.d_R_box_2};
         const int64_t elements = cvmgen_domain({plan.d_K_rows_2, plan.d_K_run_2});
         if (narrow && narrow_result)

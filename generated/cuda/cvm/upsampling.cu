@@ -31,7 +31,8 @@ cvm_upsampling_Y_int8_int8(const __grid_constant__ upsampling_Y_values values,
         const int64_t c = rest % C;
         rest /= C;
         const int64_t n = rest;
-        Y[((n * C + c) * (H * scale) + h) * (W * scale) + w] = X[((n * C + c) * H + h / scale) * W + w / scale];
+        Y[((n * C + c) * (H * scale) + h) * (W * scale) + w] = X[((n * C + c) * H + h / scale) * W
+            + w / scale];
     }
 }
 
@@ -50,7 +51,8 @@ cvm_upsampling_Y_int8_int32(const __grid_constant__ upsampling_Y_values values,
         const int64_t c = rest % C;
         rest /= C;
         const int64_t n = rest;
-        Y[((n * C + c) * (H * scale) + h) * (W * scale) + w] = X[((n * C + c) * H + h / scale) * W + w / scale];
+        Y[((n * C + c) * (H * scale) + h) * (W * scale) + w] = X[((n * C + c) * H + h / scale) * W
+            + w / scale];
     }
 }
 
@@ -69,7 +71,8 @@ cvm_upsampling_Y_int32_int8(const __grid_constant__ upsampling_Y_values values,
         const int64_t c = rest % C;
         rest /= C;
         const int64_t n = rest;
-        Y[((n * C + c) * (H * scale) + h) * (W * scale) + w] = (int8_t)X[((n * C + c) * H + h / scale) * W + w / scale];
+        Y[((n * C + c) * (H * scale) + h) * (W * scale)
+            + w] = (int8_t)X[((n * C + c) * H + h / scale) * W + w / scale];
     }
 }
 
@@ -88,7 +91,8 @@ cvm_upsampling_Y_int32_int32(const __grid_constant__ upsampling_Y_values values,
         const int64_t c = rest % C;
         rest /= C;
         const int64_t n = rest;
-        Y[((n * C + c) * (H * scale) + h) * (W * scale) + w] = X[((n * C + c) * H + h / scale) * W + w / scale];
+        Y[((n * C + c) * (H * scale) + h) * (W * scale) + w] = X[((n * C + c) * H + h / scale) * W
+            + w / scale];
     }
 }
 
@@ -125,10 +129,13 @@ static int upsampling_prepare(const cvm_upsampling_args *args, upsampling_plan *
     if (cvmgen_append(error, &Y_shape, C)) return CVMGEN_REFUSED;
     if (cvmgen_append(error, &Y_shape, H * scale)) return CVMGEN_REFUSED;
     if (cvmgen_append(error, &Y_shape, W * scale)) return CVMGEN_REFUSED;
-    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty")) return CVMGEN_REFUSED;
+    if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
+        return CVMGEN_REFUSED;
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
-        return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64 " (%s)", Y_precision, cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
+        return cvmgen_refuse(error, "Y",
+            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
+            cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
                              "its precision p(X) must be in [1, 32]");
     plan->N = N;
     plan->C = C;
@@ -153,7 +160,8 @@ int cvm_upsampling_cuda(const cvm_upsampling_args *args, cvmgen_stream stream,
     if (upsampling_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision)) return CVMGEN_REFUSED;
+    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const int32_t dtype = args->X->dtype;
     const bool narrow = dtype == CVMGEN_INT8;

@@ -28,6 +28,7 @@ INPUT_MISSING = "this input is missing"
 ATTRIBUTE_MISSING = "this attribute is missing"
 OUTPUT_EXTENT = "the result would be empty"
 LIST_LIMIT = "at most 16 entries"
+BEYOND_INT64 = "a number of at most 64 bits is needed"
 INPUTS_NEEDED = "at least one input is needed"
 INPUTS_LIMIT = "at most 64 inputs"
 NO_CASE = "no case of the operator applies"
@@ -167,7 +168,10 @@ def as_array(operator: str, name: str, value: Any) -> np.ndarray[Any, Any]:
     elif hasattr(value, "__dlpack__"):
         array = np.from_dlpack(value)
     elif hasattr(value, "__array_interface__") or isinstance(value, (list, tuple)):
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except ValueError:
+            refuse(operator, name, type(value).__name__, "its rows differ in length")
         if isinstance(value, (list, tuple)) and array.dtype == np.int64:
             narrow = array.astype(np.int32)
             if (narrow == array).all():
@@ -195,23 +199,23 @@ def described(
     return None if shape is None else Operand(operator, name, shape, precision, None)
 
 
-def declared(operator: str, names: Sequence[str], given: Any) -> dict[str, int]:
-    """The `precisions` of a call, by input name."""
+def declared(operator: str, names: Sequence[str], given: Any) -> dict[str, Any]:
+    """The `precisions` of a call, by input name: an integer, or a list for several tensors."""
     if given is None:
         return {}
-    found: dict[str, int] = {}
+    found: dict[str, Any] = {}
     for name, value in dict(given).items():
         if name not in names:
             rule = f"inputs are {', '.join(names)}"
             refuse(operator, "precisions", repr(name), rule)
         if value is None:
             continue
-        if isinstance(value, (list, tuple)):
-            found[name] = value  # type: ignore[assignment]
-            continue
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
-            refuse(operator, "precisions", f"{name}: {value!r}", "a precision is an integer")
-        found[name] = int(value)
+        entries = value if isinstance(value, (list, tuple)) else [value]
+        for entry in entries:
+            if not (entry is None and entries is value) and not is_integer(entry):
+                refuse(operator, "precisions", f"{name}: {value!r}", "a precision is an integer")
+        numbers = [None if entry is None else int(entry) for entry in entries]
+        found[name] = numbers if entries is value else numbers[0]
     return found
 
 
@@ -273,10 +277,21 @@ def check_inputs(operator: str, name: str, given: Sequence[Operand | None]) -> N
 # ---------------------------------------------------------------- attributes
 
 
+def is_integer(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 def integer(operator: str, name: str, value: Any) -> int:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+    if not is_integer(value):
         refuse(operator, name, repr(value), "an integer is needed")
-    return int(value)
+    return in_64_bits(operator, name, int(value))
+
+
+def in_64_bits(operator: str, name: str, value: int) -> int:
+    """The value; one that the C interface cannot hold is refused everywhere."""
+    if not LOWEST <= value <= HIGHEST:
+        refuse(operator, name, str(value), BEYOND_INT64)
+    return value
 
 
 def boolean(operator: str, name: str, value: Any) -> bool:
@@ -293,10 +308,9 @@ def integers(operator: str, name: str, value: Any, length: int | None) -> tuple[
         entries = tuple(value)
     except TypeError:
         refuse(operator, name, repr(value), "a tuple of integers is needed")
-    for entry in entries:
-        if isinstance(entry, (bool, np.bool_)) or not isinstance(entry, (int, np.integer)):
-            refuse(operator, name, repr(value), "a tuple of integers is needed")
-    result = tuple(int(entry) for entry in entries)
+    if not all(map(is_integer, entries)):
+        refuse(operator, name, repr(value), "a tuple of integers is needed")
+    result = tuple(in_64_bits(operator, name, int(entry)) for entry in entries)
     if length is not None and len(result) != length:
         refuse(operator, name, shape_text(result), f"{length} entries needed")
     if length is None and len(result) > MAX_RANK:

@@ -1,0 +1,51 @@
+"""Generated texts of operators, remembered: an edit costs what was edited."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from cvmgen.build.cache import content_key, get_or_build
+from cvmgen.cli.stamp import generator_digest
+from cvmgen.driver import Texts, operator_texts
+from cvmgen.source import Span
+from cvmgen.spec.formula import Operator
+
+
+def remembered_texts(operator: Operator, targets: Sequence[str]) -> Texts:
+    """`driver.operator_texts`, from the cache where the same operator stood at the same lines."""
+    parts = {"meaning": repr(operator), "lines": quoted_lines(operator)}
+    key = content_key(parts, compiler=f"cvmgen {generator_digest()}", flags=("texts", *targets))
+
+    def make(path: Path) -> None:
+        path.write_text(json.dumps(asdict(operator_texts(operator, targets))), encoding="utf-8")
+
+    found = json.loads(get_or_build(key, "-texts.json", make).read_text(encoding="utf-8"))
+    return Texts(found["files"], found["entry"])
+
+
+def quoted_lines(operator: Operator) -> str:
+    """Every line of the spec that the operator comes from, with file and number.
+
+    Generated code quotes the formula and its lines; spans take no part in a node's repr.
+    """
+    lines: set[tuple[str, int, str]] = set()
+    for span in set(spans_in(operator)):
+        for line in range(span.line, span.source.line_of(span.end) + 1):
+            lines.add((span.source.name, line, span.source.line_text(line)))
+    return "\n".join(f"{name}:{line}:{text}" for name, line, text in sorted(lines))
+
+
+def spans_in(node: Any) -> Iterator[Span]:
+    """All spans of a tree."""
+    if isinstance(node, Span):
+        yield node
+    elif isinstance(node, tuple):
+        for child in node:
+            yield from spans_in(child)
+    elif is_dataclass(node):
+        for each in fields(node):
+            yield from spans_in(getattr(node, each.name))

@@ -1,0 +1,62 @@
+"""What operators compute, in vectorised numpy: an oracle for tensors too large for the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def quotient(a: Array, b: Array) -> Array:
+    """Toward zero; 0 for a divisor of 0."""
+    safe = np.where(b == 0, 1, b)
+    magnitude = np.abs(a) // np.abs(safe)
+    return np.where(b == 0, 0, np.where((a < 0) == (b < 0), magnitude, -magnitude))
+
+
+def cut(x: Array, precision: int) -> Array:
+    most = (1 << (precision - 1)) - 1
+    return np.clip(x, -most, most)
+
+
+def right_shift(x: Array, precision: int, shift_bit: int) -> Array:
+    return cut(((x >> (shift_bit - 1)) + 1) >> 1, precision)
+
+
+def bit_lengths(x: Array) -> Array:
+    """The bits of each magnitude, at least 1; below 2^53 a float64 holds the exponent exactly."""
+    return np.maximum(np.frexp(np.abs(x).astype(np.float64))[1], 1)
+
+
+ORACLES: dict[str, Callable[..., Array]] = {
+    "cvm.abs": np.abs,
+    "cvm.cvm_precision": bit_lengths,
+    "cvm.negative": np.negative,
+    "cvm.relu": lambda x: np.maximum(x, 0),
+    "cvm.elemwise_add": np.add,
+    "cvm.elemwise_sub": np.subtract,
+    "cvm.clip": lambda x, a_min, a_max: np.clip(x, a_min, a_max),
+    "cvm.cvm_clip": cut,
+    "cvm.cvm_right_shift": right_shift,
+    "cvm.cvm_left_shift": lambda x, precision, shift_bit: cut(x << shift_bit, precision),
+    "cvm.broadcast_add": np.add,
+    "cvm.broadcast_sub": np.subtract,
+    "cvm.broadcast_mul": np.multiply,
+    "cvm.broadcast_div": quotient,
+    "cvm.broadcast_max": np.maximum,
+    "cvm.broadcast_greater": lambda a, b: (a > b).astype(np.int64),
+    "cvm.sum": lambda x, axes=None: np.atleast_1d(np.sum(x, axis=axes)),
+    "cvm.max": lambda x, axes=None: np.atleast_1d(np.max(x, axis=axes)),
+    "cvm.dense": lambda x, w: x @ w.T,
+    "cvm.max_pool2d": lambda x, pool_size: np.maximum(x[..., :-1], x[..., 1:]),
+    "cvm.upsampling": lambda x, scale: x.repeat(scale, axis=2).repeat(scale, axis=3),
+    "cvm.flatten": np.ravel,
+    "extra.repeat": lambda x, axis, repeats: x.repeat(repeats, axis=axis),
+    "extra.tile": lambda x, reps: np.tile(x, reps),
+    "extra.transpose": np.transpose,
+    "extra.reshape": lambda x, target_shape: x.reshape(target_shape),
+    "extra.reverse": lambda x: x[::-1, ::-1, ::-1, ::-1],
+}

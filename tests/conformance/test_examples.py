@@ -1,0 +1,90 @@
+"""The examples of the specs and of the documents, on the reference and on every target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cvmgen.errors import OperatorError
+from cvmgen.spec.examples import plain
+from cvmgen.spec.formula import Operator
+from tests import conftest
+from tests.conformance.calls import Call, Conformance
+
+EXAMPLES = [
+    pytest.param(operator.full_name, number, id=f"{operator.full_name}-{number}")
+    for operator in (*conftest.product(), *conftest.extra())
+    for number in range(len(operator.examples))
+]
+
+DATA = [[[1, 2], [2, 3], [1, 3]], [[1, 4], [4, 3], [5, 2]], [[7, 1], [7, 2], [7, 3]]]
+ONES, COLUMN = [[1, 1, 1], [1, 1, 1]], [[0], [1]]
+# Operator, inputs, attributes, result, where it stands.
+DOCUMENTED = [
+    ("sum", [DATA], {"axes": (1,)}, [[4, 8], [10, 9], [21, 6]], "reduce, example"),
+    ("sum", [DATA], {"axes": (1, 2)}, [12, 19, 27], "reduce, example"),
+    ("broadcast_add", [ONES, COLUMN], {}, [[1, 1, 1], [2, 2, 2]], "broadcast, example"),
+    ("cvm_precision", [[1, 2, 3]], {}, [1, 2, 2], "'1 takes 1 bit. 2, 3 take 2 bits, etc.'"),
+    ("cvm_precision", [[0]], {}, [1], "'0 always takes at least 1 bit'"),
+    ("cvm_precision", [[-1, -2, -4]], {}, [1, 2, 3], "log2(abs(x) + 1), not log2(abs(x + 1))"),
+    ("cvm_right_shift", [[-3]], {"precision": 8, "shift_bit": 1}, [-1], "'-1.5 rounded to -1'"),
+    ("cvm_right_shift", [[3, 1]], {"precision": 8, "shift_bit": 1}, [2, 1], "1.5 to 2, 0.5 to 1"),
+    ("clip", [[-19, 10, 9]], {"a_min": -19, "a_max": 10}, [-19, 10, 9], "both ends stay"),
+    ("relu", [[[-1, 0], [1, 2]]], {}, [[0, 0], [1, 2]], "max(0, x)"),
+    ("max", [[-3, -2, -9]], {}, [-2], "the maximum of negative numbers is negative"),
+    ("sum", [DATA], {"exclude": True, "axes": (0, 1, 2)}, DATA, "nothing to reduce: Y = X"),
+    ("sum", [[[1, 2], [3, 4]]], {"keepdims": True}, [[10]], "K = N"),
+    ("sum", [[[1, 2], [3, 4]]], {}, [10], "K = 1"),
+    ("sum", [[[1, 2], [3, 4]]], {"exclude": True}, [10], "axes=() reduces everything, exclude or not"),
+    ("broadcast_add", [[[1], [2]], [[10, 20]]], {}, [[11, 21], [12, 22]], "both are widened"),
+    ("broadcast_sub", [[1], [[[1, 2]]]], {}, [[[0, -1]]], "aligned on the right"),
+    ("broadcast_div", [[-7, 7, 9], [2, -2, 0]], {}, [-3, -3, 0], "toward zero; x / 0 = 0"),
+    ("max_pool2d", [[[[[-5, -7]]]]], {"pool_size": (1, 2), "padding": (0, 1)}, [[[[-5, -5, -7]]]], "padding is not 0"),
+    ("flatten", [[[1, 2], [3, 4]]], {}, [1, 2, 3, 4], "row-major to one dimension"),
+    ("upsampling", [[[[[1, 2], [3, 4]]]]], {"scale": 1}, [[[[1, 2], [3, 4]]]], "scale 1 changes nothing"),
+    ("dense", [[[1, 2], [3, 4]], [[5, 6]], [-1]], {}, [[16], [38]], "X W^T + B"),
+]
+
+
+@pytest.mark.parametrize(("name", "number"), EXAMPLES)
+def test_examples_of_the_spec(
+    conformance: Conformance, formulas: dict[str, Operator], name: str, number: int
+) -> None:
+    operator = formulas[name]
+    example = operator.examples[number]
+    given = {key: plain(value) for key, value in example.given}
+    inputs = tuple(operand(given.pop(item.name, None), item.variadic) for item in operator.inputs)
+    expected = conformance.check(Call(name, inputs, given))
+    assert expected.outputs[0].nested() == plain(example.result)
+
+
+def test_every_operator_has_an_example(formulas: dict[str, Operator]) -> None:
+    assert [name for name, operator in formulas.items() if not operator.examples] == []
+
+
+@pytest.mark.parametrize(("name", "inputs", "attributes", "result", "why"), DOCUMENTED)
+def test_examples_of_the_documents(
+    conformance: Conformance,
+    name: str,
+    inputs: list[Any],
+    attributes: dict[str, Any],
+    result: Any,
+    why: str,
+) -> None:
+    operands = tuple(operand(each, False) for each in inputs)
+    try:
+        expected = conformance.check(Call(f"cvm.{name}", operands, attributes))
+    except OperatorError as error:
+        pytest.fail(f"{why}: {error}")
+    assert expected.refusal == ""
+    assert expected.outputs[0].nested() == result, why
+
+
+def operand(value: Any, several: bool) -> Any:
+    if value is None:
+        return None
+    if several:
+        return [np.array(each, np.int32) for each in value]
+    return np.array(value, np.int32)

@@ -1,0 +1,233 @@
+"""Element types and memory layouts: the result does not depend on how the caller stores data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cvmgen.api import Operators
+from tests.conformance.calls import MOVED, Array, Call, Conformance, compare, data, mapped
+from tests.conformance.random_calls import DRAW, call
+
+TARGETS = ["c", "python"]
+SMALL = 8  # bits that int8 holds
+
+
+def narrow_call(name: str, random: Random) -> Call:
+    """A call whose operands all fit int8."""
+    while True:
+        found = call(name, random)
+        if all(each is None or fits(each) for each in found.inputs):
+            return found
+
+
+def fits(operand: Any) -> bool:
+    arrays = operand if isinstance(operand, list) else [operand]
+    return all(int(np.abs(one.astype(np.int64)).max()) < 128 for one in arrays)
+
+
+# ---------------------------------------------------------------- element types
+
+
+@pytest.mark.parametrize("name", DRAW)
+def test_every_mixture_of_element_types(conformance: Conformance, name: str) -> None:
+    random = Random(name)
+    drawn = narrow_call(name, random)
+    for types in product((np.int8, np.int32), repeat=len(drawn.inputs)):
+        inputs = tuple(
+            mapped(lambda one, to=to: one.astype(to), [each])[0]
+            for to, each in zip(types, drawn.inputs, strict=True)
+        )
+        conformance.check(Call(drawn.operator, inputs, drawn.attributes))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32])
+@pytest.mark.parametrize("name", DRAW)
+def test_both_result_types(conformance: Conformance, name: str, dtype: Any) -> None:
+    random = Random(name)
+    done = 0
+    for _ in range(200):
+        drawn = call(name, random)
+        expected = conformance.expected(drawn)
+        if expected.refusal or any(each.precision > SMALL for each in expected.outputs):
+            continue
+        conformance.check(drawn, dtype=dtype)
+        done += 1
+        if done == 4:
+            return
+    assert name in NEVER_NARROW
+
+
+# Their precision is 32 whatever the data, or they need more than 8 bits for any data.
+NEVER_NARROW = {
+    "extra.fourth_power",
+    "extra.histogram",
+    "extra.least",
+    "extra.polynomial",
+    "extra.scaled_product",
+    "extra.signs",
+    "extra.weighted_edges",
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_int8_is_refused_beyond_8_bits(libraries: dict[str, Operators], target: str) -> None:
+    cvm = libraries[target].cvm
+    X = np.array([127, -127], np.int8)
+    with pytest.raises(ValueError, match="int8 does not hold precision 9"):
+        cvm.elemwise_add(X, X, dtype=np.int8)
+    with pytest.raises(ValueError, match="int8 does not hold precision 9"):
+        cvm.elemwise_add(X, X, out=np.empty(2, np.int8))
+    assert cvm.elemwise_add(X >> 1, X >> 1, dtype=np.int8).tolist() == [126, -128 + 0]
+
+
+# ---------------------------------------------------------------- layouts of inputs
+
+
+class DLPackOnly:
+    """An object that offers its memory by __dlpack__ alone."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
+
+
+class InterfaceOnly:
+    """An object that offers its memory by __array_interface__ alone."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self.array.__array_interface__
+
+
+def gaps(array: Array) -> Array:
+    """The same elements with others between them, in every dimension."""
+    whole = np.full([2 * extent + 1 for extent in array.shape], 99, array.dtype)
+    view = whole[tuple(slice(1, None, 2) for _ in array.shape)]
+    view[...] = array
+    return view
+
+
+def backwards(array: Array) -> Array:
+    """The same elements with negative strides."""
+    turn = tuple(slice(None, None, -1) for _ in array.shape)
+    return np.ascontiguousarray(array[turn])[turn]
+
+
+def unaligned(array: Array) -> Array:
+    """The same elements one byte off the place that their type asks for."""
+    memory = np.zeros(array.nbytes + 1, np.uint8)
+    view = memory[1:].view(array.dtype).reshape(array.shape)
+    view[...] = array
+    return view
+
+
+def constant(array: Array) -> Array:
+    array = np.array(array)
+    array.setflags(write=False)
+    return array
+
+
+LAYOUTS: dict[str, Callable[[Array], Any]] = {
+    "fortran": np.asfortranarray,
+    "gaps": gaps,
+    "backwards": backwards,
+    "unaligned": unaligned,
+    "read-only": constant,
+    "dlpack": DLPackOnly,
+    "array interface": InterfaceOnly,
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("target", TARGETS)
+def test_layouts_of_inputs(
+    conformance: Conformance, libraries: dict[str, Operators], target: str, layout: str
+) -> None:
+    for name in DRAW:
+        drawn = call(name, Random(name))
+        expected = conformance.expected(drawn)
+        if expected.refusal:
+            continue
+        given = mapped(LAYOUTS[layout], drawn.inputs)
+        operator = libraries[target][name]
+        plain = operator(*drawn.inputs, **drawn.attributes)
+        found = operator(*given, **drawn.attributes)
+        dtype = (plain[0] if isinstance(plain, tuple) else plain).dtype
+        compare(found, expected, dtype, f"{target} {layout} {drawn}")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_an_operand_of_equal_elements(conformance: Conformance, target: str) -> None:
+    """A view with strides of 0, as numpy.broadcast_to gives it."""
+    X = np.broadcast_to(np.array([[3], [-4]], np.int32), (2, 5))
+    found = conformance.libraries[target].cvm.sum(X, axes=(1,))
+    assert found.tolist() == [15, -20]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_lists_and_one_operand_twice(libraries: dict[str, Operators], target: str) -> None:
+    cvm = libraries[target].cvm
+    assert cvm.abs([[1, -2], [-3, 4]]).tolist() == [[1, 2], [3, 4]]
+    X = np.array([1, -2], np.int8)
+    assert cvm.elemwise_add(X, X).tolist() == [2, -4]
+
+
+# ---------------------------------------------------------------- layouts of results
+
+
+@pytest.mark.parametrize("layout", ["fortran", "gaps", "backwards", "unaligned"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_layouts_of_results(
+    conformance: Conformance, libraries: dict[str, Operators], target: str, layout: str
+) -> None:
+    for name in DRAW:
+        drawn = call(name, Random(name))
+        expected = conformance.expected(drawn)
+        if expected.refusal:
+            continue
+        for dtype in (np.int8, np.int32):
+            if dtype == np.int8 and any(each.precision > SMALL for each in expected.outputs):
+                continue
+            outs = tuple(
+                LAYOUTS[layout](np.full(each.shape, 55, dtype)) for each in expected.outputs
+            )
+            out = outs if len(outs) > 1 else outs[0]
+            found = libraries[target][name](*drawn.inputs, out=out, **drawn.attributes)
+            results = found if isinstance(found, tuple) else (found,)
+            assert all(one is other for one, other in zip(results, outs, strict=True))
+            compare(found, expected, dtype, f"{target} {layout} {drawn}")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_result_with_gaps_leaves_the_gaps_alone(
+    libraries: dict[str, Operators], target: str
+) -> None:
+    whole = np.full((2, 6), 9, np.int32)
+    libraries[target].cvm.negative(np.array([[1, 2, 3]] * 2, np.int32), out=whole[:, ::2])
+    assert whole.tolist() == [[-1, 9, -2, 9, -3, 9]] * 2
+
+
+def test_moving_operators_keep_the_type(conformance: Conformance) -> None:
+    for name in MOVED:
+        drawn = narrow_call(name, Random(name))
+        for dtype in (np.int8, np.int32):
+            conformance.check(drawn.of_type(dtype))
+
+
+def test_int32_accumulation_of_int8_operands(conformance: Conformance) -> None:
+    X = data(Random(1), (4, 300), 8, np.int8)
+    conformance.check(Call("cvm.dense", (X, X[:2].copy(), None)))

@@ -1,0 +1,321 @@
+"""The CUDA target's own text run on the CPU, thread by thread, against the reference."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cvmgen.api.c_backend import CBackend, ErrorStruct, TensorStruct
+from cvmgen.api.manifest import Manifest, OperatorInfo, operator_info
+from cvmgen.api.operator import Operator
+from cvmgen.dtypes import DTYPES
+from cvmgen.emit import cuda, interface
+from cvmgen.errors import OperatorError
+from cvmgen.reference import Reference, Tensor
+from cvmgen.spec.examples import plain
+from tests.conformance import random_calls
+from tests.emit.cuda_texts import (
+    NAMES,
+    WARNINGS,
+    compile_with,
+    cplusplus,
+    operators,
+    program,
+    write_all,
+)
+
+CALLS = 15  # of each operator
+MARGIN = 7  # elements in front of an output and behind it
+
+
+class State(ctypes.Structure):
+    """cuda_on_cpu_state."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_int64)
+        for name in (
+            "blocks",
+            "threads",
+            "fixed",
+            "backwards",
+            "fail",
+            "launches",
+            "pending_errors",
+            "stream",
+        )
+    )
+
+
+class OnCpu(CBackend):
+    """The operators of a library whose CUDA kernels run on the CPU."""
+
+    stream: int | None = None
+
+    def __init__(self, path: Path, manifest: Manifest, place: Path) -> None:
+        super().__init__(path, manifest, place)
+        self.state = State.in_dll(self.library, "cuda_on_cpu")
+
+    def fix(self, blocks: int, threads: int, *, backwards: bool) -> None:
+        """Run kernels on this grid, whatever is launched: they stride over what is beyond."""
+        self.state.blocks, self.state.threads, self.state.fixed = blocks, threads, 1
+        self.state.backwards = backwards
+
+    def free(self) -> None:
+        """Run what is launched, the first thread first."""
+        self.state.fixed = self.state.backwards = self.state.fail = 0
+        self.stream = None
+
+    def function(self, name: str) -> Any:
+        if name.endswith("_infer"):
+            return super().function(f"{name.removesuffix('_infer')}_cuda_infer")
+        run = super().function(f"{name}_cuda")
+        stream = ctypes.c_void_p(self.stream)
+        return lambda args, error: run(args, stream, error)
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> OnCpu:
+    folder = tmp_path_factory.mktemp("cuda")
+    write_all(folder)
+    (folder / "all.cc").write_text(
+        "".join(f'#include "{name.replace(".", "/")}.cu"\n' for name in NAMES)
+    )
+    shim = ("-include", str(Path(__file__).with_name("cuda_on_cpu.h")), "-I.", "-std=c++17")
+    command = (cplusplus(), *shim, *WARNINGS, "-Werror", "-shared", "-fPIC", "all.cc")
+    compile_with((*command, "-o", "all.so"), folder)
+    codes = {name: dtype.code for name, dtype in DTYPES.items()}
+    return OnCpu(folder / "all.so", Manifest(tuple(map(info, NAMES)), codes), folder)
+
+
+@pytest.fixture
+def on_cpu(library: OnCpu) -> Iterator[OnCpu]:
+    yield library
+    library.free()
+
+
+@functools.cache
+def info(name: str) -> OperatorInfo:
+    return operator_info(interface.manifest_entry(program(name)))
+
+
+# ---------------------------------------------------------------- results
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operator's full name, and what it takes: a tensor (or several) by input, attributes."""
+
+    name: str
+    given: dict[str, Any]
+    attributes: dict[str, Any]
+
+    def expected(self) -> list[Tensor]:
+        """What the formula gives; raises OperatorError for a call that it refuses."""
+        found = Reference(operators()[self.name]).evaluate(self.given, self.attributes).outputs
+        return [found[each] for each in operators()[self.name].output_names]
+
+    def run(self, on_cpu: OnCpu, out: Any = None) -> None:
+        arrays = {item: each_of(array, operand) for item, operand in self.given.items()}
+        precisions = {item: each_of(precision, operand) for item, operand in self.given.items()}
+        operator = Operator(info(self.name), on_cpu)
+        operator(**arrays, precisions=precisions, out=out, **self.attributes)
+
+
+def each_of(function: Callable[[Any], Any], operand: Any) -> Any:
+    return [function(one) for one in operand] if isinstance(operand, list) else function(operand)
+
+
+def array(tensor: Tensor) -> Any:
+    return np.array(tensor.values, tensor.dtype).reshape(tensor.shape)
+
+
+def precision(tensor: Tensor) -> int:
+    return tensor.precision
+
+
+def check(made: Call, expected: Sequence[Tensor], dtype: str, on_cpu: OnCpu) -> None:
+    """Call the operator; compare every element, and what lies around the outputs."""
+    around = [np.full(each.size + 2 * MARGIN, 99, dtype) for each in expected]
+    outputs = tuple(
+        whole[MARGIN:-MARGIN].reshape(each.shape)
+        for whole, each in zip(around, expected, strict=True)
+    )
+    made.run(on_cpu, outputs if len(outputs) > 1 else outputs[0])
+    for output, whole, each in zip(outputs, around, expected, strict=True):
+        assert output.ravel().tolist() == each.values, made
+        assert (whole[:MARGIN] == 99).all(), made
+        assert (whole[-MARGIN:] == 99).all(), made
+
+
+def outcome(made: Call) -> tuple[list[Tensor], str]:
+    """The outputs of the formula, or its refusal."""
+    try:
+        return made.expected(), ""
+    except OperatorError as error:
+        return [], str(error)
+
+
+def of_one_type(name: str, inputs: Sequence[Any], *, narrow: bool) -> dict[str, Any]:
+    """Inputs as tensors of the element types that kernels take: int8 if asked for and possible."""
+    wide = interface.int32_inputs(program(name))
+    operands = {
+        item.name: operand
+        for item, operand in zip(operators()[name].inputs, inputs, strict=True)
+        if operand is not None
+    }
+    free = [operand for item, operand in operands.items() if item not in wide]
+    arrays = [one for each in free for one in (each if isinstance(each, list) else [each])]
+    fits = all(np.abs(one.astype(np.int64)).max() < 128 for one in arrays)
+    dtype = "int8" if narrow and fits else "int32"
+    return {
+        item: each_of(partial(Tensor.of, dtype="int32" if item in wide else dtype), operand)
+        for item, operand in operands.items()
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_kernels_compute_the_formula(name: str, on_cpu: OnCpu) -> None:
+    source = random.Random(f"cuda {name}")
+    for _ in range(CALLS):
+        drawn = random_calls.call(name, source)
+        given = of_one_type(name, drawn.inputs, narrow=source.random() < 0.6)
+        made = Call(name, given, dict(drawn.attributes))
+        expected, refusal = outcome(made)
+        if refusal:
+            with pytest.raises(OperatorError) as caught:
+                made.run(on_cpu)
+            assert str(caught.value) == refusal
+            continue
+        narrow = all(each.precision <= 8 for each in expected)
+        for dtype in ("int8", "int32") if narrow else ("int32",):
+            on_cpu.fix(blocks=3, threads=5, backwards=True)
+            check(made, expected, dtype, on_cpu)
+            on_cpu.free()
+            check(made, expected, dtype, on_cpu)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_kernels_compute_the_examples(name: str, on_cpu: OnCpu) -> None:
+    operator = operators()[name]
+    inputs = {item.name: item for item in operator.inputs}
+    for example in operator.examples:
+        values = {given: plain(value) for given, value in example.given}
+        tensors = {
+            given: [Tensor.of(one) for one in value] if inputs[given].variadic else Tensor.of(value)
+            for given, value in values.items()
+            if given in inputs
+        }
+        attributes = {given: value for given, value in values.items() if given not in inputs}
+        made = Call(name, tensors, attributes)
+        assert made.expected()[0].nested() == plain(example.result)
+        check(made, made.expected(), "int32", on_cpu)
+
+
+# ---------------------------------------------------------------- refusals
+
+
+def relu(on_cpu: OnCpu, **changes: Any) -> tuple[int, ErrorStruct]:
+    """Call cvm_relu_cuda with X and Y of five int32 elements but for the changes."""
+    x, y = np.arange(5, dtype=np.int32), np.empty(5, np.int32)
+    args, kept = on_cpu.arguments(info("cvm.relu"), [x.shape], [8], {}, [x])
+    args.X.contents.precision = changes.get("precision", 8)
+    args.check_values = changes.get("check_values", 0)
+    result: TensorStruct = on_cpu.tensor(y.shape, None, y)
+    args.Y = ctypes.pointer(result)
+    kept.append(result)
+    error = ErrorStruct()
+    status = on_cpu.function("cvm_relu")(ctypes.byref(args), ctypes.byref(error))
+    if status == 0:
+        assert y.tolist() == [0, 1, 2, 3, 4]
+    return status, error
+
+
+def test_an_undeclared_precision_is_refused(on_cpu: OnCpu) -> None:
+    status, error = relu(on_cpu, precision=0)
+    assert (status, error.status, error.argument) == (1, 1, b"X")
+    assert error.rule == b"its precision must be declared: device memory is not measured"
+
+
+def test_checking_values_is_refused(on_cpu: OnCpu) -> None:
+    status, error = relu(on_cpu, check_values=1)
+    assert (status, error.status, error.argument, error.value) == (1, 1, b"check_values", b"1")
+    assert error.rule == b"must be 0: values in device memory are not checked"
+
+
+def test_a_failed_launch_is_told_and_forgotten(on_cpu: OnCpu) -> None:
+    on_cpu.state.fail = 1
+    status, error = relu(on_cpu)
+    assert (status, error.status) == (3, 3)
+    assert error.rule == b"CUDA: unspecified launch failure"
+    assert on_cpu.state.pending_errors == 0
+    on_cpu.state.fail = 0
+    assert relu(on_cpu)[0] == 0
+
+
+def test_kernels_go_to_the_callers_stream(on_cpu: OnCpu) -> None:
+    on_cpu.stream, before = 0x5000, on_cpu.state.launches
+    assert relu(on_cpu)[0] == 0
+    assert on_cpu.state.stream == 0x5000
+    assert on_cpu.state.launches == before + 1
+
+
+def test_the_grid_has_a_thread_for_each_element(on_cpu: OnCpu) -> None:
+    x = np.arange(-500, 500, dtype=np.int32)
+    assert (Operator(info("cvm.relu"), on_cpu)(x) == np.maximum(x, 0)).all()
+    assert (on_cpu.state.blocks, on_cpu.state.threads) == (4, cuda.BLOCK)
+
+
+@pytest.mark.slow
+def test_large_grids_stride(on_cpu: OnCpu) -> None:
+    x = np.resize(np.arange(-127, 128, dtype=np.int8), cuda.BLOCKS * cuda.BLOCK + 300)
+    assert (Operator(info("cvm.relu"), on_cpu)(x, dtype=np.int8) == np.maximum(x, 0)).all()
+    assert (on_cpu.state.blocks, on_cpu.state.threads) == (cuda.BLOCKS, cuda.BLOCK)
+
+
+ONES8, ONES32 = np.ones((2, 2), np.int8), np.ones((2, 2), np.int32)
+MIXED = [
+    (
+        "cvm.elemwise_add",
+        (ONES8, ONES32),
+        {},
+        ("B", "int32", "on a device its element type must be that of A"),
+    ),
+    (
+        "cvm.dense",
+        (ONES8, ONES8, ONES8[0]),
+        {},
+        ("B", "int8", "on a device this input must be int32"),
+    ),
+    (
+        "extra.concatenate",
+        ([ONES32, ONES8],),
+        {"axis": 0},
+        ("I", "int8", "on a device all inputs must have one element type"),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "attributes", "expected"), MIXED, ids=[row[0] for row in MIXED]
+)
+def test_mixed_element_types_are_refused(
+    name: str, inputs: Any, attributes: Any, expected: tuple[str, str, str], on_cpu: OnCpu
+) -> None:
+    with pytest.raises(OperatorError) as caught:
+        Operator(info(name), on_cpu)(*inputs, **attributes)
+    error = caught.value
+    assert (error.argument, error.value, error.rule) == expected
+
+
+def test_a_refused_shape_is_that_of_c(on_cpu: OnCpu) -> None:
+    with pytest.raises(OperatorError, match="the shapes do not broadcast"):
+        Operator(info("cvm.broadcast_add"), on_cpu)(np.ones(2, np.int32), np.ones(3, np.int32))
