@@ -61,8 +61,8 @@ STAGE_TEXTS = [
     ("next", "parse", "family = 'shifted'"),
     ("double", "check", "tensor = 'Y'"),
     ("next", "check", "Access(tensor='X', "),
-    ("double", "translate", "  for d... < n:\n    Y[d...] = (2 * X[d...])\n"),
-    ("double", "flatten", "  for 0 <= d < size(n):\n    Y@[d] = (2 * X@[d])\n"),
+    ("double", "translate", "  for d... < n:\n    Y[d...] = 2 * X[d...]\n"),
+    ("double", "flatten", "  for 0 <= d < size(n):\n    Y@[d] = 2 * X@[d]\n"),
     ("double", "host_values", "  for 0 <= d < n_size:\n"),
     ("double", "types", "let n_size: i64 = size(n)\n"),
 ]

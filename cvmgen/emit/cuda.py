@@ -152,7 +152,7 @@ class CudaKernelPrinter(c.KernelPrinter):
 
     @staticmethod
     def stride(at: str, elements: str, lines: list[str]) -> list[str]:
-        head = f"for (int64_t {at} = cvmgen_thread(); {at} < {elements}; {at} += 1)"
+        head = f"for (int64_t {at} = cvmgen_thread(); {at} < {elements}; {at} += cvmgen_threads())"
         if len(lines) == 1 and not lines[0].startswith("if "):
             return [head, *indent(lines)]
         return [f"{head} {{", *indent(lines), "}"]

@@ -60,7 +60,7 @@ static int cvmgen_launch(cvmgen_error *error, cudaStream_t stream, int64_t eleme
                          typename cvmgen_exactly<Parameters>::type... arguments) {
     static_assert((sizeof(Parameters) + ... + 0) <= 4096, "kernels take 4 KB of parameters");
     const int64_t most = 65536, blocks = (elements + CVMGEN_BLOCK - 1) / CVMGEN_BLOCK;
-    void *pointers[] = {const_cast<void *>(static_cast<const void *>(&arguments))...};
+    void *pointers[] = {&arguments...};
     if (elements < 1) return CVMGEN_OK;
     const dim3 grid((unsigned)(blocks < most ? blocks : most)), block(CVMGEN_BLOCK);
     const cudaError_t status = cudaLaunchKernel(kernel, grid, block, pointers, 0, stream);

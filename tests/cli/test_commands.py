@@ -70,8 +70,8 @@ SHOWN = {
     "cuda": ("--target", "__global__"),
     "parse": ("--after", "EquationDecl"),
     "check": ("--after", "Equation"),
-    "translate": ("--after", "Y[d...] = (2 * X[d...])"),
-    "offsets": ("--after", "Y@[position(d)] = (2 * X@[position(d)])"),
+    "translate": ("--after", "Y[d...] = 2 * X[d...]"),
+    "offsets": ("--after", "Y@[position(d)] = 2 * X@[position(d)]"),
     "flatten": ("--after", "for 0 <= d < size(n):"),
     "types": ("--after", "let n_size: i64 = size(n)"),
 }

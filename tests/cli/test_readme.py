@@ -57,6 +57,11 @@ def test_every_command_is_named(cvmgen: Command) -> None:
         assert f"`cvmgen {name}" in README
 
 
+@pytest.fixture(autouse=True)
+def cache() -> None:
+    """The user's own cache: it has the project's library, and compiling that takes time."""
+
+
 @pytest.fixture(scope="module")
 def library() -> Path:
     try:

@@ -105,7 +105,9 @@ class Conformance:
         compare(found, expected, wanted_dtype(call, dtype), where)
         inferred = operator.infer(
             [mapped_shape(each) for each in call.inputs],
-            [measured(each) for each in call.inputs] if call.precisions is None else call.precisions,
+            [measured(each) for each in call.inputs]
+            if call.precisions is None
+            else call.precisions,
             **call.attributes,
         )
         assert inferred.shapes == tuple(output.shape for output in expected.outputs), where

@@ -123,7 +123,9 @@ def dense(random: Random) -> Drawn:
     rows, columns, inner = (random.choice((1, 2, 3, 5, 8)) for _ in range(3))
     bias = data(random, (columns,), precision(random, 31)) if random.random() < 0.5 else None
     high = random.choice((2, 8, 12))
-    matrices = [data(random, each, precision(random, high)) for each in ((rows, inner), (columns, inner))]
+    matrices = [
+        data(random, each, precision(random, high)) for each in ((rows, inner), (columns, inner))
+    ]
     return [*matrices, bias], {}
 
 
@@ -260,15 +262,21 @@ def divided(random: Random) -> Drawn:
 
 def signs(random: Random) -> Drawn:
     bits = precision(random)
-    return [data(random, shape(random, 2), bits)], {"bound": random.choice((-1, 0, 1, 100, -(2**31)))}
+    return [data(random, shape(random, 2), bits)], {
+        "bound": random.choice((-1, 0, 1, 100, -(2**31)))
+    }
 
 
 def smoothed(random: Random) -> Drawn:
-    return [data(random, shape(random, 1), precision(random, 24))], {"reach": random.choice((0, 1, 2, 63))}
+    return [data(random, shape(random, 1), precision(random, 24))], {
+        "reach": random.choice((0, 1, 2, 63))
+    }
 
 
 def histogram(random: Random) -> Drawn:
-    return [data(random, shape(random), random.choice((2, 3, 4)))], {"bins": random.choice((1, 3, 8, 256))}
+    return [data(random, shape(random), random.choice((2, 3, 4)))], {
+        "bins": random.choice((1, 3, 8, 256))
+    }
 
 
 def truncated_mean(random: Random) -> Drawn:

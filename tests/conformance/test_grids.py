@@ -105,7 +105,9 @@ def test_sample(conformance: Conformance, pool: Pool, grid: Grid) -> None:
     small = [each for each in shapes if largest(each) <= FOR_REFERENCE]
     for chosen in [shapes[0], *random.sample(small, min(4, len(small)))]:
         for narrow in (False, True):
-            conformance.check(Call(grid.operator, pool.operands(grid, chosen, narrow), grid.attributes))
+            conformance.check(
+                Call(grid.operator, pool.operands(grid, chosen, narrow), grid.attributes)
+            )
     for chosen in [shapes[-1], *random.sample(shapes, 3)]:
         check_c(conformance.libraries["c"], pool, grid, chosen)
 

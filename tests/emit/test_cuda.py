@@ -70,6 +70,13 @@ def test_which_loops_become_the_grid(indices: str, body: tuple[i.Stmt, ...], why
     assert len(found.body) >= left
 
 
+def test_without_a_grid_one_thread_runs() -> None:
+    body = (let("x", N), STORE)
+    printer = cuda.CudaKernelPrinter(program(NAMES[0]), body)
+    first, *_ = printer.threads(cuda.grid(body))
+    assert first == "if (cvmgen_thread() > 0) return;"
+
+
 def test_a_loop_that_does_not_begin_at_zero() -> None:
     body = (loop("i", N, loop("d", M, STORE, low=i.Const(2)), low=i.Const(1)),)
     printer = cuda.CudaKernelPrinter(program(NAMES[0]), body)
