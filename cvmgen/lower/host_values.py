@@ -8,6 +8,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild, walk
 from cvmgen.lower.guards import assigned
 from cvmgen.lower.offsets import insert
+from cvmgen.lower.walks import whole_pack
 
 
 def host_values(program: i.Program) -> i.Program:
@@ -32,7 +33,7 @@ class HostValues:
     """Names for the scalars that one nest takes from lists; `known` are those of other nests."""
 
     def __init__(self, nest: i.Nest, taken: set[str], known: dict[i.Expr, str]) -> None:
-        self.inner = assigned(nest.body) | comprehended(nest.body)
+        self.inner = assigned(nest.body) | comprehended(nest.body) | packs(nest.body)
         self.taken = taken
         self.known = known
         self.span = nest.span
@@ -52,6 +53,12 @@ class HostValues:
 def comprehended(statements: tuple[i.Stmt, ...]) -> set[str]:
     """The indices of comprehensions."""
     return {each.index for each in walk(statements) if isinstance(each, i.Over)}
+
+
+def packs(statements: tuple[i.Stmt, ...]) -> set[str]:
+    """The packs that loops bind in parts."""
+    loops = (each for each in walk(statements) if isinstance(each, i.PackLoop))
+    return {whole_pack(loop) for loop in loops if loop.slots is not None}
 
 
 def is_list_value(node: i.Expr) -> bool:

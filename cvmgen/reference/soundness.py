@@ -43,12 +43,16 @@ def declared_bounds(operator: f.Operator) -> list[tuple[int | None, f.Output, n.
     """Each output with its case (None: in all) and the precision that its values need."""
     blocks: list[tuple[int | None, tuple[f.Item, ...]]] = [(None, operator.items)]
     blocks += [(number, case.items) for number, case in enumerate(operator.cases)]
-    return [
-        (number, item, needed(operator, item, (*operator.items, *block)))
-        for number, block in blocks
-        for item in block
-        if isinstance(item, f.Output)
-    ]
+    found = []
+    for number, block in blocks:
+        for item in block:
+            if isinstance(item, f.Output):
+                try:
+                    bound = needed(operator, item, (*operator.items, *block))
+                except SpecError:  # no bound can be derived: the declared rule stands alone
+                    continue
+                found.append((number, item, bound))
+    return found
 
 
 def tapes(sampler: Sampler) -> Iterator[Tape]:

@@ -9,10 +9,12 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy
 import pytest
 
 from cvmgen import paths
 
+NUMPY_SITE = Path(numpy.__file__).parent.parent
 ROOT = Path(__file__).resolve().parents[2]
 
 CACHES = [
@@ -85,7 +87,7 @@ def test_a_wheel_brings_its_folders(site: Path, tmp_path: Path) -> None:
             "-c",
             ASK,
         ],  # -S: without the checkout that this Python has installed
-        env={**os.environ, "PYTHONPATH": str(site)},
+        env={**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{NUMPY_SITE}"},
         cwd=tmp_path,
         capture_output=True,
         text=True,
