@@ -33,7 +33,7 @@ SPEC_TYPES: dict[str, tuple[DType, ...]] = {"cvm": (INT8, INT32)}
 KNOWN_TYPES = ("bool", "int8", "int16", "int32", "int64", "float32", "float64")
 
 MAX_RANK = 16
-MAX_LIST = 64  # entries of a list attribute
+MAX_LIST = MAX_RANK  # entries of a list attribute
 MAX_INPUTS = 64  # tensors of a variadic input
 MAX_SIZE = 1 << 40  # elements of a tensor, exclusive
 MAX_PRECISION = 32

@@ -47,15 +47,26 @@ def type_nest(program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType]) -> 
     if nest.each is not None:
         host.ranges[nest.each[0]] = Range(0, MAX_INPUTS)
     host.block(nest.prologue)
-    typer = Typer(program.operator, dtypes, host=False)
-    typer.ranges = dict(host.ranges)
-    typer.types = dict.fromkeys(host.ranges, "i64") | dict(host.types)
-    typer.modular = modular_accumulators(nest.body)
-    return replace(nest, body=typer.block(nest.body))
+    wide: set[str] = set()
+    while True:
+        typer = Typer(program.operator, dtypes, host=False)
+        typer.ranges = dict(host.ranges)
+        typer.types = dict.fromkeys(host.ranges, "i64") | dict(host.types)
+        typer.modular = modular_accumulators(nest.body)
+        typer.wide_extremes = set(wide)
+        body = typer.block(nest.body)
+        if typer.wide_extremes == wide:
+            return replace(nest, body=body)
+        wide = typer.wide_extremes  # an extreme turned out to need int64: once more
 
 
 class Typer(ValueTyper):
-    """Walks statements in order."""
+    """Walks statements in order.
+
+    `wide_extremes` are the maxima and minima whose values int32 does not hold.
+    """
+
+    wide_extremes: set[str]
 
     # -------------------------------------------------------- statements
 
@@ -150,7 +161,8 @@ class Typer(ValueTyper):
             return replace(statement, type="u32", value=value)
         match value:
             case i.Call(function="lowest" | "highest" as end):
-                type_name = "i32" if self.narrow_extreme else "i64"
+                narrow = not self.host and name not in self.wide_extremes
+                type_name = "i32" if narrow else "i64"
                 bits = BITS[type_name]
                 limit = -(1 << (bits - 1)) if end == "lowest" else (1 << (bits - 1)) - 1
                 self.types[name] = type_name
@@ -167,10 +179,6 @@ class Typer(ValueTyper):
             type_name, found = "i64", None
         self.types[name], self.ranges[name] = type_name, found
         return replace(statement, type=type_name, value=typed)
-
-    @property
-    def narrow_extreme(self) -> bool:
-        return not self.host
 
     def assign(self, statement: i.Assign) -> i.Stmt:
         if self.types.get(statement.name) == "list":
@@ -198,7 +206,8 @@ class Typer(ValueTyper):
             self.ranges[name] = INT64
             return replace(statement, value=saturated(typed, type_name))
         if op in ("max", "min"):
-            if found is not None and not found.fits(32):
+            if found is None or not found.fits(32):
+                self.wide_extremes.add(name)
                 return replace(statement, value=converted(typed, type_name, "i64"))
             return replace(statement, value=typed)
         return replace(statement, value=converted(typed, type_name, "i64"))

@@ -67,6 +67,7 @@ class Walks:
         self.taken = taken
         self.shared = shared
         self.host: list[i.Stmt] = []
+        self.open_packs: set[str] = set()  # bound in parts by the loops around
 
     def fresh(self, name: str) -> str:
         local, number = name, 2
@@ -133,7 +134,14 @@ class Walks:
         at = f"{pack}_at"
         index = i.Call("unflatten", (i.Var(at), loop.extents))
         statements: list[i.Stmt] = [i.Let(pack, "list", index, span)]
+        opened = False
         if loop.slots is not None:
+            whole = whole_pack(loop)
+            opened = whole not in self.open_packs
+            if opened:
+                zeros = i.Call("zeros", (i.Call("max_rank", ()),))
+                statements.append(i.Let(whole, "list", zeros, span))
+                self.open_packs.add(whole)
             statements += self.scattered(loop)
         values: dict[i.Expr, i.Expr] = {i.Dot(pack, None): i.Var(at)}
 
@@ -143,6 +151,8 @@ class Walks:
             return values.get(node, node)
 
         body = rebuild(self.block(loop.body), change)
+        if opened:
+            self.open_packs.discard(whole)
         return i.Loop(at, i.Const(0), i.Var(size), (*statements, *body), 0, span)
 
     def scattered(self, loop: i.PackLoop) -> list[i.Stmt]:

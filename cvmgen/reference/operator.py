@@ -189,7 +189,7 @@ class Reference:
         least = scalars + sum(map(len, known.values()))
         if not open_pack and len(shape) != least:
             rule = rules.rank_rule(least)
-            if len(item.extents) == 1:
+            if len(item.extents) == 1 and 0 in known:
                 rule = rules.shape_rule(rules.shape_text(known[0]))
             raise self.refuse(item.name, text, rule)
         if len(shape) < least:
@@ -267,7 +267,7 @@ class Reference:
         for node in n.walk(about):
             match node:
                 case n.Ref(name=name, role=role) if role in TERM_ROLES and name in env:
-                    if env[name] is not None:
+                    if env[name] is not None and not isinstance(env[name], frozenset):
                         shown.setdefault(name, term_text(env[name]))
                 case n.Precision(tensor=tensor, which=None) if env["$" + tensor] is not None:
                     shown.setdefault(f"p({tensor})", str(env["$" + tensor].precision))

@@ -83,6 +83,12 @@ CVMGEN_FUNCTION cvmgen_list cvmgen_unflatten(int64_t position, const cvmgen_list
     }
     return index;
 }
+CVMGEN_FUNCTION cvmgen_list cvmgen_zeros(int64_t length) {
+    cvmgen_list list;
+    list.length = length;
+    for (int64_t i = 0; i < length; ++i) list.at[i] = 0;
+    return list;
+}
 CVMGEN_FUNCTION int64_t cvmgen_dot(const cvmgen_list *index, const cvmgen_list *steps) {
     int64_t sum = 0;
     for (int64_t i = 0; i < index->length; ++i) sum += index->at[i] * steps->at[i];
@@ -193,12 +199,6 @@ static inline cvmgen_list cvmgen_part(cvmgen_list list, int64_t low, int64_t hig
     part.length = high - low;
     for (int64_t i = low; i < high; ++i) part.at[i - low] = list.at[i];
     return part;
-}
-static inline cvmgen_list cvmgen_zeros(int64_t length) {
-    cvmgen_list list;
-    list.length = length;
-    for (int64_t i = 0; i < length; ++i) list.at[i] = 0;
-    return list;
 }
 static inline cvmgen_list cvmgen_strides(const cvmgen_list *extents) {
     cvmgen_list strides;

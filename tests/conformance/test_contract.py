@@ -115,10 +115,25 @@ def test_int8_results_wrap_to_int8(libraries: dict[str, Operators], target: str)
 OFFENDING: list[tuple[str, list[Any], tuple[Any, ...], str]] = [
     ("abs", [[1, 2, 8, 9]], (4,), "cvm.abs: X = 8 at (2,): precision 4 holds [-7, 7]"),
     ("abs", [[[0, 0], [-8, 9]]], (4,), "cvm.abs: X = -8 at (1, 0): precision 4 holds [-7, 7]"),
-    ("abs", [[LOWEST]], (32,), f"cvm.abs: X = {LOWEST} at (0,): precision 32 holds [{-HIGHEST}, {HIGHEST}]"),
+    (
+        "abs",
+        [[LOWEST]],
+        (32,),
+        f"cvm.abs: X = {LOWEST} at (0,): precision 32 holds [{-HIGHEST}, {HIGHEST}]",
+    ),
     ("abs", [[0, 1]], (1,), "cvm.abs: X = 1 at (1,): precision 1 holds [0, 0]"),
-    ("elemwise_add", [[3], [-4]], (3, 3), "cvm.elemwise_add: B = -4 at (0,): precision 3 holds [-3, 3]"),
-    ("elemwise_add", [[4], [-4]], (3, 3), "cvm.elemwise_add: A = 4 at (0,): precision 3 holds [-3, 3]"),
+    (
+        "elemwise_add",
+        [[3], [-4]],
+        (3, 3),
+        "cvm.elemwise_add: B = -4 at (0,): precision 3 holds [-3, 3]",
+    ),
+    (
+        "elemwise_add",
+        [[4], [-4]],
+        (3, 3),
+        "cvm.elemwise_add: A = 4 at (0,): precision 3 holds [-3, 3]",
+    ),
     (
         "dense",
         [[[1]], [[1]], [200]],
@@ -141,7 +156,9 @@ OFFENDING: list[tuple[str, list[Any], tuple[Any, ...], str]] = [
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize(("name", "inputs", "declared", "message"), OFFENDING, ids=lambda each: None)
+@pytest.mark.parametrize(
+    ("name", "inputs", "declared", "message"), OFFENDING, ids=lambda each: None
+)
 def test_the_first_offending_element(
     libraries: dict[str, Operators],
     target: str,
@@ -166,9 +183,7 @@ def test_an_int8_element_beyond_the_precision(libraries: dict[str, Operators], t
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", DRAW)
-def test_data_within_the_contract_pass(
-    conformance: Conformance, target: str, name: str
-) -> None:
+def test_data_within_the_contract_pass(conformance: Conformance, target: str, name: str) -> None:
     random = Random(name)
     operator = conformance.libraries[target][name]
     for _ in range(3):

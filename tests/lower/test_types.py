@@ -77,3 +77,11 @@ def test_host_products_do_not_overflow() -> None:
     )
     text = c.emit_operator(lower(operator(items), COMMON + C_LIKE))
     assert "cvmgen_saturate((__int128)N * k * m)" in text
+
+
+@pytest.mark.parametrize(
+    ("body", "type_name"), [("X[i, k]", "int32_t"), ("X[i, k] + k", "int64_t")]
+)
+def test_an_extreme_is_as_wide_as_its_values(body: str, type_name: str) -> None:
+    items = f"input X : cvm[N, K]\noutput Y : cvm[N]\nY[i] = max[k < K]({body})"
+    assert f"{type_name} largest = " in kernel(items, "int32_int32")
