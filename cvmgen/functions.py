@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+MOST_BITS = 1 << 16  # of a power: beyond this the exact value helps nobody
+
 
 class OutsideDomain(ArithmeticError):
     """A function has no value for these arguments; the text says why."""
@@ -107,6 +109,8 @@ def remainder(left: int, right: int) -> int:
 def power(base: int, exponent: int) -> int:
     if exponent < 0:
         raise OutsideDomain(f"{base}^{exponent} is not an integer")
+    if abs(base) > 1 and exponent * base.bit_length() > MOST_BITS:
+        raise OutsideDomain(f"{base}^{exponent} has too many digits")
     return int(base**exponent)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -22,28 +24,46 @@ TARGETS = ("c", "python")
 
 @pytest.fixture(scope="session")
 def formulas() -> dict[str, Operator]:
-    """The checked operators of spec/ and, in the opset `extra`, those of tests/data/extra, by full name."""
+    """The checked operators of spec/ and, in the opset `extra`, of tests/data/extra, by name."""
     return {operator.full_name: operator for operator in (*product(), *extra())}
 
 
 @pytest.fixture(scope="session")
 def references(formulas: dict[str, Operator]) -> dict[str, Reference]:
-    """The oracle of every operator, by full name."""
+    """The oracle of every operator, by its full name."""
     return {name: Reference(operator) for name, operator in formulas.items()}
 
 
 @pytest.fixture(scope="session")
-def generated(tmp_path_factory: pytest.TempPathFactory, formulas: dict[str, Operator]) -> Path:
-    """A folder of generated operators like generated/, with those of tests/data/extra besides."""
-    folder = tmp_path_factory.mktemp("generated")
-    write_changed(folder, driver.generate(list(formulas.values()), TARGETS))
-    return folder
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder like generated/, of the operators of spec/ as they stand."""
+    return written(tmp_path_factory.mktemp("generated"), product())
 
 
 @pytest.fixture(scope="session")
-def libraries(generated: Path) -> dict[str, Operators]:
+def extra_generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder like generated/, of the operators of tests/data/extra."""
+    return written(tmp_path_factory.mktemp("extra"), extra())
+
+
+@pytest.fixture(scope="session")
+def libraries(generated: Path, extra_generated: Path) -> dict[str, Operators]:
     """All operators on each target: `libraries["c"].cvm.conv2d`."""
-    return {target: cvmgen.load(target, folder=generated) for target in TARGETS}
+    return {target: load_all(target, generated, extra_generated) for target in TARGETS}
+
+
+def written(folder: Path, operators: Sequence[Operator]) -> Path:
+    write_changed(folder, driver.generate(operators, TARGETS))
+    return folder
+
+
+def load_all(target: str, *folders: Path, libraries: Sequence[Path | None] = ()) -> Operators:
+    """The operators of several folders as one; `libraries` are built already, one a folder."""
+    opsets = {}
+    for folder, library in zip_longest(folders, libraries):
+        loaded = cvmgen.load(target, folder=folder, library=library)
+        opsets |= {name: getattr(loaded, name) for name in dir(loaded)}
+    return Operators(target, opsets)
 
 
 def product() -> tuple[Operator, ...]:

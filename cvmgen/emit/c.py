@@ -148,7 +148,7 @@ class CEmitter:
             header=file_header(self.operator),
             opset=self.operator.opset,
             name=self.name,
-            name_space=" " * len(self.name),
+            prepare_head="\n".join(self.prepare_head()),
             function=self.function,
             full_name=self.operator.full_name,
             fields="\n".join(indent(self.field_lines())),
@@ -157,6 +157,14 @@ class CEmitter:
             infer="\n".join(indent(self.infer())),
             run="\n".join(wrap_c(indent(self.run()))),
         )
+
+    def prepare_head(self) -> list[str]:
+        parameters = [
+            f"const {self.function}_args *args",
+            f"{self.name}_plan *plan",
+            "cvmgen_error *error",
+        ]
+        return signature(f"static int {self.name}_prepare(", parameters)
 
     # -------------------------------------------------------- the plan
 

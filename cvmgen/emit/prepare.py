@@ -156,8 +156,10 @@ class Prepare:
     def take_inputs(self, item: Input) -> list[str]:
         name = item.name
         lines = [
-            f"if (args->{name} == NULL || args->{name}_count < 1)",
-            f'    return cvmgen_refuse(error, {quoted(name)}, "", "at least one input is needed");',
+            f"if (args->{name} == NULL)",
+            f'    return cvmgen_refuse(error, {quoted(name)}, "", {quoted(rules.INPUT_MISSING)});',
+            f"if (args->{name}_count < 1)",
+            f'    return cvmgen_refuse(error, {quoted(name)}, "", {quoted(rules.INPUTS_NEEDED)});',
             f"if (args->{name}_count > {MAX_INPUTS})",
             f"    return cvmgen_refuse(error, {quoted(name)}, "
             f"cvmgen_number(args->{name}_count).text,",

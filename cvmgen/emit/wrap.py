@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 WIDTH = 100
-BREAKS = (", ", " && ", " || ", " + ", " - ", " * ", " ? ", " : ")
+BREAKS = (", ", " && ", " || ", " + ", " - ", " * ", " ? ", " : ", " PRId64")
 
 
 def wrap_c(lines: Iterable[str]) -> list[str]:

@@ -7,14 +7,17 @@ from cvmgen.ir.visit import names_in, walk
 
 
 def modular_accumulators(statements: tuple[i.Stmt, ...]) -> frozenset[str]:
-    """Sums that reach nothing but stores, through + - * and choices alone."""
+    """Sums and products that reach nothing but stores, through + - * and choices alone."""
     sums = {
-        each.name for each in walk(statements) if isinstance(each, i.Accumulate) and each.op == "+"
+        each.name
+        for each in walk(statements)
+        if isinstance(each, i.Accumulate) and each.op in ("+", "*")
     }
     other = {
         each.name
         for each in walk(statements)
-        if (isinstance(each, i.Accumulate) and each.op != "+") or isinstance(each, i.Assign)
+        if (isinstance(each, i.Accumulate) and each.op not in ("+", "*"))
+        or isinstance(each, i.Assign)
     }
     candidates = sums - other
     while True:
@@ -23,7 +26,7 @@ def modular_accumulators(statements: tuple[i.Stmt, ...]) -> frozenset[str]:
             match statement:
                 case i.Store(target=target, value=value):
                     exact |= exact_reads(value) | names_in(target)
-                case i.Accumulate(name=name, op="+", value=value) if name in candidates:
+                case i.Accumulate(name=name, op="+" | "*", value=value) if name in candidates:
                     exact |= exact_reads(value)
                 case i.Accumulate(value=value) | i.Let(value=value) | i.Assign(value=value):
                     exact |= names_in(value)

@@ -172,6 +172,8 @@ class ValueTyper:
             case i.Const(value=value):
                 found = Range(value, value)
                 return expr, "i32" if found.fits(32) else "i64", found
+            case i.Var(name=name) if self.types.get(name) == "u64":
+                return i.Convert("i64", expr), "i64", self.ranges.get(name)
             case i.Var(name=name):
                 return expr, self.types.get(name, "i64"), self.ranges.get(name)
             case i.Binary():
@@ -303,6 +305,8 @@ class ValueTyper:
     def helper(self, function: str, left: Typed, right: Typed, rule: RangeRule) -> Typed:
         """A floor division or remainder of values that may be negative."""
         found = rule(left[2] or INT64, right[2] or INT64)
+        if not self.host and "i128" in (left[1], right[1]):
+            return i.Call(f"{function}_i128", (left[0], right[0])), "i128", found
         arguments = (saturated(left[0], left[1]), saturated(right[0], right[1]))
         return i.Call(function, arguments), "i64", clamp(found)
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, MAX_INPUTS, DType
 from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import walk
 from cvmgen.lower.modular import modular_accumulators
 from cvmgen.lower.ranges import Range
 from cvmgen.lower.typed_values import (
@@ -48,25 +49,35 @@ def type_nest(program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType]) -> 
         host.ranges[nest.each[0]] = Range(0, MAX_INPUTS)
     host.block(nest.prologue)
     wide: set[str] = set()
+    sums = frozenset(_accumulated(nest.body, "+", "*"))
     while True:
         typer = Typer(program.operator, dtypes, host=False)
         typer.ranges = dict(host.ranges)
         typer.types = dict.fromkeys(host.ranges, "i64") | dict(host.types)
         typer.modular = modular_accumulators(nest.body)
-        typer.wide_extremes = set(wide)
+        typer.sums = sums
+        typer.wide = set(wide)
         body = typer.block(nest.body)
-        if typer.wide_extremes == wide:
+        if typer.wide == wide:
             return replace(nest, body=body)
-        wide = typer.wide_extremes  # an extreme turned out to need int64: once more
+        wide = typer.wide  # an accumulator turned out to need a wider type: once more
+
+
+def _accumulated(statements: tuple[i.Stmt, ...], *ops: str) -> set[str]:
+    """The locals that are accumulated by one of the operations."""
+    found = (each for each in walk(statements) if isinstance(each, i.Accumulate))
+    return {each.name for each in found if each.op in ops}
 
 
 class Typer(ValueTyper):
     """Walks statements in order.
 
-    `wide_extremes` are the maxima and minima whose values int32 does not hold.
+    `sums` are the accumulators of sums and products; `wide` those of maxima and minima
+    whose values int32 does not hold, and of sums whose terms it does not hold.
     """
 
-    wide_extremes: set[str]
+    sums: frozenset[str] = frozenset()
+    wide: set[str]
 
     # -------------------------------------------------------- statements
 
@@ -161,7 +172,7 @@ class Typer(ValueTyper):
             return replace(statement, type="u32", value=value)
         match value:
             case i.Call(function="lowest" | "highest" as end):
-                narrow = not self.host and name not in self.wide_extremes
+                narrow = not self.host and name not in self.wide
                 type_name = "i32" if narrow else "i64"
                 bits = BITS[type_name]
                 limit = -(1 << (bits - 1)) if end == "lowest" else (1 << (bits - 1)) - 1
@@ -170,6 +181,8 @@ class Typer(ValueTyper):
                 return replace(statement, type=type_name, value=i.Const(limit))
             case _:
                 pass
+        if name in self.sums:
+            return self.exact_sum(statement)
         typed, type_name, found = self.expr(value)
         if self.host:
             self.types[name] = "i64"
@@ -179,6 +192,16 @@ class Typer(ValueTyper):
             type_name, found = "i64", None
         self.types[name], self.ranges[name] = type_name, found
         return replace(statement, type=type_name, value=typed)
+
+    def exact_sum(self, statement: i.Let) -> i.Let:
+        """A sum whose value matters: of int32 terms modulo 2^64, exact below 2^31 terms; of
+        wider terms in 128 bits, always exact."""
+        name = statement.name
+        if name in self.wide:
+            self.types[name], self.ranges[name] = "i128", Range(-(1 << 104), 1 << 104)
+        else:
+            self.types[name], self.ranges[name] = "u64", Range(-(1 << 62), 1 << 62)
+        return replace(statement, type=self.types[name])
 
     def assign(self, statement: i.Assign) -> i.Stmt:
         if self.types.get(statement.name) == "list":
@@ -207,10 +230,14 @@ class Typer(ValueTyper):
             return replace(statement, value=saturated(typed, type_name))
         if op in ("max", "min"):
             if found is None or not found.fits(32):
-                self.wide_extremes.add(name)
+                self.wide.add(name)
                 return replace(statement, value=converted(typed, type_name, "i64"))
             return replace(statement, value=typed)
-        return replace(statement, value=converted(typed, type_name, "i64"))
+        if op == "+" and (found is None or not found.fits(32)):
+            self.wide.add(name)
+        if self.types[name] == "i128":
+            return replace(statement, value=converted(typed, type_name, "i128"))
+        return replace(statement, value=converted(typed, type_name, "u64"))
 
     def store(self, statement: i.Store) -> i.Stmt:
         target = statement.target

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -320,6 +321,11 @@ class Builder(Transformer[Token, Any]):
 
     def power(self, meta: Meta, children: list[Any]) -> n.Arithmetic:
         return n.Arithmetic("^", children[0], children[1], self.span(meta))
+
+    def grouped(self, meta: Meta, children: list[Any]) -> n.Expr:
+        """An expression with its parentheses, so that every span is balanced."""
+        (inner,) = children
+        return inner if isinstance(inner, n.Name) else replace(inner, span=self.span(meta))
 
     def number(self, meta: Meta, children: list[Any]) -> n.Number:
         text = str(children[0])

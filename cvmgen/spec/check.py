@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, product
+from math import prod
 from pathlib import Path
 
 from cvmgen.functions import FUNCTIONS, SPECIAL
@@ -14,10 +16,12 @@ from cvmgen.spec.calls import Shared
 from cvmgen.spec.constants import known
 from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.families import instantiate
-from cvmgen.spec.formula import INT, Operator
+from cvmgen.spec.formula import BOOL, INT, LIST, Definition, Kind, Operator
 from cvmgen.spec.operators import aliases, check_operator
 from cvmgen.spec.parse import parse_all
-from cvmgen.spec.scope import PoisonedError
+from cvmgen.spec.scope import PoisonedError, Scope
+
+MOST_ATTEMPTS = 81  # kinds of arguments that are tried for a `def` without a use
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +156,33 @@ class OpsetChecker:
             if operator is not None:
                 found.append(operator)
         self.alias_clashes(expanded)
+        if not self.errors:
+            self.unused_definitions(found)
         return found
+
+    def unused_definitions(self, operators: Iterable[Operator]) -> None:
+        """Check a `def` that no operator uses with any kinds of arguments that it may take."""
+        items = (item for operator in operators for item in operator.items)
+        used = {item.name for item in items if isinstance(item, Definition)}
+        for macro in self.macros.values():
+            if macro.name in used:
+                continue
+            kinds = [(LIST,) if each.pack else (INT, LIST, BOOL) for each in macro.parameters]
+            attempts = islice(product(*kinds), MOST_ATTEMPTS)
+            faults = [fault for each in attempts if (fault := self.fault(macro, each))]
+            if len(faults) == min(prod(map(len, kinds)), MOST_ATTEMPTS):
+                self.errors.append(faults[0])
+
+    def fault(self, macro: d.Definition, kinds: tuple[Kind, ...]) -> SpecError | None:
+        """What is wrong with the body of a `def` for arguments of these kinds."""
+        checker = ExpressionChecker(Scope(self.shared.scope(macro.name_span)), self.shared)
+        try:
+            checker.calls.body(macro, kinds, checker.scope, macro.name_span)
+        except SpecError as error:
+            return error
+        except PoisonedError:
+            pass
+        return None
 
     def expand(self, declaration: d.OperatorDecl | d.InstanceDecl) -> d.OperatorDecl:
         if isinstance(declaration, d.OperatorDecl):

@@ -170,10 +170,10 @@ class ExpressionChecker:
             return f"line {line} declares it inside '{block}', where alone it has a meaning"
         return ""
 
-    @staticmethod
-    def around(symbol: Symbol, span: Span) -> tuple[n.Expr, ...]:
+    def around(self, symbol: Symbol, span: Span) -> tuple[n.Expr, ...]:
         """The indices of `within` at which a `let` inside it is used."""
-        return tuple(n.Ref(index, "index", span) for index in symbol.within)
+        roles = {index: self.scope.resolve(index, span).role for index in symbol.within}
+        return tuple(n.Ref(index, role, span) for index, role in roles.items())
 
     def arithmetic(self, expr: n.Arithmetic) -> Checked:
         sign, span = expr.sign, expr.span

@@ -235,6 +235,8 @@ class OperatorChecker:
         kinds = tuple((each.name, LIST if each.pack else INT) for each in parameters)
         outer = self.expressions.scope
         with self.expressions.nested() as scope:
+            for index in around:
+                scope.symbols[index] = Symbol(index, "parameter", INT, item.name_span)
             for parameter, (_, kind) in zip(parameters, kinds, strict=True):
                 scope.add(Symbol(parameter.name, "parameter", kind, parameter.span))
             value, kind = self.expressions.check(item.value)

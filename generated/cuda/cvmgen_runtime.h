@@ -23,6 +23,14 @@ CVMGEN_FUNCTION int64_t cvmgen_abs_i64(int64_t a) { return a < 0 ? -a : a; }
 CVMGEN_FUNCTION __int128 cvmgen_min_i128(__int128 a, __int128 b) { return a < b ? a : b; }
 CVMGEN_FUNCTION __int128 cvmgen_max_i128(__int128 a, __int128 b) { return a > b ? a : b; }
 CVMGEN_FUNCTION __int128 cvmgen_abs_i128(__int128 a) { return a < 0 ? -a : a; }
+CVMGEN_FUNCTION __int128 cvmgen_floor_div_i128(__int128 a, __int128 b) {
+    if (b == 0) return 0;
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+CVMGEN_FUNCTION __int128 cvmgen_floor_mod_i128(__int128 a, __int128 b) {
+    if (b == 0) return 0;
+    return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
+}
 #endif
 
 /* Quotient rounded down, and the remainder that goes with it; 0 for a divisor of 0. */
@@ -354,6 +362,15 @@ static inline int cvmgen_refuse_extent(cvmgen_error *error, const char *name,
                                        literal ? "" : " = ", literal ? "" : number.text).text);
 }
 
+static inline int cvmgen_check_data(cvmgen_error *error, const char *name,
+                                    const cvmgen_tensor *tensor) {
+    if (tensor == NULL) return cvmgen_refuse(error, name, "", "this output is missing");
+    if (tensor->data == NULL) return cvmgen_refuse(error, name, "NULL", "its data are missing");
+    if ((uintptr_t)tensor->data % (uintptr_t)cvmgen_element_bytes(tensor->dtype) != 0)
+        return cvmgen_refuse(error, name, "", "its data are not aligned to its element type");
+    return CVMGEN_OK;
+}
+
 /* The declared precision of an input, or the smallest that holds its data. */
 static inline int cvmgen_precision(cvmgen_error *error, const char *name,
                                    const cvmgen_tensor *tensor, int64_t *precision) {
@@ -366,6 +383,7 @@ static inline int cvmgen_precision(cvmgen_error *error, const char *name,
     }
     if (tensor->data == NULL)
         return cvmgen_refuse(error, name, "", "its precision is neither declared nor measurable");
+    if (cvmgen_check_data(error, name, tensor)) return CVMGEN_REFUSED;
     const int64_t size = cvmgen_elements(tensor);
     for (int64_t i = 0; i < size; ++i)
         most = cvmgen_max_i64(most, cvmgen_abs_i64(cvmgen_element(tensor, i)));
@@ -393,14 +411,6 @@ static inline int cvmgen_check_values(cvmgen_error *error, const char *name,
             cvmgen_format("precision %" PRId64 " holds [%" PRId64 ", %" PRId64 "]", precision,
                           -most, most).text);
     }
-    return CVMGEN_OK;
-}
-static inline int cvmgen_check_data(cvmgen_error *error, const char *name,
-                                    const cvmgen_tensor *tensor) {
-    if (tensor == NULL) return cvmgen_refuse(error, name, "", "this output is missing");
-    if (tensor->data == NULL) return cvmgen_refuse(error, name, "NULL", "its data are missing");
-    if ((uintptr_t)tensor->data % (uintptr_t)cvmgen_element_bytes(tensor->dtype) != 0)
-        return cvmgen_refuse(error, name, "", "its data are not aligned to its element type");
     return CVMGEN_OK;
 }
 static inline int cvmgen_check_output(cvmgen_error *error, const char *name,

@@ -11,25 +11,12 @@ import pytest
 
 from cvmgen.api import Operators
 from cvmgen.errors import OperatorError
-from tests.conformance.calls import Array, Call, Conformance, mapped, measured
+from tests.conformance.calls import Call, Conformance, mapped, measured
 from tests.conformance.random_calls import DRAW, call
+from tests.conformance.wild import UNBOUNDED, wild
 
 TARGETS = ["c", "python"]
 LOWEST, HIGHEST = -(2**31), 2**31 - 1
-
-# Whose exact values lie beyond what any machine integer holds when data break their precision.
-UNBOUNDED = {"extra.polynomial", "extra.product"}
-
-
-def wild(random: Random, array: Array) -> Array:
-    """Any bits of the element type, its lowest value often: no precision holds that one."""
-    low, high = (-128, 127) if array.dtype == np.int8 else (LOWEST, HIGHEST)
-    pick = (low, low, high, low + 1, 0, -1, 1)
-    values = [
-        random.choice(pick) if random.random() < 0.7 else random.randint(low, high)
-        for _ in range(array.size)
-    ]
-    return np.array(values, array.dtype).reshape(array.shape)
 
 
 @pytest.mark.parametrize("name", sorted(DRAW.keys() - UNBOUNDED))

@@ -19,7 +19,7 @@ typedef struct batch_flatten_plan {
 
 /* Check the call and infer shapes and precisions. */
 static int batch_flatten_prepare(const cvm_batch_flatten_args *args, batch_flatten_plan *plan,
-                             cvmgen_error *error) {
+                                 cvmgen_error *error) {
     cvmgen_begin(error, "cvm.batch_flatten");
     /* spec/cvm/transform.cvm:13 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;

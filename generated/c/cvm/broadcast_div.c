@@ -30,7 +30,7 @@ typedef struct broadcast_div_plan {
 
 /* Check the call and infer shapes and precisions. */
 static int broadcast_div_prepare(const cvm_broadcast_div_args *args, broadcast_div_plan *plan,
-                             cvmgen_error *error) {
+                                 cvmgen_error *error) {
     cvmgen_begin(error, "cvm.broadcast_div");
     /* spec/cvm/broadcast.cvm:6 */
     if (cvmgen_check_input(error, "A", args->A)) return CVMGEN_REFUSED;

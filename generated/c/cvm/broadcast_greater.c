@@ -30,8 +30,8 @@ typedef struct broadcast_greater_plan {
 } broadcast_greater_plan;
 
 /* Check the call and infer shapes and precisions. */
-static int broadcast_greater_prepare(const cvm_broadcast_greater_args *args, broadcast_greater_plan *plan,
-                                 cvmgen_error *error) {
+static int broadcast_greater_prepare(const cvm_broadcast_greater_args *args,
+                                     broadcast_greater_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.broadcast_greater");
     /* spec/cvm/broadcast.cvm:6 */
     if (cvmgen_check_input(error, "A", args->A)) return CVMGEN_REFUSED;

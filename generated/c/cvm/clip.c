@@ -21,8 +21,7 @@ typedef struct clip_plan {
 } clip_plan;
 
 /* Check the call and infer shapes and precisions. */
-static int clip_prepare(const cvm_clip_args *args, clip_plan *plan,
-                    cvmgen_error *error) {
+static int clip_prepare(const cvm_clip_args *args, clip_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.clip");
     /* spec/cvm/elementwise.cvm:48 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;

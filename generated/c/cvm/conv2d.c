@@ -36,8 +36,7 @@ typedef struct conv2d_plan {
 } conv2d_plan;
 
 /* Check the call and infer shapes and precisions. */
-static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan,
-                      cvmgen_error *error) {
+static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.conv2d");
     /* spec/cvm/nn.cvm:6 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
@@ -128,7 +127,9 @@ static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan,
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
             cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-            cvmgen_format("p(X) = %" PRId64 ", p(W) = %" PRId64 ", IC = %" PRId64 ", KH = %" PRId64 ", KW = %" PRId64 "%s", X_precision, W_precision, IC, KH, KW, has_B ? cvmgen_format(", p(B) = %" PRId64, B_precision).text : "").text).text,
+            cvmgen_format("p(X) = %" PRId64 ", p(W) = %" PRId64 ", IC = %" PRId64 ", KH = %"
+            PRId64 ", KW = %" PRId64 "%s", X_precision, W_precision, IC, KH, KW, has_B
+            ? cvmgen_format(", p(B) = %" PRId64, B_precision).text : "").text).text,
                              "its precision wider(p(X) + p(W) + bits(IC*KH*KW), p(B)) if present(B) else p(X) + p(W) + bits(IC*KH*KW) must be in [1, 32]");
     plan->N = N;
     plan->C = C;

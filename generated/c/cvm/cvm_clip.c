@@ -21,7 +21,7 @@ typedef struct cvm_clip_plan {
 
 /* Check the call and infer shapes and precisions. */
 static int cvm_clip_prepare(const cvm_cvm_clip_args *args, cvm_clip_plan *plan,
-                        cvmgen_error *error) {
+                            cvmgen_error *error) {
     cvmgen_begin(error, "cvm.cvm_clip");
     /* spec/cvm/elementwise.cvm:59 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;

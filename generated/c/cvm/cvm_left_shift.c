@@ -22,8 +22,8 @@ typedef struct cvm_left_shift_plan {
 } cvm_left_shift_plan;
 
 /* Check the call and infer shapes and precisions. */
-static int cvm_left_shift_prepare(const cvm_cvm_left_shift_args *args, cvm_left_shift_plan *plan,
-                              cvmgen_error *error) {
+static int cvm_left_shift_prepare(const cvm_cvm_left_shift_args *args,
+                                  cvm_left_shift_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.cvm_left_shift");
     /* spec/cvm/elementwise.cvm:80 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;

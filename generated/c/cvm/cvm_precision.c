@@ -20,7 +20,7 @@ typedef struct cvm_precision_plan {
 
 /* Check the call and infer shapes and precisions. */
 static int cvm_precision_prepare(const cvm_cvm_precision_args *args, cvm_precision_plan *plan,
-                             cvmgen_error *error) {
+                                 cvmgen_error *error) {
     cvmgen_begin(error, "cvm.cvm_precision");
     /* spec/cvm/elementwise.cvm:14 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;

@@ -21,8 +21,8 @@ typedef struct cvm_right_shift_plan {
 } cvm_right_shift_plan;
 
 /* Check the call and infer shapes and precisions. */
-static int cvm_right_shift_prepare(const cvm_cvm_right_shift_args *args, cvm_right_shift_plan *plan,
-                               cvmgen_error *error) {
+static int cvm_right_shift_prepare(const cvm_cvm_right_shift_args *args,
+                                   cvm_right_shift_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.cvm_right_shift");
     /* spec/cvm/elementwise.cvm:69 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;

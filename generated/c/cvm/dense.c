@@ -21,8 +21,7 @@ typedef struct dense_plan {
 } dense_plan;
 
 /* Check the call and infer shapes and precisions. */
-static int dense_prepare(const cvm_dense_args *args, dense_plan *plan,
-                     cvmgen_error *error) {
+static int dense_prepare(const cvm_dense_args *args, dense_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.dense");
     /* spec/cvm/nn.cvm:31 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;

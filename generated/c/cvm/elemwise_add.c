@@ -20,7 +20,7 @@ typedef struct elemwise_add_plan {
 
 /* Check the call and infer shapes and precisions. */
 static int elemwise_add_prepare(const cvm_elemwise_add_args *args, elemwise_add_plan *plan,
-                            cvmgen_error *error) {
+                                cvmgen_error *error) {
     cvmgen_begin(error, "cvm.elemwise_add");
     /* spec/cvm/elementwise.cvm:22 */
     if (cvmgen_check_input(error, "A", args->A)) return CVMGEN_REFUSED;

@@ -20,7 +20,7 @@ typedef struct elemwise_sub_plan {
 
 /* Check the call and infer shapes and precisions. */
 static int elemwise_sub_prepare(const cvm_elemwise_sub_args *args, elemwise_sub_plan *plan,
-                            cvmgen_error *error) {
+                                cvmgen_error *error) {
     cvmgen_begin(error, "cvm.elemwise_sub");
     /* spec/cvm/elementwise.cvm:31 */
     if (cvmgen_check_input(error, "A", args->A)) return CVMGEN_REFUSED;

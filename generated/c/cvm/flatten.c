@@ -19,7 +19,7 @@ typedef struct flatten_plan {
 
 /* Check the call and infer shapes and precisions. */
 static int flatten_prepare(const cvm_flatten_args *args, flatten_plan *plan,
-                       cvmgen_error *error) {
+                           cvmgen_error *error) {
     cvmgen_begin(error, "cvm.flatten");
     /* spec/cvm/transform.cvm:5 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;

@@ -31,7 +31,7 @@ typedef struct max_pool2d_plan {
 
 /* Check the call and infer shapes and precisions. */
 static int max_pool2d_prepare(const cvm_max_pool2d_args *args, max_pool2d_plan *plan,
-                          cvmgen_error *error) {
+                              cvmgen_error *error) {
     cvmgen_begin(error, "cvm.max_pool2d");
     /* spec/cvm/nn.cvm:52 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
@@ -71,7 +71,8 @@ static int max_pool2d_prepare(const cvm_max_pool2d_args *args, max_pool2d_plan *
     /* spec/cvm/nn.cvm:57 */
     if (!(PSH <= H + 2 * PH && PSW <= W + 2 * PW))
         return cvmgen_refuse(error, "",
-            cvmgen_format("PSH = %" PRId64 ", H = %" PRId64 ", PH = %" PRId64 ", PSW = %" PRId64 ", W = %" PRId64 ", PW = %" PRId64, PSH, H, PH, PSW, W, PW).text,
+            cvmgen_format("PSH = %" PRId64 ", H = %" PRId64 ", PH = %" PRId64 ", PSW = %"
+            PRId64 ", W = %" PRId64 ", PW = %" PRId64, PSH, H, PH, PSW, W, PW).text,
                              "the window is larger than the padded input");
     /* spec/cvm/nn.cvm:58 */
     if (!(PSH > PH && PSW > PW))
@@ -88,7 +89,9 @@ static int max_pool2d_prepare(const cvm_max_pool2d_args *args, max_pool2d_plan *
     /* spec/cvm/nn.cvm:61 */
     if (!((YH - 1) * SH - PH < H && (YW - 1) * SW - PW < W))
         return cvmgen_refuse(error, "",
-            cvmgen_format("YH = %" PRId64 ", SH = %" PRId64 ", PH = %" PRId64 ", H = %" PRId64 ", YW = %" PRId64 ", SW = %" PRId64 ", PW = %" PRId64 ", W = %" PRId64, YH, SH, PH, H, YW, SW, PW, W).text,
+            cvmgen_format("YH = %" PRId64 ", SH = %" PRId64 ", PH = %" PRId64 ", H = %"
+            PRId64 ", YW = %" PRId64 ", SW = %" PRId64 ", PW = %" PRId64 ", W = %" PRId64, YH, SH,
+            PH, H, YW, SW, PW, W).text,
                              "ceil_mode leaves a window without an element");
     /* spec/cvm/nn.cvm:62 */
     cvmgen_list Y_shape = {0};

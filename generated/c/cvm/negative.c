@@ -19,7 +19,7 @@ typedef struct negative_plan {
 
 /* Check the call and infer shapes and precisions. */
 static int negative_prepare(const cvm_negative_args *args, negative_plan *plan,
-                        cvmgen_error *error) {
+                            cvmgen_error *error) {
     cvmgen_begin(error, "cvm.negative");
     /* spec/cvm/elementwise.cvm:40 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;

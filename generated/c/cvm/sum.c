@@ -49,8 +49,7 @@ typedef struct sum_plan {
 } sum_plan;
 
 /* Check the call and infer shapes and precisions. */
-static int sum_prepare(const cvm_sum_args *args, sum_plan *plan,
-                   cvmgen_error *error) {
+static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.sum");
     int64_t which_case = 0;
     int64_t X_K_step = 0;

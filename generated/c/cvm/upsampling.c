@@ -20,7 +20,7 @@ typedef struct upsampling_plan {
 
 /* Check the call and infer shapes and precisions. */
 static int upsampling_prepare(const cvm_upsampling_args *args, upsampling_plan *plan,
-                          cvmgen_error *error) {
+                              cvmgen_error *error) {
     cvmgen_begin(error, "cvm.upsampling");
     /* spec/cvm/nn.cvm:70 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;

@@ -1,0 +1,153 @@
+"""What single constructs of the language come to, on operators made for it."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cvmgen
+from cvmgen import driver
+from cvmgen.api import Operators
+from cvmgen.build import write_changed
+from cvmgen.reference import Reference
+from cvmgen.source import Source
+from cvmgen.spec.check import SpecFile, check_files
+from tests.conformance.calls import Call, Conformance, data
+
+MOST = 2**31 - 1
+
+
+def test_names_of_several_outputs(libraries: dict[str, Operators]) -> None:
+    for operators in libraries.values():
+        found = operators.extra.least(np.array([5, -2, -2], np.int32))
+        assert found._fields == ("value", "place")
+        assert (found.value.tolist(), found.place.tolist()) == ([-2], [1])
+
+
+def test_sums_beyond_64_bits(conformance: Conformance) -> None:
+    """Five products of 62 bits need more than 64 before the division brings them back."""
+    A, B = np.full((1, 5), MOST, np.int32), np.full((5, 1), MOST, np.int32)
+    for sign in (1, -1):
+        for shift in (0, 31, 33, 62):
+            call = Call("extra.scaled_product", (A * sign, B), {"shift": shift})
+            assert conformance.check(call).refusal == ""
+
+
+def test_products_of_124_bits(conformance: Conformance) -> None:
+    X = np.array([MOST, -MOST, 215, -215, 216, 181, 0], np.int32)
+    expected = conformance.check(Call("extra.fourth_power", (X,)))
+    assert expected.outputs[0].values == [MOST, MOST, 2136750625, 2136750625, MOST, 1073283121, 0]
+
+
+def test_many_tensors(conformance: Conformance) -> None:
+    """As many tensors as an input takes, with element types in turn."""
+    random = Random(1)
+    tensors: list[Any] = [
+        data(random, (2, random.randint(1, 3)), 8, (np.int8, np.int32)[at % 2]) for at in range(64)
+    ]
+    call = Call("extra.concatenate", (tensors,), {"axis": -1})
+    assert conformance.check(call).refusal == ""
+
+
+def test_disagreeing_tensors(conformance: Conformance) -> None:
+    random = Random(2)
+    tensors: list[Any] = [data(random, (2, 3), 8), data(random, (3, 3), 8)]
+    call = Call("extra.concatenate", (tensors,), {"axis": 1})
+    rule = "the shapes differ outside the axis"
+    assert conformance.check(call).refusal.startswith(f"extra.concatenate: {rule}")
+
+
+def test_an_alias(libraries: dict[str, Operators]) -> None:
+    X = np.arange(6, dtype=np.int32)
+    for operators in libraries.values():
+        assert operators.extra.strided_slice(X, begin=(1,), strides=(2,)).tolist() == [1, 3, 5]
+
+
+# Slices as numpy makes them: shape, begin, end, strides.
+SLICES = [
+    ((5,), (), (), ()),
+    ((5,), (1,), (4,), ()),
+    ((5,), (-2,), (), ()),
+    ((5,), (), (-1,), ()),
+    ((5,), (), (), (2,)),
+    ((5,), (), (), (-1,)),
+    ((5,), (3,), (0,), (-2,)),
+    ((5,), (0,), (99,), (4,)),
+    ((5,), (-99,), (3,), ()),
+    ((4, 5), (1,), (3, 4), (1, 3)),
+    ((4, 5), (3, 4), (-5, -6), (-1, -1)),
+    ((4, 5), (), (2,), (1, -2)),
+]
+
+
+@pytest.mark.parametrize(("shape", "begin", "end", "strides"), SLICES)
+def test_slices_as_numpy_makes_them(
+    conformance: Conformance,
+    shape: tuple[int, ...],
+    begin: tuple[int, ...],
+    end: tuple[int, ...],
+    strides: tuple[int, ...],
+) -> None:
+    X = data(Random(3), shape, 8)
+    attributes = {"begin": begin, "end": end, "strides": strides}
+    expected = conformance.check(Call("extra.slice", (X,), attributes))
+
+    def entry(entries: tuple[int, ...], at: int) -> int | None:
+        return entries[at] if at < len(entries) else None
+
+    cut = tuple(
+        slice(entry(begin, at), entry(end, at), entry(strides, at)) for at in range(len(shape))
+    )
+    assert expected.outputs[0].nested() == X[cut].tolist()
+
+
+# ---------------------------------------------------------------- constructs one by one
+
+# Body of an operator with an input X of shape [N], and what it is there for.
+BODIES = [
+    ("Y[i] = X[i] - sum[j in {a for a in axes}](j + 1)", "a reduction over a set, in a formula"),
+    ("Y[i] = X[i] + sum[j < N](X[j]) - sum[j < N](X[j])", "one reduction twice"),
+    ("Y[i] = max[j < N](X[j]) - min[j < N](X[j])", "two reductions in a formula"),
+    ("Y[i] = sum[j < N](sum[k < j + 1](X[k]))", "a reduction in a reduction"),
+    ("Y[i] = sum[j < N if X[j] > X[i]](1)", "a filter that reads data"),
+    ("Y[i] = count[j < N](X[j] == X[i] and not j == i)", "conditions"),
+    ("Y[i] = (X[i + 1] if i + 1 < N else X[0])", "a guarded access"),
+    ("Y[i] = (1 if i in {a for a in axes} else 0)", "a test for membership"),
+    ("Y[i] = X[(i + 1) mod N] div 3 + X[i] tdiv 3 + X[i] mod 3", "divisions"),
+    ("Y[i] = X[clip(X[i], 0, N - 1)]", "an index from data"),
+    ("Y[i] = min(X[i], 3, i) + max(X[i], -3, -i)", "several arguments"),
+    ("Y[N - 1 - i] = X[i] forall i < N", "a scatter"),
+    ("Y[(i + 1) mod N] = X[i] forall i < N", "a scatter around the end"),
+    ("Y[i] = f(X[i]) where g(t) = t * 2, f(x) = g(x) + 1", "definitions of definitions"),
+    ("Y[i] = 1 if all[j < i](X[j] <= X[i]) else 0", "all of none is true"),
+    ("Y[i] = 1 if any[j < i](X[j] > X[i]) else 0", "any of none is false"),
+    ("Y[i] = prod[j < 2](X[i] - j) + sum[j < i](1)", "a product"),
+]
+
+
+@pytest.mark.parametrize(("body", "why"), BODIES)
+def test_constructs(tmp_path_factory: pytest.TempPathFactory, body: str, why: str) -> None:
+    text = f"""
+    def clip(x, low, high) = max(low, min(x, high))
+    operator tried {{
+      "{why}"
+      input  X : cvm[N]
+      attr   axes : int list = (0, 2) in [0, 16)
+      output Y : cvm[N] precision 32
+      {body}
+    }}
+    """
+    (operator,) = check_files([SpecFile(Source("tried.cvm", text), "tried")])
+    folder = tmp_path_factory.mktemp("tried")
+    write_changed(folder, driver.generate([operator], ("c", "python")))
+    libraries = {target: cvmgen.load(target, folder=folder) for target in ("c", "python")}
+    conformance = Conformance({"tried.tried": Reference(operator)}, libraries)
+    random = Random(why)
+    for extent in (1, 2, 3, 5, 17):
+        for bits in (1, 3, 8):
+            for axes in ((), (1,), (0, 2, 4, 15)):
+                call = Call("tried.tried", (data(random, (extent,), bits),), {"axes": axes})
+                assert conformance.check(call, dtype=np.int32).refusal == "", why

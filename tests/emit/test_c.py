@@ -1,0 +1,424 @@
+"""The C target: used from C and C++, built in several ways, given wrong pointers, read as text."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cvmgen.api import Operator as LoadedOperator
+from cvmgen.api import Operators
+from cvmgen.api.c_backend import CBackend, ErrorStruct
+from cvmgen.api.library import c_sources, compiled
+from cvmgen.build import c_compiler, compile_library, sanitizer_environment
+from cvmgen.errors import OperatorError
+from cvmgen.spec import formula as f
+from tests.conformance.calls import Call, measured
+from tests.conformance.random_calls import DRAW, call
+from tests.conftest import load_all
+from tests.emit import texts
+from tests.emit.digests import CALLS as LARGE_CALLS
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
+
+
+def python(*arguments: str | Path, folder: Path = ROOT, **environment: str) -> str:
+    """What a fresh Python prints; the test fails with its errors when it does not end well."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout[-500:]}\n{done.stderr[-4000:]}"
+    return done.stdout
+
+
+# ---------------------------------------------------------------- C and C++ programs
+
+PRINTED = """\
+defaults: padding 0 0 stride 1 1 dilation 1 1 groups 1
+Y (1, 1, 4, 4) precision 11: 99 98 97 100 96 96 96 103 93 96 96 106 100 107 108 109
+1 cvm.conv2d | groups | 2 | must be in [1, C] (C = 1)
+1 cvm.conv2d | X | 16 at (0, 0, 1, 1) | precision 5 holds [-15, 15]
+Y (2, 2) precision 4: 1 -2 3 -4
+1 cvmgen_from_dlpack | strides | 2 | the tensor must be row-major without gaps
+1 cvmgen_from_dlpack | dtype |  | elements must be int8 or int32
+1 cvmgen_from_dlpack | dtype |  | elements must be int8 or int32
+1 cvmgen_from_dlpack | ndim | 17 | a tensor has 1 to 16 dimensions
+1 cvmgen_from_dlpack | device_type | 2 | the tensor must be in host memory
+"""
+
+
+def test_a_program_in_c(generated: Path, tmp_path: Path) -> None:
+    library = compiled(generated)
+    program = tmp_path / "program"
+    build = (*c_compiler().command, "-std=c11", *WARNINGS, "-I", generated / "c")
+    link = (HERE / "use_from_c.c", library, f"-Wl,-rpath,{library.parent}", "-o", program)
+    subprocess.run([*build, *link], check=True)
+    done = subprocess.run([program], check=True, capture_output=True, text=True)
+    assert done.stdout == PRINTED
+
+
+def test_the_headers_are_c_plus_plus_too(generated: Path, tmp_path: Path) -> None:
+    command = (*c_compiler().command, "-x", "c++", "-std=c++17", "-fsyntax-only", *WARNINGS)
+    empty, user = tmp_path / "empty.cc", tmp_path / "user.cc"
+    empty.write_text("int main() { return 0; }\n")
+    if subprocess.run([*command, empty], capture_output=True, check=False).returncode:
+        pytest.skip("the C compiler does not compile C++")
+    user.write_text(
+        '#include "cvm.h"\n'
+        "int use(const cvm_conv2d_args *args, cvmgen_error *error) {\n"
+        "    cvm_conv2d_args own;\n"
+        "    cvm_conv2d_defaults(&own);\n"
+        "    return cvm_conv2d_infer(args, error) || cvm_conv2d(&own, error);\n"
+        "}\n"
+    )
+    subprocess.run([*command, "-I", generated / "c", user], check=True)
+
+
+def test_each_header_stands_alone(generated: Path, tmp_path: Path) -> None:
+    for header in ("cvmgen.h", "cvmgen_runtime.h", "cvm.h"):
+        user = tmp_path / "user.c"
+        user.write_text(f'#include "{header}"\n#include "{header}"\nint unused;\n')
+        flags = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", generated / "c")
+        subprocess.run([*c_compiler().command, *flags, user], check=True)
+
+
+# ---------------------------------------------------------------- builds that must agree
+
+
+@pytest.fixture(scope="module")
+def folders(generated: Path, extra_generated: Path) -> tuple[Path, Path]:
+    return generated, extra_generated
+
+
+@pytest.fixture(scope="module")
+def plain(folders: tuple[Path, ...]) -> list[Path]:
+    """Libraries in which overflow wraps, without threads and without optimisation."""
+    return built(folders, flags=("-fwrapv", "-O0"), openmp=False)
+
+
+def built(folders: Sequence[Path], **how: Any) -> list[Path]:
+    return [compile_library(c_sources(folder), name="cvmgen", **how) for folder in folders]
+
+
+def test_overflow_that_wraps_changes_nothing(
+    folders: tuple[Path, ...], plain: list[Path], libraries: dict[str, Operators]
+) -> None:
+    """Data within the contract overflow nowhere, so what an overflow does must not show."""
+    compare_answers(load_all("c", *folders, libraries=plain), libraries["c"], 30)
+
+
+@pytest.mark.slow
+def test_overflow_that_wraps_changes_nothing_when_optimised(
+    folders: tuple[Path, ...], libraries: dict[str, Operators]
+) -> None:
+    wrapping = built(folders, flags=("-fwrapv",))
+    compare_answers(load_all("c", *folders, libraries=wrapping), libraries["c"], 400)
+
+
+def compare_answers(one: Operators, other: Operators, count: int) -> None:
+    for name in DRAW:
+        random = Random(f"answers {name}")
+        for _ in range(count):
+            drawn = call(name, random)
+            assert answer(one, drawn) == answer(other, drawn), str(drawn)
+
+
+def answer(operators: Operators, drawn: Call) -> Any:
+    try:
+        found = operators[drawn.operator](*drawn.inputs, **drawn.attributes)
+    except OperatorError as error:
+        return str(error)
+    return [(one.dtype, one.tolist()) for one in (found if isinstance(found, tuple) else (found,))]
+
+
+def test_threads_change_nothing(folders: tuple[Path, ...], plain: list[Path]) -> None:
+    def digests(libraries: Sequence[Path], **environment: str) -> Any:
+        pairs = [each for pair in zip(folders, libraries, strict=True) for each in pair]
+        return json.loads(python("-m", "tests.emit.digests", *pairs, **environment))
+
+    expected = digests(plain)
+    assert set(expected) == set(LARGE_CALLS)
+    for threads in ("1", "2", "5"):
+        assert digests(built(folders), OMP_NUM_THREADS=threads) == expected, f"{threads} threads"
+
+
+def test_sanitizers_have_nothing_to_report(generated: Path) -> None:
+    """Ragged shapes, and data that break their contract, without a read or write beside a tensor
+    and without undefined behaviour."""
+    sanitize(generated, "cvm", flags=("-O0",))
+
+
+def test_sanitizers_have_nothing_to_report_of_the_language(extra_generated: Path) -> None:
+    sanitize(extra_generated, "extra", flags=("-O0",))
+
+
+@pytest.mark.slow
+def test_sanitizers_have_nothing_to_report_when_optimised(folders: tuple[Path, ...]) -> None:
+    for folder, opset in zip(folders, ("cvm", "extra"), strict=True):
+        sanitize(folder, opset)
+
+
+def sanitize(folder: Path, opset: str, flags: Sequence[str] = ()) -> None:
+    kinds = ("address", "undefined")
+    environment = sanitizer_environment(kinds)
+    if not environment:
+        pytest.skip("the compiler has no sanitizers that Python can load")
+    (library,) = built([folder], sanitizers=kinds, flags=flags)
+    python("-m", "tests.emit.run_everything", folder, library, opset, **environment)
+
+
+# ---------------------------------------------------------------- the text
+
+
+def c_text(folders: tuple[Path, ...], operator: f.Operator) -> str:
+    (path,) = (
+        path
+        for folder in folders
+        if (path := folder / "c" / operator.opset / f"{operator.name}.c").exists()
+    )
+    return path.read_text(encoding="utf-8")
+
+
+def test_every_nest_says_where_its_formula_stands(
+    folders: tuple[Path, ...], formulas: dict[str, f.Operator]
+) -> None:
+    for operator in formulas.values():
+        text = c_text(folders, operator)
+        equations = [each for each in f.all_items(operator.items) if isinstance(each, f.Equation)]
+        places = [each.span.place for each in equations]
+        kernels = list(kernel_bodies(text, operator.name))
+        assert len(kernels) >= len(equations), operator.full_name
+        for kernel in kernels:
+            assert any(f"/* {place}: " in kernel for place in places), kernel[:200]
+        for place in places:
+            assert f"/* {place}: " in text, operator.full_name
+
+
+def kernel_bodies(text: str, name: str) -> Iterator[str]:
+    """The functions that compute, which are those that take a plan."""
+    for found in re.finditer(r"^static void \w+\(const (\w+)_plan \*plan.*?^}", text, re.M | re.S):
+        assert found[1] == name
+        yield found[0]
+
+
+def test_headers_carry_the_formula(
+    folders: tuple[Path, ...], formulas: dict[str, f.Operator]
+) -> None:
+    for operator in formulas.values():
+        head, _, _ = c_text(folders, operator).partition("*/")
+        assert operator.span.place in head
+        assert operator.doc in head
+        for line in operator.text.splitlines():
+            assert line.strip() in head, operator.full_name
+
+
+def test_lines_fit_a_page(folders: tuple[Path, ...], formulas: dict[str, f.Operator]) -> None:
+    """But for texts in quotes, which are what they are."""
+    for operator in formulas.values():
+        _, _, code = c_text(folders, operator).partition("*/")
+        wide = [line for line in code.splitlines() if len(line) > 100 and '"' not in line]
+        assert wide == [], operator.full_name
+
+
+def test_the_same_text_in_every_process(tmp_path: Path) -> None:
+    expected = texts.digests()
+    for seed, folder in (("0", ROOT), ("4711", tmp_path)):
+        found = python("-m", "tests.emit.texts", folder=folder, PYTHONHASHSEED=seed)
+        assert json.loads(found) == expected
+
+
+# ---------------------------------------------------------------- pointers
+
+
+class Raw:
+    """A call prepared as ctypes structures, to be spoilt before it is made."""
+
+    def __init__(self, operator: LoadedOperator, drawn: Call) -> None:
+        backend, info = operator._backend, operator._info
+        assert isinstance(backend, CBackend)
+        shapes = [shape_of(each) for each in drawn.inputs]
+        precisions = [measured(each) for each in drawn.inputs]
+        attributes = operator._complete(drawn.attributes)
+        inferred = operator.infer(shapes, precisions, **drawn.attributes)
+        outputs = [np.zeros(shape, np.int32) for shape in inferred.shapes]
+        self.args, self.kept = backend.arguments(
+            info, shapes, precisions, attributes, list(drawn.inputs)
+        )
+        for name, array in zip(info.outputs, outputs, strict=True):
+            tensor = backend.tensor(array.shape, None, array)
+            setattr(self.args, name, ctypes.pointer(tensor))
+            self.kept += [tensor, array]
+        self.function = backend.function(info.function)
+        self.infer = backend.function(f"{info.function}_infer")
+
+    def run(self) -> tuple[int, str, str]:
+        """The status, the argument and the rule of the error."""
+        error = ErrorStruct()
+        status = self.function(ctypes.byref(self.args), ctypes.byref(error))
+        assert self.function(ctypes.byref(self.args), None) == status
+        assert error.status == status
+        return status, error.argument.decode(), error.rule.decode()
+
+
+def shape_of(operand: Any) -> Any:
+    if operand is None:
+        return None
+    return [one.shape for one in operand] if isinstance(operand, list) else operand.shape
+
+
+def accepted(operators: Operators, name: str) -> Call:
+    """A call that gives every input and is accepted."""
+    random = Random(f"pointers {name}")
+    while True:
+        drawn = call(name, random)
+        if any(each is None for each in drawn.inputs):
+            continue
+        try:
+            operators[name](*drawn.inputs, **drawn.attributes)
+        except OperatorError:
+            continue
+        return drawn
+
+
+@pytest.mark.parametrize("name", DRAW)
+def test_missing_pointers(
+    libraries: dict[str, Operators], formulas: dict[str, f.Operator], name: str
+) -> None:
+    drawn = accepted(libraries["c"], name)
+    formula = formulas[name]
+
+    def spoilt() -> Raw:
+        raw = Raw(libraries["c"][name], drawn)
+        assert raw.run()[0] == 0
+        return raw
+
+    for item in formula.inputs:
+        if item.variadic:
+            continue
+        raw = spoilt()
+        getattr(raw.args, item.name).contents.data = None
+        assert raw.run() == (1, item.name, "its data are missing")
+        raw = spoilt()
+        setattr(raw.args, item.name, None)
+        assert raw.run() == (
+            (0, "", "") if item.optional else (1, item.name, "this input is missing")
+        )
+    for output in formula.output_names:
+        raw = spoilt()
+        getattr(raw.args, output).contents.data = None
+        assert raw.run() == (1, output, "its data are missing")
+        raw = spoilt()
+        setattr(raw.args, output, None)
+        assert raw.run() == (1, output, "this output is missing")
+        assert raw.infer(ctypes.byref(raw.args), None) == 0
+
+
+def test_missing_tensors_of_a_list(libraries: dict[str, Operators]) -> None:
+    operator = libraries["c"].extra.concatenate
+    X = np.ones((2, 3), np.int32)
+    drawn = Call("extra.concatenate", ([X, X.astype(np.int8)],), {"axis": 0})
+    spoil = {
+        (1, "I[1]", "this input is missing"): lambda args: args.I.__setitem__(1, None),
+        (1, "I", "at least one input is needed"): lambda args: setattr(args, "I_count", 0),
+        (1, "I", "at most 64 inputs"): lambda args: setattr(args, "I_count", 65),
+    }
+    for expected, change in spoil.items():
+        raw = Raw(operator, drawn)
+        assert raw.run()[0] == 0
+        change(raw.args)
+        assert raw.run() == expected
+    raw = Raw(operator, drawn)
+    raw.args.I = None
+    assert raw.run() == (1, "I", "this input is missing")
+    raw = Raw(operator, drawn)
+    raw.args.I_count = -1
+    assert raw.run()[0] == 1
+    raw = Raw(operator, drawn)
+    raw.args.I[1].contents.data = None
+    assert raw.run()[0] == 1
+
+
+# What is written into the structure of an input X or of the output Y, and the refusal.
+WRONG = [
+    ("X", {"rank": 0}, "a tensor has 1 to 16 dimensions"),
+    ("X", {"rank": -1}, "a tensor has 1 to 16 dimensions"),
+    ("X", {"rank": 17}, "a tensor has 1 to 16 dimensions"),
+    ("X", {"rank": 2**31 - 1}, "a tensor has 1 to 16 dimensions"),
+    ("X", {"dtype": 0}, "elements must be int8 or int32"),
+    ("X", {"dtype": 77}, "elements must be int8 or int32"),
+    ("X", {"precision": 33}, "a precision is in [1, 32]"),
+    ("X", {"precision": -1}, "a precision is in [1, 32]"),
+    ("X", {"extent": 0}, "every extent must be at least 1"),
+    ("X", {"extent": -(2**63)}, "every extent must be at least 1"),
+    ("X", {"extent": 2**40}, "a tensor has less than 2^40 elements"),
+    ("X", {"extent": 2**63 - 1}, "a tensor has less than 2^40 elements"),
+    ("X", {"extent": 3}, "the shape must be (3,)"),
+    ("X", {"shift": 1}, "its data are not aligned to its element type"),
+    ("Y", {"rank": 0}, "a tensor has 1 to 16 dimensions"),
+    ("Y", {"rank": 17}, "a tensor has 1 to 16 dimensions"),
+    ("Y", {"rank": 2}, "the shape must be (4,)"),
+    ("Y", {"extent": 5}, "the shape must be (4,)"),
+    ("Y", {"dtype": 0}, "elements must be int8 or int32"),
+    ("Y", {"dtype": 1}, "int8 does not hold precision 11"),
+    ("Y", {"shift": 2}, "its data are not aligned to its element type"),
+]
+
+
+@pytest.mark.parametrize("undeclared", [False, True])
+@pytest.mark.parametrize(("name", "fields", "rule"), WRONG, ids=lambda each: None)
+def test_wrong_structures(
+    libraries: dict[str, Operators], name: str, fields: dict[str, int], rule: str, undeclared: bool
+) -> None:
+    X = np.array([1000, -2, 3, -4], np.int32)
+    raw = Raw(libraries["c"].cvm.negative, Call("cvm.negative", (X,)))
+    if undeclared:
+        raw.args.X.contents.precision = 0
+    assert raw.run()[0] == 0
+    tensor = getattr(raw.args, name).contents
+    for field, value in fields.items():
+        if field == "extent":
+            tensor.extents[0] = value
+        elif field == "shift":
+            tensor.data += value
+        else:
+            setattr(tensor, field, value)
+    argument = "Y" if rule == "the shape must be (3,)" else name
+    assert raw.run() == (1, argument, rule)
+
+
+def test_shared_memory_seen_from_c(libraries: dict[str, Operators]) -> None:
+    X = np.array([1, -2, 3, -4], np.int32)
+    raw = Raw(libraries["c"].cvm.negative, Call("cvm.negative", (X,)))
+    for shift, status in ((-16, 0), (-15, 1), (0, 1), (15, 1), (16, 0)):
+        memory = np.zeros(12, np.int32)
+        raw.args.X.contents.data = memory.ctypes.data + 16
+        raw.args.Y.contents.data = memory.ctypes.data + 16 + shift
+        if shift % 4 == 0:
+            assert raw.run()[0] == status
+
+
+def test_undeclared_precisions_are_measured_in_c(libraries: dict[str, Operators]) -> None:
+    X = np.array([[1000, -2], [3, -2048]], np.int32)
+    raw = Raw(libraries["c"].cvm.negative, Call("cvm.negative", (X,)))
+    raw.args.X.contents.precision = 0
+    assert raw.infer(ctypes.byref(raw.args), None) == 0
+    assert raw.args.Y.contents.precision == 13
+    X[1, 1] = -(2**31)
+    assert raw.run() == (1, "X", "no precision up to 32 holds this value")
