@@ -16,6 +16,7 @@ from cvmgen.reference import Reference
 from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files, read_folder
 from cvmgen.spec.formula import Operator
+from tests.conformance.calls import Conformance
 
 ROOT = Path(__file__).resolve().parents[1]
 EXTRA = ROOT / "tests" / "data" / "extra"
@@ -50,6 +51,12 @@ def extra_generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def libraries(generated: Path, extra_generated: Path) -> dict[str, Operators]:
     """All operators on each target: `libraries["c"].cvm.conv2d`."""
     return {target: load_all(target, generated, extra_generated) for target in TARGETS}
+
+
+@pytest.fixture(scope="session")
+def conformance(references: dict[str, Reference], libraries: dict[str, Operators]) -> Conformance:
+    """The reference beside every target, to be compared call by call."""
+    return Conformance(references, libraries)
 
 
 def written(folder: Path, operators: Sequence[Operator]) -> Path:

@@ -12,7 +12,7 @@ import numpy as np
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.api.operator import Array, Given, Inferred, Precisions
 from cvmgen.api.sources import source_text
-from cvmgen.errors import OperatorError
+from cvmgen.errors import CvmgenError, OperatorError
 from cvmgen.support import MAX_RANK
 
 
@@ -54,7 +54,11 @@ class CBackend:
     """Calls the functions of one shared library."""
 
     def __init__(self, path: Path, manifest: Manifest, folder: Path) -> None:
-        self.library = ctypes.CDLL(str(path))
+        try:
+            self.library = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise CvmgenError(f"{path}: not a library that can be loaded: {error}") from None
+        self.path = path
         self.folder = folder
         self.dtypes = {np.dtype(name): code for name, code in manifest.dtypes.items()}
         self.structures = {info.function: structure(info) for info in manifest.operators}
@@ -62,7 +66,11 @@ class CBackend:
 
     def function(self, name: str) -> Any:
         if name not in self.functions:
-            found = getattr(self.library, name)
+            try:
+                found = getattr(self.library, name)
+            except AttributeError:
+                message = f"{self.path}: the function {name} is missing; run 'cvmgen build'"
+                raise CvmgenError(message) from None
             found.restype = ctypes.c_int
             self.functions[name] = found
         return self.functions[name]

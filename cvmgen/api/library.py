@@ -27,6 +27,8 @@ def load(
     library: a shared library built before, for the target "c"
     Raises CvmgenError for an unknown target or folder, BuildError when compiling fails.
     """
+    if target not in TARGETS:
+        raise CvmgenError(f"unknown target '{target}'; targets are {', '.join(TARGETS)}")
     place = Path(folder) if folder is not None else generated_folder()
     manifest = read_manifest(place)
     backend = make_backend(target, manifest, place, library)
@@ -48,12 +50,10 @@ def make_backend(
             return CBackend(path, manifest, folder)
         case "python":
             return PythonBackend(manifest, folder)
-        case "cuda":
-            raise CvmgenError(
-                "the target 'cuda' is generated and compiled, but cannot be run from Python yet"
-            )
         case _:
-            raise CvmgenError(f"unknown target '{target}'; targets are {', '.join(TARGETS)}")
+            raise CvmgenError(
+                f"the target '{target}' is generated and compiled, but cannot be run from Python yet"
+            )
 
 
 def compiled(folder: Path) -> Path:

@@ -42,7 +42,7 @@ class OperatorInfo:
     formula: str
     place: str
     function: str
-    moves_data: bool
+    moves: tuple[str, ...]  # inputs whose elements the operator only moves
     inputs: tuple[InputInfo, ...]
     outputs: tuple[str, ...]
     attributes: tuple[AttributeInfo, ...]
@@ -68,8 +68,12 @@ def read_manifest(folder: Path) -> Manifest:
         raise CvmgenError(message) from None
     except (OSError, ValueError) as error:
         raise CvmgenError(f"{path}: {error}") from None
-    operators = tuple(operator_info(entry) for entry in data["operators"])
-    return Manifest(operators, dict(data["limits"]["dtypes"]))
+    try:
+        operators = tuple(operator_info(entry) for entry in data["operators"])
+        return Manifest(operators, dict(data["limits"]["dtypes"]))
+    except (KeyError, TypeError, ValueError):
+        message = f"{path}: not a manifest that this version reads; run 'cvmgen build'"
+        raise CvmgenError(message) from None
 
 
 def operator_info(entry: dict[str, Any]) -> OperatorInfo:
@@ -97,7 +101,7 @@ def operator_info(entry: dict[str, Any]) -> OperatorInfo:
         entry["formula"],
         entry["place"],
         entry["function"],
-        entry["moves_data"],
+        tuple(entry["moves"]),
         inputs,
         tuple(entry["outputs"]),
         attributes,

@@ -372,13 +372,11 @@ class Operator:
         return list(out)
 
     def _default_dtype(self, arrays: Sequence[Given]) -> Any:
-        if not self._info.moves_data:
-            return np.int32
-        first = arrays[0]
-        if isinstance(first, list):
-            narrow = all(one.dtype == np.int8 for one in first)
-            return np.int8 if narrow else np.int32
-        return np.int32 if first is None else first.dtype
+        moved: list[Any] = []
+        for name, given in zip(self._input_names, arrays, strict=True):
+            if name in self._info.moves:
+                moved += given if isinstance(given, list) else [given]
+        return support.moved_dtype(moved)
 
 
 class Bound:

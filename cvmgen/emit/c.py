@@ -116,7 +116,7 @@ class KernelPrinter(CPrinter):
         """The test that the iterations are worth more than one thread."""
         extents, inner = [], loop
         for _ in range(loop.parallel):
-            extents.append(self.expr(inner.high, 10))
+            extents.append(self.count(inner))
             body = inner.body[0]
             if isinstance(body, i.Loop):
                 inner = body
@@ -124,8 +124,12 @@ class KernelPrinter(CPrinter):
         nested = any(isinstance(each, i.Loop) for each in walk(inner.body))
         least = SERIAL_REDUCTIONS if heavy else SERIAL_ELEMENTS
         if nested and not heavy:
-            extents += [self.expr(each.high, 10) for each in inner.body if isinstance(each, i.Loop)]
+            extents += [self.count(each) for each in inner.body if isinstance(each, i.Loop)]
         return f"{' * '.join(extents)} >= {least}"
+
+    def count(self, loop: i.Loop) -> str:
+        """About how often a loop runs."""
+        return self.length(loop.high) if loop.low is None else self.expr(loop.high, 10)
 
 
 class CEmitter:

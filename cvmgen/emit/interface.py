@@ -37,24 +37,33 @@ def variants(program: i.Program) -> tuple[tuple[DType, DType], ...]:
     return tuple((source, stored) for source in (INT8, INT32) for stored in (INT8, INT32))
 
 
-def moves_data(program: i.Program) -> bool:
-    """Whether every stored value is an element of an input: then its type is kept."""
+def moved_inputs(program: i.Program) -> tuple[str, ...]:
+    """The inputs whose elements are stored as they are, if nothing else is: their type is kept.
 
-    def moved(value: i.Expr) -> bool:
+    Small constants beside them do not count. Empty for an operator that computes.
+    """
+    found: set[str] = set()
+    computes = False
+
+    def visit(value: i.Expr) -> None:
+        nonlocal computes
         match value:
-            case i.Load():
-                return True
+            case i.Load(tensor=tensor):
+                found.add(tensor)
             case i.Select(then=then, otherwise=otherwise):
-                return moved(then) and moved(otherwise)
+                visit(then)
+                visit(otherwise)
             case i.Const(value=number):
-                return -128 < number < 128
+                computes = computes or not -128 < number < 128
             case _:
-                return False
+                computes = True
 
-    stores = [
-        each for nest in program.nests for each in walk(nest.body) if isinstance(each, i.Store)
-    ]
-    return all(moved(store.value) for store in stores)
+    for nest in program.nests:
+        for each in walk(nest.body):
+            if isinstance(each, i.Store):
+                visit(each.value)
+    names = (item.name for item in program.operator.inputs)
+    return () if computes else tuple(name for name in names if name in found)
 
 
 def constant(expr: n.Expr | None) -> Any:
@@ -139,7 +148,7 @@ def manifest_entry(program: i.Program) -> dict[str, Any]:
         "formula": operator.text,
         "place": operator.span.place,
         "function": c_name(operator),
-        "moves_data": moves_data(program),
+        "moves": list(moved_inputs(program)),
         "inputs": [
             {"name": item.name, "optional": item.optional, "variadic": item.variadic}
             for item in operator.inputs

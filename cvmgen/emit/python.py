@@ -415,11 +415,17 @@ class PythonEmitter:
         return [f"{name}.check_values()"]
 
     def results(self) -> list[str]:
-        first = next((item for item in self.operator.inputs if not item.optional), None)
-        default = '"int32"'
-        if first is not None and interface.moves_data(self.program):
-            one = "[0]" if first.variadic else ""
-            default = f"{identifier(first.name)}{one}.array.dtype"
+        moved = interface.moved_inputs(self.program)
+        default = "support.INT32"
+        if moved:
+            arrays = []
+            for item in self.operator.inputs:
+                name = identifier(item.name)
+                if item.name in moved:
+                    each = f"*(each.array for each in {name})" if item.variadic else ""
+                    optional = f"{name} and " if item.optional else ""
+                    arrays.append(each or f"{optional}{name}.array")
+            default = f"support.moved_dtype([{', '.join(arrays)}])"
         lines = self.out_checks()
         for output in self.operator.output_names:
             lines.append(f"{output} = [0] * support.size(plan.{output}_shape)")

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild, substitute, walk
+from cvmgen.lower.guards import assigned
 from cvmgen.lower.translate import loop_over
 from cvmgen.source import Span
 
@@ -28,7 +29,7 @@ ACCUMULATORS: dict[str, tuple[str, str, i.Expr]] = {
 def unfold_nests(program: i.Program) -> i.Program:
     """Reductions and bindings of every nest as statements; index lists stay expressions."""
     nests = tuple(
-        replace(nest, body=Unfold(names_in(nest.body), everything=False).block(nest.body))
+        replace(nest, body=Unfold(taken(nest.body), everything=False).block(nest.body))
         for nest in program.nests
     )
     return replace(program, nests=nests)
@@ -36,17 +37,21 @@ def unfold_nests(program: i.Program) -> i.Program:
 
 def unfold_all(program: i.Program) -> i.Program:
     """Also list comprehensions, and the folds of `prepare`: for C and CUDA."""
-    taken = names_in(program.prepare)
     nests = tuple(
         replace(
             nest,
-            body=Unfold(names_in(nest.body), everything=True).block(nest.body),
-            prologue=Unfold(names_in(nest.prologue), everything=True).block(nest.prologue),
+            body=Unfold(taken(nest.body), everything=True).block(nest.body),
+            prologue=Unfold(taken(nest.prologue), everything=True).block(nest.prologue),
         )
         for nest in program.nests
     )
-    prepare = Unfold(taken, everything=True).block(program.prepare)
+    prepare = Unfold(taken(program.prepare), everything=True).block(program.prepare)
     return replace(program, prepare=prepare, nests=nests)
+
+
+def taken(statements: tuple[i.Stmt, ...]) -> frozenset[str]:
+    """The names that new locals must not take: those read and those set."""
+    return names_in(statements) | assigned(statements)
 
 
 def unfold_bindings(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:

@@ -395,23 +395,24 @@ class Compiler:
                 first, last = self.closure(low), self.closure(high)
 
                 def count(env: Env) -> Iterator[None]:
-                    start, stop = first(env), last(env)
+                    start, stop, outer = first(env), last(env), env.get(index)
                     if budget is not None:
                         budget.spend(stop - start)
                     for value in range(start, stop):
                         env[index] = value
                         yield
-                    env.pop(index, None)
+                    restore(env, index, outer)
 
                 return count
             case n.IndexMember(index=index, collection=collection):
                 members = self.sequence(collection)
 
                 def choose(env: Env) -> Iterator[None]:
+                    outer = env.get(index)
                     for value in members(env):
                         env[index] = value
                         yield
-                    env.pop(index, None)
+                    restore(env, index, outer)
 
                 return choose
             case n.PackRange():
@@ -431,10 +432,11 @@ class Compiler:
             return product(*map(range, sides))
 
         def whole(env: Env) -> Iterator[None]:
+            outer = env.get(name)
             for index in box(env):
                 env[name] = index
                 yield
-            env.pop(name, None)
+            restore(env, name, outer)
 
         def partly(env: Env) -> Iterator[None]:
             assert slots is not None
@@ -445,13 +447,18 @@ class Compiler:
                 message = f"{len(positions)} entries of '{name}' stand against {len(sides)} extents"
                 raise FormulaError(binder.span, message, env, (binder.extents, binder.slots))
             for entries in box(env):
-                bound = dict(outer) if outer else {}
+                bound = dict(outer) if isinstance(outer, dict) else {}
                 bound.update(zip(positions, entries, strict=True))
                 env[name] = bound
                 yield
-            if outer is None:
-                env.pop(name, None)
-            else:
-                env[name] = outer
+            restore(env, name, outer)
 
         return whole if slots is None else partly
+
+
+def restore(env: Env, name: str, outer: Any) -> None:
+    """End the binding of an index; an extent may use the name of an index around it."""
+    if outer is None:
+        env.pop(name, None)
+    else:
+        env[name] = outer

@@ -16,6 +16,8 @@ MAX_RANK = 16
 MAX_SIZE = 1 << 40
 MAX_PRECISION = 32
 MAX_INPUTS = 64
+INT8: np.dtype[Any] = np.dtype(np.int8)
+INT32: np.dtype[Any] = np.dtype(np.int32)
 LOWEST = -(1 << 63)
 HIGHEST = (1 << 63) - 1
 
@@ -413,6 +415,12 @@ def check_output(
     if not 1 <= precision <= MAX_PRECISION:
         text = with_terms(f"precision {precision}", shown)
         refuse(operator, name, text, f"its precision {rule} must be in [1, {MAX_PRECISION}]")
+
+
+def moved_dtype(arrays: Iterable[Any]) -> np.dtype[Any]:
+    """The element type of a result that consists of elements of these arrays."""
+    found = [array.dtype for array in arrays if array is not None]
+    return INT8 if found and all(dtype == INT8 for dtype in found) else INT32
 
 
 def result_dtype(

@@ -79,7 +79,8 @@ def batch_flatten(X, *, precisions=None, dtype=None, out=None, check=None):
         support.check_out(OPERATOR, "Y", out, plan.Y_shape, plan.Y_precision, arrays)
         dtype = out.dtype
     Y = [0] * support.size(plan.Y_shape)
-    Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision, X.array.dtype)
+    Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision,
+        support.moved_dtype([X.array]))
     _nest_Y(plan, X.values, Y)
     result = support.stored(Y, plan.Y_shape, Y_dtype)
     if out is None:

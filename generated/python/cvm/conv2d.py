@@ -186,7 +186,7 @@ def conv2d(X, W, B=None, *, padding=(0, 0), stride=(1, 1), dilation=(1, 1), grou
         support.check_out(OPERATOR, "Y", out, plan.Y_shape, plan.Y_precision, arrays)
         dtype = out.dtype
     Y = [0] * support.size(plan.Y_shape)
-    Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision, "int32")
+    Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision, support.INT32)
     _nest_Y(plan, X.values, W.values, B and B.values, Y)
     result = support.stored(Y, plan.Y_shape, Y_dtype)
     if out is None:

@@ -213,7 +213,7 @@ def max(X, *, axes=(), keepdims=False, exclude=False, precisions=None, dtype=Non
         support.check_out(OPERATOR, "Y", out, plan.Y_shape, plan.Y_precision, arrays)
         dtype = out.dtype
     Y = [0] * support.size(plan.Y_shape)
-    Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision, "int32")
+    Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision, support.INT32)
     if plan.which_case == 0:
         _nest_Y_0(plan, X.values, Y)
     if plan.which_case == 1:

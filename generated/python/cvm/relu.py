@@ -76,7 +76,7 @@ def relu(X, *, precisions=None, dtype=None, out=None, check=None):
         support.check_out(OPERATOR, "Y", out, plan.Y_shape, plan.Y_precision, arrays)
         dtype = out.dtype
     Y = [0] * support.size(plan.Y_shape)
-    Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision, "int32")
+    Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision, support.INT32)
     _nest_Y(plan, X.values, Y)
     result = support.stored(Y, plan.Y_shape, Y_dtype)
     if out is None:
