@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-MOST_BITS = 1 << 16  # of a power: beyond this the exact value helps nobody
+MOST_BITS = 1 << 12  # of a power: beyond this the exact value helps nobody
+MOST_SHOWN_BITS = 128
+
+
+def number_text(value: int) -> str:
+    """An integer as users read it; one of very many digits as the power of two below it."""
+    if value.bit_length() <= MOST_SHOWN_BITS:
+        return str(value)
+    return f"about {'-' * (value < 0)}2^{value.bit_length() - 1}"
 
 
 class OutsideDomain(ArithmeticError):
@@ -32,13 +40,13 @@ class FunctionRow:
 
 def _floor_log2(value: int) -> int:
     if value < 1:
-        raise OutsideDomain(f"log2({value}) is not defined")
+        raise OutsideDomain(f"log2({number_text(value)}) is not defined")
     return value.bit_length() - 1
 
 
 def _ceil_log2(value: int) -> int:
     if value < 1:
-        raise OutsideDomain(f"log2({value}) is not defined")
+        raise OutsideDomain(f"log2({number_text(value)}) is not defined")
     return (value - 1).bit_length()
 
 
@@ -108,9 +116,9 @@ def remainder(left: int, right: int) -> int:
 
 def power(base: int, exponent: int) -> int:
     if exponent < 0:
-        raise OutsideDomain(f"{base}^{exponent} is not an integer")
+        raise OutsideDomain(f"{number_text(base)}^{number_text(exponent)} is not an integer")
     if abs(base) > 1 and exponent * base.bit_length() > MOST_BITS:
-        raise OutsideDomain(f"{base}^{exponent} has too many digits")
+        raise OutsideDomain(f"{number_text(base)}^{number_text(exponent)} has too many digits")
     return int(base**exponent)
 
 

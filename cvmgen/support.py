@@ -194,6 +194,19 @@ def operand(operator: str, name: str, value: Any, precision: int | None) -> Oper
     return Operand(operator, name, array.shape, precision, array)
 
 
+def operands(operator: str, name: str, values: Any, precision: Any) -> list[Operand | None]:
+    """The tensors of an input that takes several; one precision may stand for all."""
+    if not isinstance(values, (list, tuple)):
+        refuse(operator, name, type(values).__name__, "a list of arrays is needed")
+    given = precision if isinstance(precision, (list, tuple)) else [precision] * len(values)
+    if len(given) != len(values):
+        refuse(operator, "precisions", f"{name}: {precision!r}", f"{len(values)} entries needed")
+    return [
+        operand(operator, f"{name}[{at}]", value, declared_precision)
+        for at, (value, declared_precision) in enumerate(zip(values, given, strict=True))
+    ]
+
+
 def described(
     operator: str, name: str, shape: Sequence[int] | None, precision: int | None
 ) -> Operand | None:

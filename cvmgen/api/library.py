@@ -52,7 +52,7 @@ def make_backend(
             return PythonBackend(manifest, folder)
         case _:
             raise CvmgenError(
-                f"the target '{target}' is generated and compiled, but cannot be run from Python yet"
+                f"the target '{target}' is generated and compiled, but not yet run from Python"
             )
 
 

@@ -30,9 +30,9 @@ class Prepare:
     def used_names(self) -> set[str]:
         """Names that the host reads or that go into the plan."""
         used = {field.name for field in self.fields}
-        used |= _reads(self.program.prepare)
+        used |= reads(self.program.prepare)
         for nest in self.program.nests:
-            used |= _reads(nest.prologue)
+            used |= reads(nest.prologue)
             if nest.each is not None:
                 used |= names_in(nest.each[2])
         return used
@@ -506,7 +506,7 @@ class HostPrinter(CPrinter):
                 return f"cvmgen_box({self.expr(sequence)}).list"
 
 
-def _reads(statements: tuple[i.Stmt, ...]) -> set[str]:
+def reads(statements: tuple[i.Stmt, ...]) -> set[str]:
     """Names that statements read, the terms of refusals included."""
     reads = set(names_in(statements))
     for each in walk(statements):

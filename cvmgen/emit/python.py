@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from cvmgen import support
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW
 from cvmgen.emit import interface
 from cvmgen.emit.plan import plan_fields
+from cvmgen.emit.prepare import reads
 from cvmgen.emit.python_printer import PythonPrinter, identifier, indent
 from cvmgen.emit.python_text import (
     attribute_text,
@@ -69,6 +69,8 @@ class PythonEmitter:
         fields = (field.name for field in plan_fields(program))
         names = [name for name in fields if name in read and not self.local(name)]
         self.fields = [*names, *self.variadic_shapes()]
+        self.used = {*self.fields, *reads(program.prepare)}
+        self.used |= reads(tuple(each for nest in program.nests for each in nest.prologue))
         self.line = ""
 
     def variadic_shapes(self) -> list[str]:
@@ -88,16 +90,18 @@ class PythonEmitter:
     def text(self) -> str:
         operator = self.operator
         formula = "\n".join(f"    {line}".rstrip() for line in operator.text.splitlines())
+        prepare = "\n".join(wrap_python(indent(self.prepare())))
+        nests = "\n\n\n".join(self.nests())
         return render(
             "python/operator.py.j2",
             full_name=operator.full_name,
             place=operator.span.place,
             doc=operator.doc,
             formula=formula.replace("\\", "\\\\").replace('"""', "'''"),
-            imports="import builtins\n" if hasattr(builtins, operator.name) else "",
+            imports="import builtins\n" if "builtins." in prepare + nests else "",
             prepare_head=definition("_prepare", self.prepare_parameters()),
-            prepare="\n".join(wrap_python(indent(self.prepare()))),
-            nests="\n\n\n".join(self.nests()),
+            prepare=prepare,
+            nests=nests,
             head=definition(operator.name, self.parameters()),
             infer_head=definition("infer", self.infer_parameters()),
             contract="\n".join(indent(self.contract())),
@@ -192,6 +196,8 @@ class PythonEmitter:
                 ]
             case i.Cases(branches=branches):
                 return self.cases(branches)
+            case i.Let(name=name) if name not in self.used:
+                return []
             case _:
                 return printer.statement(statement)
 
@@ -387,11 +393,7 @@ class PythonEmitter:
             shown = literal(item.name)
             value = f"support.operand(OPERATOR, {shown}, {name}, declared.get({shown}))"
             if item.variadic:
-                lines.append(f"given = declared.get({literal(item.name)}) or [None] * len({name})")
-                value = (
-                    f"[support.operand(OPERATOR, {literal(item.name)}, each, precision) "
-                    f"for each, precision in zip({name}, given, strict=True)]"
-                )
+                value = value.replace("support.operand(", "support.operands(", 1)
             lines.append(f"{name} = {value}")
         lines.append(f"plan = _prepare({', '.join(self.prepare_parameters())})")
         lines.append('if check == "values":')

@@ -7,7 +7,7 @@ from itertools import product
 from math import prod
 from typing import Any, assert_never
 
-from cvmgen.functions import ARITHMETIC, FUNCTIONS, RELATIONS, OutsideDomain
+from cvmgen.functions import ARITHMETIC, FUNCTIONS, RELATIONS, OutsideDomain, number_text
 from cvmgen.reference.failures import (
     Budget,
     Env,
@@ -198,7 +198,7 @@ class Compiler:
             if 0 <= at < len(entries):
                 return entries[at]
             length = len(entries)
-            message = f"a list of {entries_text(length)} has no entry {at}"
+            message = f"a list of {entries_text(length)} has no entry {number_text(at)}"
             raise FormulaError(expr.index.span, message, env, (expr.index, expr.sequence))
 
         return value
@@ -213,7 +213,8 @@ class Compiler:
             start = low(env) if low else 0
             stop = high(env) if high else len(entries)
             if not 0 <= start <= stop <= len(entries):
-                message = f"a list of {entries_text(len(entries))} has no part [{start}:{stop}]"
+                part = f"[{number_text(start)}:{number_text(stop)}]"
+                message = f"a list of {entries_text(len(entries))} has no part {part}"
                 raise FormulaError(expr.span, message, env, (expr,))
             return tuple(entries[start:stop])
 
@@ -283,7 +284,7 @@ class Compiler:
             if not 0 <= at < len(env[key]):
                 count = len(env[key])
                 verb = "is" if count == 1 else "are"
-                message = f"there is no {tensor}[{at}], {count} {verb} given"
+                message = f"there is no {tensor}[{number_text(at)}], {count} {verb} given"
                 raise FormulaError(which.span, message, env, (which,))
             return read(env[key][at])
 
@@ -309,7 +310,7 @@ class Compiler:
                 values[index] = left
             case about:
                 pass
-        message = f"index {dimension} of {tensor} is {at}, outside [0, {extent})"
+        message = f"index {dimension} of {tensor} is {number_text(at)}, outside [0, {extent})"
         return FormulaError(slot.span, message, values, (about,))
 
     def access(self, expr: n.Access) -> Closure:

@@ -18,7 +18,7 @@ from cvmgen.dtypes import (
     MAX_SIZE,
 )
 from cvmgen.errors import OperatorError
-from cvmgen.functions import unflatten
+from cvmgen.functions import MOST_SHOWN_BITS, number_text, unflatten
 from cvmgen.reference.expressions import Closure, Compiler, Walk
 from cvmgen.reference.failures import Budget, Env, FormulaError, about_binders, slot_values
 from cvmgen.reference.tensor import Tensor
@@ -280,7 +280,7 @@ class Reference:
     def output(self, item: f.Output, env: Env) -> Tensor:
         shape = self.compiler.index(item.slots, env)
         env["$out " + item.name] = shape
-        text = f"shape {rules.shape_text(shape)}"
+        text = f"shape {extents_text(shape)}"
         if not 1 <= len(shape) <= MAX_RANK:
             raise self.refuse(item.name, text, rules.RANK_LIMIT)
         if any(extent < 1 for extent in shape):
@@ -296,7 +296,7 @@ class Reference:
         value = int(self.compiler.value(item.precision, env))
         if not 1 <= value <= MAX_PRECISION:
             terms = self.terms(item.precision, env)
-            shown = f"precision {rules.number_text(value)}" + (f" ({terms})" if terms else "")
+            shown = f"precision {number_text(value)}" + (f" ({terms})" if terms else "")
             raise self.refuse(item.name, shown, rules.precision_rule(self.operator.rule(item)))
         return value
 
@@ -351,14 +351,21 @@ def in_order(entries: Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted(entries)) if isinstance(entries, frozenset) else tuple(entries)
 
 
+def extents_text(extents: Sequence[int]) -> str:
+    """A list of integers, of which a formula may have made very large ones."""
+    if all(value.bit_length() <= MOST_SHOWN_BITS for value in extents):
+        return rules.shape_text(extents)
+    return f"({', '.join(map(number_text, extents))})"
+
+
 def term_text(value: Any) -> str:
     match value:
         case bool():
             return str(value).lower()
         case int():
-            return str(value)
+            return number_text(value)
         case tuple() if all(isinstance(entry, int) for entry in value):
-            return rules.shape_text(value)
+            return extents_text(value)
         case frozenset():
             return f"{{{', '.join(map(str, sorted(value)))}}}"
         case _:

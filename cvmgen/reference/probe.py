@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from cvmgen.errors import OperatorError
-from cvmgen.functions import unflatten
+from cvmgen.functions import number_text, unflatten
 from cvmgen.reference.expressions import Compiler
 from cvmgen.reference.failures import Env, FormulaError, WorkLimit
 from cvmgen.reference.operator import Reference, term_text
@@ -27,6 +27,7 @@ STEPS_OF_A_CALL = 3_000  # points of ranges that one call may visit
 STEPS_OF_ALL = 30_000
 MOST_TERMS = 8
 LONGEST_SHOWN = 60
+LARGEST_SHOWN = 10**LONGEST_SHOWN
 
 
 def check_operators(operators: Iterable[f.Operator]) -> None:
@@ -258,7 +259,7 @@ class Terms:
                 case n.Precision(tensor=tensor, which=None) if env.get("$" + tensor) is not None:
                     self.add(2, f"p({tensor})", env["$" + tensor].precision)
                 case n.Present(name=name):
-                    self.add(2, f"present({name})", env["$given " + name])
+                    self.add(2, f"present({name})", env.get("$given " + name))
                 case _:
                     pass
 
@@ -364,12 +365,14 @@ def example_arguments(
 
 def difference(computed: Tensor, stated: Tensor) -> str:
     """How the result of an example differs from what it says."""
-    text, said = str(computed.nested()), str(stated.nested())
-    if len(text) + len(said) <= LONGEST_SHOWN:
-        return f"the example gives {text}, not {said}"
+    if all(abs(value) < LARGEST_SHOWN for value in computed.values):
+        text, said = str(computed.nested()), str(stated.nested())
+        if len(text) + len(said) <= LONGEST_SHOWN:
+            return f"the example gives {text}, not {said}"
     if computed.shape != stated.shape:
         shapes = shape_text(computed.shape), shape_text(stated.shape)
         return f"the example gives a result of shape {shapes[0]}, not {shapes[1]}"
     at = next(at for at, value in enumerate(computed.values) if value != stated.values[at])
     index = shape_text(unflatten(at, computed.shape))
-    return f"the example gives {computed.values[at]} at {index}, not {stated.values[at]}"
+    given, said = number_text(computed.values[at]), number_text(stated.values[at])
+    return f"the example gives {given} at {index}, not {said}"

@@ -40,13 +40,14 @@ class Sampler(Reference):
         self.depends = Dependencies(operator)
         self.attribute_names = {item.name for item in operator.attributes}
         self.tape: Tape = {}
+        self.waiting: list[tuple[Tensor, int]] = []  # tensors without elements, and a seed
         self.asked: f.Item | None = None
         self.env: Env = {}
         self.refusals: dict[int, tuple[f.Item, int]] = {}
 
     def follow(self, tape: Tape, steps: int, *, compute: bool) -> ReferenceResult:
         """The result of a call; raises OperatorError, FormulaError or WorkLimit."""
-        self.tape, self.steps.left = tape, steps
+        self.tape, self.steps.left, self.waiting = tape, steps, []
         return self.run({}, {}, compute)
 
     def accepted(self, steps: int, *, compute: bool) -> tuple[Tape, ReferenceResult] | None:
@@ -109,9 +110,16 @@ class Sampler(Reference):
         self.asked = item
         return super().output(item, env)
 
+    def terms(self, about: n.Expr | tuple[n.Expr | None, ...], env: Env) -> str:
+        """Nothing: nobody reads why a drawn call is refused."""
+        return ""
+
     def compute(self, env: Env, outputs: dict[str, Tensor], equations: list[f.Equation]) -> None:
-        if sum(output.size for output in outputs.values()) > MOST_ELEMENTS:
+        tensors = [tensor for tensor, _ in self.waiting]
+        if sum(tensor.size for tensor in (*tensors, *outputs.values())) > MOST_ELEMENTS:
             raise WorkLimit
+        for tensor, seed in self.waiting:
+            tensor.values = elements(tensor, Random(seed))
         super().compute(env, outputs, equations)
 
     def input(self, item: f.Input, env: Env) -> None:
@@ -159,18 +167,12 @@ class Sampler(Reference):
         return self.tensor(item.name, tuple(shape))
 
     def tensor(self, name: str, shape: tuple[int, ...]) -> Tensor:
+        """A tensor whose elements are drawn when the call is accepted, not before."""
         precision = self.take(f"p({name})", lambda: self.random.choice(PRECISIONS))
-        pick = Random(self.take(f"data({name})", lambda: self.random.getrandbits(32)))
-        bound = precision_bound(precision)
-        size = 1
-        for extent in shape:
-            size *= max(extent, 0)
-        extremes = (-bound, bound, 0)
-        values = [
-            pick.choice(extremes) if pick.random() < 0.3 else pick.randint(-bound, bound)
-            for _ in range(min(size, MOST_ELEMENTS))
-        ]
-        return Tensor(shape, (values * (size // max(len(values), 1) + 1))[:size], precision)
+        seed = self.take(f"data({name})", lambda: self.random.getrandbits(32))
+        tensor = Tensor(shape, [], precision)
+        self.waiting.append((tensor, seed))
+        return tensor
 
     def extent(self) -> int:
         near = [value for value in self.numbers if 1 < value <= 8]
@@ -260,6 +262,7 @@ class Dependencies:
     """Which draws the value of an expression depends on."""
 
     def __init__(self, operator: f.Operator) -> None:
+        self.found: dict[int, set[str]] = {}
         self.named: dict[str, n.Expr] = {}
         self.owner: dict[str, str] = {}
         for item in f.all_items(operator.items):
@@ -275,6 +278,11 @@ class Dependencies:
 
     def of(self, item: f.Item) -> set[str]:
         """The draws that decide whether the item accepts a call."""
+        if id(item) not in self.found:
+            self.found[id(item)] = self.of_new(item)
+        return self.found[id(item)]
+
+    def of_new(self, item: f.Item) -> set[str]:
         match item:
             case f.Require(condition=condition):
                 return self.names(condition)
@@ -308,6 +316,15 @@ class Dependencies:
                     found.add(f"data({tensor})")
                 case _:
                     pass
+
+
+def elements(tensor: Tensor, pick: Random) -> list[int]:
+    """Values within the precision, its extremes and 0 often among them."""
+    bound = precision_bound(tensor.precision)
+    return [
+        pick.choice((-bound, bound, 0)) if pick.random() < 0.3 else pick.randint(-bound, bound)
+        for _ in range(tensor.size)
+    ]
 
 
 def numbers(operator: f.Operator) -> Iterator[int]:

@@ -419,7 +419,23 @@ def walk(node: Any) -> Iterator[Any]:
     if isinstance(node, tuple):
         for child in node:
             yield from walk(child)
-    elif is_dataclass(node) and not isinstance(node, (Span, type)):
-        yield node
-        for each in fields(node):
-            yield from walk(getattr(node, each.name))
+        return
+    kind = type(node)
+    if kind not in PARTS:
+        PARTS[kind] = parts_of(kind)
+    parts = PARTS[kind]
+    if parts is None:
+        return
+    yield node
+    for name in parts:
+        yield from walk(getattr(node, name))
+
+
+PARTS: dict[type, tuple[str, ...] | None] = {}
+
+
+def parts_of(kind: type) -> tuple[str, ...] | None:
+    """The fields of a class of nodes that may hold nodes; None for what is no node."""
+    if not is_dataclass(kind) or kind is Span:
+        return None
+    return tuple(each.name for each in fields(kind) if not each.name.endswith("span"))

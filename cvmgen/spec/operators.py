@@ -64,6 +64,7 @@ class OperatorChecker:
         self.expressions = ExpressionChecker(shared.scope(declaration.name_span), shared)
         self.errors: list[SpecError] = []
         self.poisoned = False
+        self.incomplete = False  # an input or attribute is wrong, so examples cannot be judged
         self.examples: list[f.Example] = []
         self.although = ""
         self.outputs: dict[str, f.Output] = {}
@@ -98,6 +99,8 @@ class OperatorChecker:
         """After an error: the names that the item would have bound are known but useless."""
         names = list(names_of(item))
         match item:
+            case d.AttributeDecl() | d.OperandDecl(output=False):
+                self.incomplete = True
             case d.EquationDecl(target=n.Bracket(target=n.Name() as name)):
                 names.append(name)
             case _:
@@ -125,6 +128,8 @@ class OperatorChecker:
                 return []
             case d.AlthoughDecl(reason=reason):
                 self.although = reason
+                return []
+            case d.ExampleDecl() if self.incomplete:
                 return []
             case d.ExampleDecl():
                 names = [self.declaration.name, *self.aliases()]

@@ -29,9 +29,11 @@ def ops(request: pytest.FixtureRequest, libraries: dict[str, Operators]) -> Oper
 SIGNATURES = {
     "cvm.abs": "abs(X)",
     "cvm.clip": "clip(X, *, a_min, a_max)",
-    "cvm.conv2d": "conv2d(X, W, B=None, *, padding=(0, 0), stride=(1, 1), dilation=(1, 1), groups=1)",
+    "cvm.conv2d": "conv2d(X, W, B=None, *, "
+    "padding=(0, 0), stride=(1, 1), dilation=(1, 1), groups=1)",
     "cvm.dense": "dense(X, W, B=None)",
-    "cvm.max_pool2d": "max_pool2d(X, *, pool_size, padding=(0, 0), strides=(1, 1), ceil_mode=False)",
+    "cvm.max_pool2d": "max_pool2d(X, *, "
+    "pool_size, padding=(0, 0), strides=(1, 1), ceil_mode=False)",
     "cvm.sum": "sum(X, *, axes=(), keepdims=False, exclude=False)",
     "extra.concatenate": "concatenate(*I, axis)",
     "extra.take": "take(X, indices, *, axis=None)",

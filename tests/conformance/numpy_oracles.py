@@ -1,4 +1,4 @@
-"""What operators compute, in vectorised numpy: an oracle for tensors too large for the reference."""
+"""What operators compute, in vectorised numpy: an oracle for tensors of any size."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from tests.conformance.numpy_oracles import ORACLES
 Shape = tuple[int, ...]
 Shapes = Callable[[], Iterator[tuple[Shape, ...]]]
 
-# The draft's letters: i, j, l, r.
-I, J, L, R = (1,), (1, 14, 27, 40, 53, 66, 79, 92), (1, 18, 35, 52, 69, 86), (1, 24, 47, 70, 93)
+# The ranges of the draft's letters i, j, l and r.
+GRID = (1,), (1, 14, 27, 40, 53, 66, 79, 92), (1, 18, 35, 52, 69, 86), (1, 24, 47, 70, 93)
 REDUCED = (1,), (1, 34, 67), (1, 58), (1, 64)
 
 FOR_REFERENCE = 4000  # elements that the reference and the python target compute in a moment
@@ -28,23 +28,23 @@ FOR_PYTHON = 40_000
 
 
 def single() -> Iterator[tuple[Shape, ...]]:
-    yield from ((shape,) for shape in product(I, J, L, R))
+    yield from ((shape,) for shape in product(*GRID))
 
 
 def twice() -> Iterator[tuple[Shape, ...]]:
-    yield from ((shape, shape) for shape in product(I, J, L, R))
+    yield from ((shape, shape) for shape in product(*GRID))
 
 
 def broadcast() -> Iterator[tuple[Shape, ...]]:
     """The pairs of the grid that broadcast."""
-    axes = [[(a, b) for a in axis for b in axis if a == b or 1 in (a, b)] for axis in (I, J, L, R)]
+    axes = [[(a, b) for a in axis for b in axis if a == b or 1 in (a, b)] for axis in GRID]
     for pairs in product(*axes):
         yield tuple(zip(*pairs, strict=True))
 
 
 def pooled() -> Iterator[tuple[Shape, ...]]:
     """Of the grid, what a window of width 2 fits into."""
-    yield from ((shape,) for shape in product(I, J, L, R) if shape[-1] > 1)
+    yield from ((shape,) for shape in product(*GRID) if shape[-1] > 1)
 
 
 def reduced() -> Iterator[tuple[Shape, ...]]:

@@ -192,7 +192,8 @@ CALLS: list[tuple[str, list[Any], dict[str, Any], str]] = [
         "max_pool2d",
         [X4],
         {"pool_size": (6, 1)},
-        "the window is larger than the padded input (PSH = 6, H = 5, PH = 0, PSW = 1, W = 5, PW = 0)",
+        "the window is larger than the padded input "
+        "(PSH = 6, H = 5, PH = 0, PSW = 1, W = 5, PW = 0)",
     ),
     (
         "max_pool2d",
@@ -212,7 +213,8 @@ CALLS: list[tuple[str, list[Any], dict[str, Any], str]] = [
         "elemwise_add",
         [wide(32, 2), wide(3, 2)],
         {},
-        "Y = precision 33 (p(A) = 32, p(B) = 3): its precision wider(p(A), p(B)) must be in [1, 32]",
+        "Y = precision 33 (p(A) = 32, p(B) = 3): "
+        "its precision wider(p(A), p(B)) must be in [1, 32]",
     ),
     (
         "broadcast_mul",
@@ -225,7 +227,8 @@ CALLS: list[tuple[str, list[Any], dict[str, Any], str]] = [
         "sum",
         [wide(31, 2)],
         {},
-        "Y = precision 33 (p(X) = 31, Z = 2): its precision sum_precision(p(X), Z) must be in [1, 32]",
+        "Y = precision 33 (p(X) = 31, Z = 2): "
+        "its precision sum_precision(p(X), Z) must be in [1, 32]",
     ),
     (
         "dense",
@@ -265,7 +268,7 @@ def test_refused_calls(
 
 # ---------------------------------------------------------------- what infer refuses
 
-# Operator, shapes, precisions, attributes, message; no data are needed for shapes as large as these.
+# Operator, shapes, precisions, attributes, message; so large shapes need no data here.
 INFERRED: list[tuple[str, list[Any], list[Any], dict[str, Any], str]] = [
     (
         "abs",
@@ -305,7 +308,8 @@ INFERRED: list[tuple[str, list[Any], list[Any], dict[str, Any], str]] = [
         [(2,), (2,)],
         [32, 32],
         {},
-        "Y = precision 33 (p(A) = 32, p(B) = 32): its precision wider(p(A), p(B)) must be in [1, 32]",
+        "Y = precision 33 (p(A) = 32, p(B) = 32): "
+        "its precision wider(p(A), p(B)) must be in [1, 32]",
     ),
     (
         "broadcast_add",
@@ -326,7 +330,8 @@ INFERRED: list[tuple[str, list[Any], list[Any], dict[str, Any], str]] = [
         [(2**26, 2**5)],
         [1],
         {},
-        "Y = precision 33 (p(X) = 1, Z = 2147483648): its precision sum_precision(p(X), Z) must be in [1, 32]",
+        "Y = precision 33 (p(X) = 1, Z = 2147483648): "
+        "its precision sum_precision(p(X), Z) must be in [1, 32]",
     ),
     (
         "conv2d",
@@ -354,11 +359,14 @@ def test_refused_shapes(
     attributes: dict[str, Any],
     message: str,
 ) -> None:
-    with pytest.raises(OperatorError) as caught:
+    def infer() -> None:
         if target == "reference":
             infer_with(references[f"cvm.{name}"], shapes, precisions, attributes)
         else:
             libraries[target][f"cvm.{name}"].infer(shapes, precisions, **attributes)
+
+    with pytest.raises(OperatorError) as caught:
+        infer()
     assert str(caught.value) == f"cvm.{name}: {message}"
 
 

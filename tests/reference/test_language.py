@@ -196,6 +196,9 @@ ROWS = [
     Row("within, with ranges of its own after the equation",
         "input X : cvm[B, N]\n output Y : cvm[B, N] precision 32\n"
         "within b < B { Y[b, N - 1 - i] = X[b, i] forall i < N }", ([[1, 2]],), [[2, 1]]),
+    Row("an extent may use the name of an index",
+        "input X : cvm[n...]\n output Y : cvm[n[:1]..., (1 for i < 2)..., n[1:]...] precision 32\n"
+        "Y[i..., j..., k...] = X[i..., k...]", ([[1, 2]],), [[[[1, 2]]]]),
     # ------------------------------------------------------------ families
     Row("a family with a sign", "", ([1, 2],), [3, 4],
         before="family shift(OP) { " + VECTOR + "Y[i] = OP(X[i], 2) }\n operator g = shift(+)"),
