@@ -155,8 +155,8 @@ class Verifier:
             case i.Require(condition=condition, terms=terms):
                 self.expressions((condition, *(value for _, value, _ in terms)), scope)
             case i.TakeInput(input=item, known=known):
-                self.expressions(known, scope)
                 scope |= {extent.new for extent in item.extents if extent.new}
+                self.expressions(known, scope)
                 scope |= {item.count} if item.count else set()
             case i.TakeAttribute(attribute=attribute):
                 ends = (statement.default, statement.low, statement.high)

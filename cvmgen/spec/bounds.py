@@ -180,8 +180,7 @@ class Derive:
             case n.Ref(name=name) if name in self.known:
                 return self.known[name]
             case n.Access(tensor=tensor, which=which):
-                precision = n.Precision(tensor, which, self.span)
-                return self.symmetric(self.largest(precision))
+                return self.symmetric(self.largest(self.precision_of(tensor, which)))
             case n.Negate(operand=operand):
                 inner = self.interval(operand)
                 if inner.symmetric:
@@ -201,6 +200,18 @@ class Derive:
                 hint = "declare it: precision ..."
                 message = "the bounds of this value are not known"
                 raise SpecError(expr.span, message, hint)
+
+    def precision_of(self, tensor: str, which: n.Expr | None) -> n.Expr:
+        """p(X); of several tensors the largest."""
+        if which is None or self.of_the_call(which):
+            return n.Precision(tensor, which, self.span)
+        item = next(each for each in self.operator.inputs if each.name == tensor)
+        assert item.index is not None and item.count is not None
+        index = n.Ref(item.index, "index", self.span)
+        count = n.Ref(item.count, "count", self.span)
+        each = n.IndexRange(item.index, self.number(0), count, self.span)
+        binders = n.Binders((each,), None, None, self.span)
+        return n.Reduction("max", binders, n.Precision(tensor, index, self.span), self.span)
 
     def largest(self, precision: n.Expr) -> n.Expr:
         """2^(p - 1) - 1."""

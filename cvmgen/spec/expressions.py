@@ -290,7 +290,7 @@ class ExpressionChecker:
             raise SpecError(expr.target.span, f"this is {kind}; it has no entries")
         if len(expr.slots) != 1:
             message = f"a list takes one index, {len(expr.slots)} are given"
-            raise SpecError(Span.to(expr.slots[0].span, expr.slots[-1].span), message)
+            raise SpecError(expr.slots[0].span.to(expr.slots[-1].span), message)
         slot = expr.slots[0]
         if isinstance(slot, n.PartSlot):
             low = None if slot.low is None else self.integer(slot.low)

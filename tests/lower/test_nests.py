@@ -83,6 +83,12 @@ LOWERED = [
         "tests and locals move out of the loops that they do not depend on",
     ),
     (
+        "diagonal of a square",
+        "input X : cvm[N, N]\noutput Y : cvm[N] precision p(X)\nY[i] = X[i, i]",
+        ["for 0 <= i < N:", "  Y@[i] = X@[i * N + i]"],
+        "an extent may stand twice in a shape",
+    ),
+    (
         "transposed",
         "input X : cvm[n...]\nlet N = len(n)\n"
         "output Y : cvm[(n[N - 1 - i] for i < N)...] precision p(X)\n"

@@ -84,3 +84,17 @@ def test_although_accepts_a_deployed_rule() -> None:
     items = PAIR.replace("output Y : cvm[n...]", "output Y : cvm[n...] precision 1")
     equation = 'although "deployed"\nY[d...] = 1 if A[d...] > B[d...] else 0'
     assert unsound_rules(operator(items + equation)) == []
+
+
+def test_the_bound_of_several_inputs_is_that_of_the_widest() -> None:
+    reference = Reference(
+        operator(
+            "input each i < M : I[i] : cvm[n[i]...]\nlet offset[i] = sum[j < i](n[j][0])\n"
+            "output Y : cvm[offset[M]]\nY[offset[i] + d[0]] = I[i][d...]\n"
+            "  forall i < M, d... < n[i]..."
+        )
+    )
+    tensors = [Tensor((2,), [1, 1], 2), Tensor((1,), [9], 5), Tensor((1,), [0], 1)]
+    output = reference.evaluate({"I": tensors}).outputs["Y"]
+    assert output.precision == 5
+    assert output.values == [1, 1, 9, 0]
