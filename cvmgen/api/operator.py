@@ -260,9 +260,7 @@ class Operator:
         if not item.variadic:
             return support.as_array(operator, item.name, value)
         entries = self._several(item, value, "arrays")
-        return [
-            support.as_array(operator, f"{item.name}[{at}]", one) for at, one in enumerate(entries)
-        ]
+        return [support.as_array(operator, *pair) for pair in _named(item.name, list(entries))]
 
     def _several(self, item: InputInfo, value: Any, what: str) -> Sequence[Any]:
         """The entries for a variadic input."""
@@ -277,7 +275,7 @@ class Operator:
         if not item.variadic:
             return self._shape(item.name, given)
         shapes = self._several(item, given, "shapes")
-        return [self._shape(f"{item.name}[{at}]", one) for at, one in enumerate(shapes)]
+        return [self._shape(*pair) for pair in _named(item.name, list(shapes))]
 
     def _shape(self, name: str, given: Any) -> tuple[int, ...]:
         try:
@@ -307,10 +305,11 @@ class Operator:
         if listed and not (item.variadic and len(declared) == len(operand)):
             many = f"{len(operand)} precisions" if item.variadic else "one precision"
             self._refuse("precisions", f"{item.name}: {declared!r}", f"{many} needed")
-        for value in declared if listed else [declared]:
+        entries = declared if listed else [declared] * (len(operand) if item.variadic else 1)
+        for name, value in _named(item.name, entries if item.variadic else declared):
             if value is not None and not 1 <= value <= support.MAX_PRECISION:
-                self._refuse(item.name, f"precision {value}", support.PRECISION_RANGE)
-        return declared if listed or not item.variadic else [declared] * len(operand)
+                self._refuse(name, f"precision {value}", support.PRECISION_RANGE)
+        return entries if item.variadic else declared
 
     def _precisions(self, given: Any, arrays: Sequence[Given]) -> Precisions:
         """The precisions of the inputs; those that are not declared are measured."""
@@ -351,9 +350,9 @@ class Operator:
             return made
         targets = [out] if self._result is None else self._several_out(out)
         apart = [
-            (name, one)
-            for name, array in zip(self._input_names, inputs, strict=True)
-            for one in (array if isinstance(array, list) else [array])
+            pair
+            for name, given in zip(self._input_names, inputs, strict=True)
+            for pair in _named(name, given)
         ]
         for name, target, shape, precision in zip(self.outputs, targets, *inferred, strict=True):
             support.check_out(operator, name, target, shape, precision, apart)
@@ -419,6 +418,13 @@ def _contiguous(given: Sequence[Given]) -> tuple[list[Any], Pairs]:
         else:
             found.append(None if each is None else one(each))
     return found, pairs
+
+
+def _named(name: str, given: Any) -> list[tuple[str, Any]]:
+    """What is given for an input under its name; of several, each under its own."""
+    if not isinstance(given, list):
+        return [(name, given)]
+    return [(f"{name}[{at}]", one) for at, one in enumerate(given)]
 
 
 def _shape(given: Given) -> Any:

@@ -395,7 +395,8 @@ def test_the_largest_shapes_that_are_accepted(libraries: dict[str, Operators], t
 # ---------------------------------------------------------------- what the interface refuses
 
 ONE = np.ones(3, np.int32)
-READ_ONLY = np.zeros(3, np.int32)
+READ_ONLY_AND_MORE = np.zeros(6, np.int32)
+READ_ONLY = READ_ONLY_AND_MORE[3:]
 READ_ONLY.setflags(write=False)
 
 # Operator, inputs, keywords, message; c and python, where the reference takes no such thing.
@@ -432,6 +433,18 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
         "I[1] = shape (0,): every extent must be at least 1",
     ),
     ("extra.concatenate", [], {"axis": 0, "I": ONE}, "I = ndarray: a list of arrays is needed"),
+    (
+        "extra.concatenate",
+        [ONE, ONE],
+        {"axis": 0, "precisions": {"I": [3, 40]}},
+        "I[1] = precision 40: a precision is in [1, 32]",
+    ),
+    (
+        "extra.concatenate",
+        [zeros(3), READ_ONLY],
+        {"axis": 0, "out": READ_ONLY_AND_MORE},
+        "Y: it shares memory with I[1]",
+    ),
     # Attributes.
     (
         "cvm.conv2d",
