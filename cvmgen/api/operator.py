@@ -78,6 +78,11 @@ class Operator:
         return self._input_names
 
     @property
+    def variadic(self) -> str | None:
+        """The input that takes a list of tensors, where there is one."""
+        return next((item.name for item in self._info.inputs if item.variadic), None)
+
+    @property
     def attributes(self) -> tuple[str, ...]:
         return tuple(self._attributes)
 

@@ -43,6 +43,7 @@ SIGNATURES = {
 def test_signatures(ops: Operators) -> None:
     assert {name: ops[name].signature for name in SIGNATURES} == SIGNATURES
     assert repr(ops.cvm.abs) == "<operator cvm.abs(X)>"
+    assert (ops.cvm.abs.variadic, ops.extra.concatenate.variadic) == (None, "I")
 
 
 def test_description(ops: Operators, formulas: dict[str, Operator]) -> None:
