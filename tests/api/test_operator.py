@@ -93,6 +93,26 @@ def test_inferred_shapes_and_precisions(ops: Operators) -> None:
     assert ops.extra.take.infer([(4, 5), (2, 3)], [9, 4]) == (((2, 3),), (9,))
 
 
+MISSING: list[tuple[str, list[Any], dict[str, Any], str]] = [
+    ("cvm.relu", [], {}, "cvm.relu: X: this input is missing"),
+    ("cvm.dense", [(2, 3)], {}, "cvm.dense: W: this input is missing"),
+    ("cvm.dense", [None, (2, 3)], {}, "cvm.dense: X: this input is missing"),
+    ("cvm.clip", [], {}, "cvm.clip: X: this input is missing"),
+    ("extra.concatenate", [], {"axis": 0}, "extra.concatenate: I: this input is missing"),
+    ("extra.concatenate", [None], {"axis": 0}, "extra.concatenate: I: this input is missing"),
+    ("extra.concatenate", [[]], {"axis": 0}, "extra.concatenate: I: at least one input is needed"),
+]
+
+
+@pytest.mark.parametrize(("name", "shapes", "attributes", "message"), MISSING)
+def test_inference_without_an_input(
+    ops: Operators, name: str, shapes: list[Any], attributes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(OperatorError) as caught:
+        ops[name].infer(shapes, [8] * len(shapes), **attributes)
+    assert str(caught.value) == message
+
+
 def test_numbers_of_numpy(ops: Operators) -> None:
     """Attributes, shapes and precisions may be numpy's integers."""
     one = np.int64(1)
