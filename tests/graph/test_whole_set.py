@@ -114,20 +114,17 @@ def features(m: Model) -> Any:
     fine = m.use("relu", m.use("cvm_right_shift", conv, precision=8, shift_bit=4))
     pooled = m.use("max_pool2d", fine, pool_size=(2, 2), strides=(2, 2))
     coarse = m.use("upsampling", pooled, scale=2)
-    scale = m.variable("scale", 4, 1, 1, precision=5)
+    scale = m.variable("scale", 4, 1, 1, precision=3)
     scaled = m.use("broadcast_mul", m.use("negative", coarse), scale)
-    shifted = m.use(
-        "cvm_left_shift", m.use("cvm_clip", scaled, precision=8), precision=8, shift_bit=1
-    )
+    narrow = m.use("cvm_clip", scaled, precision=9)
+    shifted = m.use("cvm_left_shift", narrow, precision=10, shift_bit=1)
     total = m.use("elemwise_add", fine, shifted)
-    rest = m.use("abs", m.use("elemwise_sub", fine, total))
-    mean = m.use(
-        "broadcast_div", m.use("broadcast_add", total, scale), m.variable("two", 1, precision=3)
-    )
-    most = m.use("broadcast_max", m.use("broadcast_sub", mean, scale), rest)
-    greater = m.use("broadcast_greater", most, fine)
-    chosen = m.use("where", greater, most, fine)
-    cut = m.use("clip", chosen, a_min=-100, a_max=120)
+    apart = m.use("abs", m.use("elemwise_sub", fine, shifted))
+    divisors = m.variable("divisors", 6, precision=3)
+    mean = m.use("broadcast_div", m.use("broadcast_add", total, scale), divisors)
+    most = m.use("broadcast_max", m.use("broadcast_sub", mean, scale), shifted)
+    chosen = m.use("where", m.use("broadcast_greater", apart, fine), most, fine)
+    cut = m.use("clip", chosen, a_min=-100, a_max=400)
     return m.use("concatenate", cut, m.use("cvm_precision", mean), to={"axis": 1})
 
 
@@ -186,7 +183,7 @@ def check(conformance: Conformance, target: str, model: Model, heads: list[Refer
         expected = model.values[head]
         assert result.shape == expected.shape
         assert result.ravel().tolist() == expected.values
-        assert len(set(expected.values)) > 1 or prod(expected.shape) == 1, "a value says nothing"
+        assert len(set(expected.values)) >= min(3, prod(expected.shape)), "they say too little"
 
 
 @pytest.mark.parametrize("target", ["c", "python"])
