@@ -51,7 +51,8 @@ def needed(operator: f.Operator, output: f.Output, around: tuple[f.Item, ...]) -
     """The smallest precision that holds every value of an output: ceil(log2(m + 1)) + 1."""
     derive = Derive(operator, output.span)
     found: Interval | None = None
-    for item in around:
+    # An output that all cases share is filled by the equations of each.
+    for item in f.all_items(around) if output in operator.items else around:
         if isinstance(item, f.Equation) and item.tensor == output.name:
             interval = derive.equation(item)
             found = interval if found is None else derive.join(found, interval)

@@ -54,9 +54,9 @@ ORACLES: dict[str, Callable[..., Array]] = {
     "cvm.max_pool2d": lambda x, pool_size: np.maximum(x[..., :-1], x[..., 1:]),
     "cvm.upsampling": lambda x, scale: x.repeat(scale, axis=2).repeat(scale, axis=3),
     "cvm.flatten": np.ravel,
-    "extra.repeat": lambda x, axis, repeats: x.repeat(repeats, axis=axis),
-    "extra.tile": lambda x, reps: np.tile(x, reps),
-    "extra.transpose": np.transpose,
-    "extra.reshape": lambda x, target_shape: x.reshape(target_shape),
+    "cvm.repeat": lambda x, axis, repeats: x.repeat(repeats, axis=axis),
+    "cvm.tile": lambda x, reps: np.tile(x, reps),
+    "cvm.transpose": np.transpose,
+    "cvm.reshape": lambda x, target_shape: x.reshape(target_shape),
     "extra.reverse": lambda x: x[::-1, ::-1, ::-1, ::-1],
 }

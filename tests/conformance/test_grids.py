@@ -90,9 +90,9 @@ GRIDS = [
     Grid("cvm.cvm_right_shift", single, {"precision": 2, "shift_bit": 2}, 5),
     Grid("cvm.cvm_left_shift", single, {"precision": 2, "shift_bit": 2}, 3),
     Grid("cvm.flatten", single, bits=32),
-    Grid("extra.repeat", single, {"axis": 2, "repeats": 2}, 32),
-    Grid("extra.tile", single, {"reps": (2, 2, 3)}, 32),
-    Grid("extra.transpose", single, {}, 32),
+    Grid("cvm.repeat", single, {"axis": 2, "repeats": 2}, 32),
+    Grid("cvm.tile", single, {"reps": (2, 2, 3)}, 32),
+    Grid("cvm.transpose", single, {}, 32),
     Grid("extra.reverse", single, {}, 32),
 ]
 IDS = [f"{grid.operator}-{'-'.join(grid.attributes)}".rstrip("-") for grid in GRIDS]
