@@ -399,6 +399,9 @@ class Derive:
         return result
 
     def apply_function(self, expr: n.Function) -> Interval:
+        if expr.name == "flatten_index" and self.of_the_call(expr.arguments[1]):
+            size = self.function("size", expr.arguments[1])
+            return Interval(self.number(0), self.operate("-", size, self.number(1)))
         intervals = [self.interval(argument) for argument in expr.arguments]
         match expr.name:
             case "abs":

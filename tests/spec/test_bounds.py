@@ -1,6 +1,7 @@
 """Derived precisions against the extremes of the formulas, and unsound rules."""
 
 from itertools import product
+from math import prod
 
 import pytest
 
@@ -98,6 +99,14 @@ def test_the_bound_of_several_inputs_is_that_of_the_widest() -> None:
     output = reference.evaluate({"I": tensors}).outputs["Y"]
     assert output.precision == 5
     assert output.values == [1, 1, 9, 0]
+
+
+def test_a_position_is_below_the_number_of_elements() -> None:
+    equation = "Y[d...] = flatten_index(d..., n...) - 3"
+    reference = Reference(operator(f"input X : cvm[n...]\noutput Y : cvm[n...]\n{equation}"))
+    for shape, precision in (((2, 2), 3), ((2, 3, 2), 5), ((257,), 9), ((260,), 10)):
+        output = reference.evaluate({"X": Tensor(shape, [0] * prod(shape), 1)}).outputs["Y"]
+        assert (output.values[-1], output.precision) == (prod(shape) - 4, precision)
 
 
 def test_an_output_of_all_cases_holds_the_values_of_each() -> None:
