@@ -55,7 +55,8 @@ def needed(operator: f.Operator, output: f.Output, around: tuple[f.Item, ...]) -
     """The smallest precision that holds every value of an output: ceil(log2(m + 1)) + 1."""
     derive = Derive(operator, output.span)
     found: Interval | None = None
-    for item in around:
+    # An output that all cases share is filled by the equations of each.
+    for item in f.all_items(around) if output in operator.items else around:
         if isinstance(item, f.Equation) and item.tensor == output.name:
             interval = derive.equation(item)
             found = interval if found is None else derive.join(found, interval)
@@ -440,6 +441,9 @@ class Derive:
         return result
 
     def apply_function(self, expr: n.Function) -> Interval:
+        if expr.name == "flatten_index" and self.of_the_call(expr.arguments[1]):
+            size = self.function("size", expr.arguments[1])
+            return Interval(self.number(0), self.operate("-", size, self.number(1)))
         intervals = [self.interval(argument) for argument in expr.arguments]
         match expr.name:
             case "abs":

@@ -77,6 +77,10 @@ class Builder(Transformer[Token, Any]):
         words = tuple(self.word(token) for token in parameters)
         return d.FamilyDecl(str(name), words, block, self.token(name), self.span(meta))
 
+    def operator_name(self, meta: Meta, children: list[Any]) -> Token:
+        (name,) = children
+        return name  # type: ignore[no-any-return]
+
     def operator(self, meta: Meta, children: list[Any]) -> d.OperatorDecl:
         name, block = children
         span = self.span(meta)

@@ -133,7 +133,7 @@ def test_misspelt_names(libraries: dict[str, Operators], target: str) -> None:
         ops["cvm.conv2"]
     assert missing.value.args == (message,)
     with pytest.raises(AttributeError):
-        ops.extra.slize  # noqa: B018
+        ops.cvm.slize  # noqa: B018
 
 
 def test_what_is_there(libraries: dict[str, Operators]) -> None:
@@ -141,13 +141,13 @@ def test_what_is_there(libraries: dict[str, Operators]) -> None:
     assert ops.target == "c"
     assert dir(ops) == ["cvm", "extra"]
     assert "conv2d" in dir(ops.cvm)
-    assert {"slice", "strided_slice"} <= set(dir(ops.extra))
+    assert {"slice", "strided_slice"} <= set(dir(ops.cvm))
     assert len(ops.cvm) == len(list(ops.cvm))
     assert [each.name for each in ops] == [
         each.name for opset in (ops.cvm, ops.extra) for each in opset
     ]
     assert ops["cvm.abs"] is ops.cvm.abs
-    assert ops.extra.strided_slice is ops.extra.slice
+    assert ops.cvm.strided_slice is ops.cvm.slice
     assert repr(ops) == "<operators of cvm, extra on the target c>"
     assert repr(ops.extra) == f"<opset extra: {len(ops.extra)} operators>"
 

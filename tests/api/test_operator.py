@@ -35,8 +35,8 @@ SIGNATURES = {
     "cvm.max_pool2d": "max_pool2d(X, *, "
     "pool_size, padding=(0, 0), strides=(1, 1), ceil_mode=False)",
     "cvm.sum": "sum(X, *, axes=(), keepdims=False, exclude=False)",
-    "extra.concatenate": "concatenate(*I, axis)",
-    "extra.take": "take(X, indices, *, axis=None)",
+    "cvm.concatenate": "concatenate(*I, axis)",
+    "cvm.take": "take(X, indices, *, axis=None)",
 }
 
 
@@ -86,11 +86,11 @@ def test_inferred_shapes_and_precisions(ops: Operators) -> None:
     assert conv2d.infer(shapes[:2], [8, 8], padding=(1, 1)) == found
     assert conv2d.infer(shapes[:2], {"W": 8, "X": 8}, padding=(1, 1)) == found
     assert conv2d.infer([*shapes[:2], (4,)], [8, 8, 30], padding=(1, 1)).precisions == (31,)
-    assert ops.extra.concatenate.infer([[(2, 3), (2, 4)]], [[3, 9]], axis=1) == (((2, 7),), (9,))
-    assert ops.extra.concatenate.infer([[(2,), (3,)]], [5], axis=0) == (((5,),), (5,))
+    assert ops.cvm.concatenate.infer([[(2, 3), (2, 4)]], [[3, 9]], axis=1) == (((2, 7),), (9,))
+    assert ops.cvm.concatenate.infer([[(2,), (3,)]], [5], axis=0) == (((5,),), (5,))
     assert ops.extra.divided.infer([(2, 3)], [9], divisor=5) == (((2, 3), (2, 3)), (9, 8))
-    assert ops.extra.take.infer([(4, 5), (2, 3)], [9, 4], axis=-1) == (((4, 2, 3),), (9,))
-    assert ops.extra.take.infer([(4, 5), (2, 3)], [9, 4]) == (((2, 3),), (9,))
+    assert ops.cvm.take.infer([(4, 5), (2, 3)], [9, 4], axis=-1) == (((4, 2, 3),), (9,))
+    assert ops.cvm.take.infer([(4, 5), (2, 3)], [9, 4]) == (((2, 3),), (9,))
 
 
 MISSING: list[tuple[str, list[Any], dict[str, Any], str]] = [
@@ -137,7 +137,7 @@ def test_precisions_by_name_or_in_order(ops: Operators) -> None:
 
 
 def test_precisions_of_several_tensors(ops: Operators) -> None:
-    concatenate = ops.extra.concatenate
+    concatenate = ops.cvm.concatenate
     A, B = np.array([1], np.int32), np.array([100], np.int32)
     for precisions, wanted in (
         (None, 8),
@@ -182,7 +182,7 @@ def test_inputs_by_name(ops: Operators) -> None:
 
 def test_several_tensors_listed_or_not(ops: Operators) -> None:
     A, B = np.array([1], np.int32), np.array([2, 3], np.int32)
-    concatenate = ops.extra.concatenate
+    concatenate = ops.cvm.concatenate
     for found in (
         concatenate(A, B, axis=0),
         concatenate([A, B], axis=0),
@@ -238,7 +238,7 @@ def test_a_bound_call_writes_into_out(ops: Operators, layout: str) -> None:
 
 def test_a_bound_call_of_several_tensors(ops: Operators) -> None:
     A, B = np.array([[1, 2]], np.int32), np.array([[1, 2], [3, 4]], np.int32).T
-    bound = ops.extra.concatenate.bind(A, B, axis=0, precisions={"I": 8})
+    bound = ops.cvm.concatenate.bind(A, B, axis=0, precisions={"I": 8})
     assert bound().tolist() == [[1, 2], [1, 3], [2, 4]]
     A[0, 0], B[0, 1] = 9, 8
     assert bound().tolist() == [[9, 2], [1, 8], [2, 4]]

@@ -23,9 +23,12 @@ Given = Array | None | list[Array]
 # result is int8 when all of these are.
 MOVED = {
     **dict.fromkeys(("cvm.batch_flatten", "cvm.flatten", "cvm.upsampling"), (0,)),
-    **dict.fromkeys(("extra.concatenate", "extra.depth_to_space", "extra.repeat"), (0,)),
-    **dict.fromkeys(("extra.reshape", "extra.reverse", "extra.slice"), (0,)),
-    **dict.fromkeys(("extra.swap_ends", "extra.take", "extra.tile", "extra.transpose"), (0,)),
+    **dict.fromkeys(("cvm.concatenate", "cvm.expand_dims", "cvm.repeat", "cvm.reshape"), (0,)),
+    **dict.fromkeys(("cvm.slice", "cvm.slice_like", "cvm.squeeze", "cvm.take"), (0,)),
+    **dict.fromkeys(("cvm.tile", "cvm.transpose"), (0,)),
+    **dict.fromkeys(("extra.depth_to_space", "extra.reverse", "extra.swap_ends"), (0,)),
+    "cvm.cvm_lut": (1,),
+    "cvm.where": (1, 2),
     "extra.interleave": (0, 1),
     "extra.choose": (1, 2),
 }

@@ -150,7 +150,7 @@ def batch_flatten(random: Random) -> Drawn:
     return [data(random, shape(random, rank), precision(random))], {}
 
 
-# ---------------------------------------------------------------- tests/data/extra
+# ---------------------------------------------------------------- transform
 
 
 def concatenate(random: Random) -> Drawn:
@@ -212,6 +212,62 @@ def reshape(random: Random) -> Drawn:
     if len(target) > 1 and random.random() < 0.7:
         target[:2] = [target[0] * target[1]]
     return [data(random, tuple(extents), precision(random))], {"target_shape": tuple(target)}
+
+
+def expand_dims(random: Random) -> Drawn:
+    extents = shape(random)
+    rank = len(extents)
+    attributes = {
+        "axis": random.randrange(-rank - 1, rank + 1),
+        "num_newaxis": random.randint(0, min(3, 16 - rank)),
+    }
+    if random.random() < 0.2 and rank < 16:
+        del attributes["num_newaxis"]
+    return [data(random, extents, precision(random))], attributes
+
+
+def squeeze(random: Random) -> Drawn:
+    extents = tuple(each if random.random() < 0.6 else 1 for each in shape(random))
+    rank = len(extents)
+    ones = [at for at, extent in enumerate(extents) if extent == 1]
+    some = random.sample(ones, random.randint(0, len(ones)))
+    axes = tuple(each - random.choice((0, rank)) for each in some)
+    return [data(random, extents, precision(random))], {"axes": axes}
+
+
+def slice_like(random: Random) -> Drawn:
+    """Axes at random or none; the ranks may differ where axes are named."""
+    extents = shape(random)
+    rank = len(extents)
+    like = [random.randint(1, extent) for extent in extents]
+    axes: tuple[int, ...] = ()
+    if random.random() < 0.7:
+        shared = random.randint(1, rank)
+        some = random.sample(range(shared), random.randint(1, shared))
+        axes = tuple(each - random.choice((0, rank)) for each in some)
+        like = [like[at] if at in some else random.choice((1, 2)) for at in range(shared)]
+        like += [1] * random.randint(0, 16 - shared)
+    inputs: list[Given] = [
+        data(random, extents, precision(random)),
+        data(random, tuple(like), random.choice((2, 8, 32))),
+    ]
+    return inputs, {"axes": axes}
+
+
+def cvm_lut(random: Random) -> Drawn:
+    table = data(random, shape(random), precision(random))
+    return [data(random, shape(random), random.choice((2, 4, 8, 32))), table], {}
+
+
+def where(random: Random) -> Drawn:
+    extents = shape(random)
+    condition = extents if random.random() < 0.5 else extents[:1]
+    shapes = (condition, extents, extents)
+    bits = (random.choice((1, 2, 8, 32)), precision(random), precision(random))
+    return [data(random, each, most) for each, most in zip(shapes, bits, strict=True)], {}
+
+
+# ---------------------------------------------------------------- tests/data/extra
 
 
 def depth_to_space(random: Random) -> Drawn:
@@ -314,13 +370,18 @@ DRAW: dict[str, Callable[[Random], Drawn]] = {
     "cvm.max_pool2d": max_pool2d,
     "cvm.upsampling": upsampling,
     "cvm.batch_flatten": batch_flatten,
-    "extra.concatenate": concatenate,
-    "extra.transpose": transpose,
-    "extra.repeat": repeat,
-    "extra.tile": tile,
-    "extra.slice": slice_of,
-    "extra.take": take,
-    "extra.reshape": reshape,
+    "cvm.repeat": repeat,
+    "cvm.tile": tile,
+    "cvm.concatenate": concatenate,
+    "cvm.transpose": transpose,
+    "cvm.slice": slice_of,
+    "cvm.slice_like": slice_like,
+    "cvm.take": take,
+    "cvm.cvm_lut": cvm_lut,
+    "cvm.expand_dims": expand_dims,
+    "cvm.reshape": reshape,
+    "cvm.squeeze": squeeze,
+    "cvm.where": where,
     "extra.depth_to_space": depth_to_space,
     "extra.interleave": vectors,
     "extra.swap_ends": least_rank_two,

@@ -19,6 +19,7 @@ EXAMPLES = [
     for number in range(len(operator.examples))
 ]
 
+SQUARE, CUBE = [[1, 2], [3, 4]], [[[1, 2, 3]], [[4, 5, 6]]]
 DATA = [[[1, 2], [2, 3], [1, 3]], [[1, 4], [4, 3], [5, 2]], [[7, 1], [7, 2], [7, 3]]]
 ONES, COLUMN = [[1, 1, 1], [1, 1, 1]], [[0], [1]]
 # Operator, inputs, attributes, result, where it stands.
@@ -63,6 +64,65 @@ DOCUMENTED = [
         "scale 1 changes nothing",
     ),
     ("dense", [[[1, 2], [3, 4]], [[5, 6]], [-1]], {}, [[16], [38]], "X W^T + B"),
+    (
+        "repeat",
+        [SQUARE],
+        {"axis": 1, "repeats": 2},
+        [[1, 1, 2, 2], [3, 3, 4, 4]],
+        "'Each element is repeated right after itself'",
+    ),
+    ("repeat", [[1, 2]], {"axis": -1, "repeats": 2}, [1, 1, 2, 2], "a negative axis counts too"),
+    ("tile", [[1, 2]], {"reps": (2,)}, [1, 2, 1, 2], "'the whole data after the whole data'"),
+    ("tile", [SQUARE], {"reps": (2,)}, [[1, 2, 1, 2], [3, 4, 3, 4]], "the last dimension too"),
+    ("tile", [[1, 2]], {"reps": (2, 1, 1)}, [[[1, 2]], [[1, 2]]], "M > N"),
+    ("tile", [SQUARE], {"reps": ()}, SQUARE, "M = 0"),
+    ("concatenate", [[SQUARE, [[5, 6]]]], {"axis": 0}, [[1, 2], [3, 4], [5, 6]], "new_idx"),
+    ("concatenate", [[SQUARE]], {"axis": 1}, SQUARE, "one input"),
+    ("transpose", [CUBE], {}, [[[1, 4]], [[2, 5]], [[3, 6]]], "M = 0: N - 1 - i"),
+    ("transpose", [CUBE], {"axes": (-1, 0, 1)}, [[[1], [4]], [[2], [5]], [[3], [6]]], "M = N"),
+    ("transpose", [CUBE], {"axes": (1, 0, 2)}, [[[1, 2, 3], [4, 5, 6]]], "M = N"),
+    ("slice", [[1, 2, 3]], {}, [1, 2, 3], "the defaults reach the last element"),
+    ("slice", [[1, 2, 3]], {"end": (9,)}, [1, 2, 3], "an end beyond the extent is cut to it"),
+    ("slice", [[1, 2, 3]], {"begin": (-1,)}, [3], "negative: n_b is added"),
+    ("slice", [[1, 2, 3]], {"begin": (-9,), "end": (-1,)}, [1, 2], "below 0 after that: 0"),
+    ("slice", [[1, 2, 3]], {"strides": (-2,)}, [3, 1], "backwards from n - 1 to before 0"),
+    (
+        "slice",
+        [[1, 2, 3]],
+        {"begin": (1,), "end": (-4,), "strides": (-1,)},
+        [2, 1],
+        "backwards, an end of -n - 1 or less reaches element 0",
+    ),
+    (
+        "slice",
+        [[1, 2, 3]],
+        {"begin": (9,), "end": (0,), "strides": (-1,)},
+        [3, 2],
+        "backwards, a begin beyond the extent is cut to n - 1",
+    ),
+    ("slice", [SQUARE], {"begin": (0, 1), "end": (1,)}, [[2]], "B, E and S can be different"),
+    ("slice", [[1, 2, 3, 4]], {"strides": (3,)}, [1, 4], "the extent is rounded up"),
+    ("slice_like", [SQUARE, [[0]]], {}, [[1]], "K = 0: every axis"),
+    ("slice_like", [SQUARE, [0]], {"axes": (0,)}, [[1, 2]], "M < N: the others stay the same"),
+    ("slice_like", [SQUARE, [[[0]]]], {"axes": (-1,)}, [[1], [3]], "M > N; the others are ignored"),
+    ("slice_like", [SQUARE, [[0] * 9]], {"axes": (0,)}, [[1, 2]], "only those axes are sliced"),
+    ("take", [SQUARE, [[3, 0]]], {}, [[4, 1]], "axis is None: of the flattened X"),
+    ("take", [SQUARE, [-5, 9]], {}, [1, 4], "indices are clipped"),
+    ("take", [SQUARE, [[1], [0]]], {"axis": 0}, [[[3, 4]], [[1, 2]]], "rank M + N - 1"),
+    ("take", [SQUARE, [-5, 9]], {"axis": -1}, [[1, 2], [3, 4]], "clipped along an axis too"),
+    ("cvm_lut", [[3, 0, -1, 9], SQUARE], {}, [4, 1, 1, 4], "take with axis=None, indices first"),
+    ("expand_dims", [[1, 2]], {"axis": 0, "num_newaxis": 2}, [[[1, 2]]], "from the given axis on"),
+    ("expand_dims", [[1, 2]], {"axis": -1}, [[1], [2]], "N + 1 is added"),
+    ("expand_dims", [[1, 2]], {"axis": -2}, [[1, 2]], "N + 1 is added"),
+    ("expand_dims", [[1, 2]], {"axis": 1, "num_newaxis": 0}, [1, 2], "none changes nothing"),
+    ("reshape", [[1, 2, 3, 4]], {"target_shape": (2, 2)}, SQUARE, "row-major"),
+    ("squeeze", [CUBE], {}, [[1, 2, 3], [4, 5, 6]], "M = 0: all of extent 1"),
+    ("squeeze", [[[[1, 2]]]], {"axes": (-3,)}, [[1, 2]], "only the named"),
+    ("squeeze", [[[7]]], {}, [7], "a tensor has at least one dimension"),
+    ("squeeze", [[[7]]], {"axes": (0, 1)}, [7], "named or not"),
+    ("where", [[[0, 2], [-1, 0]], SQUARE, [[5, 6], [7, 8]]], {}, [[5, 2], [3, 8]], "!= 0"),
+    ("where", [[0, 1], SQUARE, [[5, 6], [7, 8]]], {}, [[5, 6], [3, 4]], "a 1d tensor: whole rows"),
+    ("where", [[0, 1], [1, 2], [3, 4]], {}, [3, 2], "a 1d tensor of the same shape"),
 ]
 
 
@@ -91,7 +151,10 @@ def test_examples_of_the_documents(
     result: Any,
     why: str,
 ) -> None:
-    operands = tuple(operand(each, False) for each in inputs)
+    declared = conformance.references[f"cvm.{name}"].operator.inputs
+    operands = tuple(
+        operand(each, item.variadic) for item, each in zip(declared, inputs, strict=False)
+    )
     try:
         expected = conformance.check(Call(f"cvm.{name}", operands, attributes))
     except OperatorError as error:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import product, zip_longest
 from math import prod
 from random import Random
 from typing import Any
@@ -56,14 +56,41 @@ def matrices() -> Iterator[tuple[Shape, ...]]:
         yield (i, j), (k, j)
 
 
+def joined(axis: int) -> Shapes:
+    """The pairs of the grid that differ along the axis only."""
+
+    def pairs() -> Iterator[tuple[Shape, ...]]:
+        for shape, extent in product(product(*GRID), GRID[axis]):
+            yield shape, (*shape[:axis], extent, *shape[axis + 1 :])
+
+    return pairs
+
+
+def shortened() -> Iterator[tuple[Shape, ...]]:
+    """With each shape the shorter ones of two dimensions."""
+    for shape, extent in product(product(*GRID), GRID[1]):
+        if extent <= shape[1]:
+            yield shape, (1, extent)
+
+
+def backwards(shape: Shape) -> dict[str, Any]:
+    return {"target_shape": shape[::-1]}
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
     """An operator over shapes of its inputs; `bits` is the precision of the data."""
 
     operator: str
     shapes: Shapes
-    attributes: dict[str, Any] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
     bits: int = 16
+    of_shape: Callable[[Shape], dict[str, Any]] = lambda shape: {}
+    variadic: bool = False
+
+    def attributes_for(self, shapes: tuple[Shape, ...]) -> dict[str, Any]:
+        """The attributes of a call; `of_shape` gives those that follow the first input."""
+        return {**self.attributes, **self.of_shape(shapes[0])}
 
 
 GRIDS = [
@@ -90,12 +117,22 @@ GRIDS = [
     Grid("cvm.cvm_right_shift", single, {"precision": 2, "shift_bit": 2}, 5),
     Grid("cvm.cvm_left_shift", single, {"precision": 2, "shift_bit": 2}, 3),
     Grid("cvm.flatten", single, bits=32),
-    Grid("extra.repeat", single, {"axis": 2, "repeats": 2}, 32),
-    Grid("extra.tile", single, {"reps": (2, 2, 3)}, 32),
-    Grid("extra.transpose", single, {}, 32),
+    *(Grid("cvm.repeat", single, {"axis": axis, "repeats": 2}, 32) for axis in (0, 1, 2, -1)),
+    Grid("cvm.tile", single, {"reps": (2, 2, 3)}, 32),
+    *(Grid("cvm.concatenate", joined(at), {"axis": at}, 32, variadic=True) for at in (1, 2, 3)),
+    Grid("cvm.expand_dims", single, {"axis": 2}, 32),
+    Grid("cvm.reshape", single, bits=32, of_shape=backwards),
+    Grid("cvm.squeeze", single, bits=32),
+    Grid("cvm.transpose", single, bits=32),
+    Grid("cvm.slice", single, bits=32),
+    Grid("cvm.slice", single, {"strides": (-1, 1, -2, 3)}, 32),
+    Grid("cvm.slice_like", shortened, {"axes": (0, 1)}, 32),
     Grid("extra.reverse", single, {}, 32),
 ]
-IDS = [f"{grid.operator}-{'-'.join(grid.attributes)}".rstrip("-") for grid in GRIDS]
+IDS = [
+    "-".join([grid.operator, *(f"{name}={value}" for name, value in grid.attributes.items())])
+    for grid in GRIDS
+]
 
 
 @pytest.mark.parametrize("grid", GRIDS, ids=IDS)
@@ -105,9 +142,9 @@ def test_sample(conformance: Conformance, pool: Pool, grid: Grid) -> None:
     small = [each for each in shapes if largest(each) <= FOR_REFERENCE]
     for chosen in [shapes[0], *random.sample(small, min(4, len(small)))]:
         for narrow in (False, True):
-            conformance.check(
-                Call(grid.operator, pool.operands(grid, chosen, narrow), grid.attributes)
-            )
+            operands = pool.operands(grid, chosen, narrow)
+            inputs = (list(operands),) if grid.variadic else operands
+            conformance.check(Call(grid.operator, inputs, grid.attributes_for(chosen)))
     for chosen in [shapes[-1], *random.sample(shapes, 3)]:
         check_c(conformance.libraries["c"], pool, grid, chosen)
 
@@ -122,14 +159,15 @@ def test_whole(conformance: Conformance, pool: Pool, grid: Grid) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("grid", GRIDS, ids=IDS)
 def test_many_in_python(conformance: Conformance, pool: Pool, grid: Grid) -> None:
-    random = Random(grid.operator)
+    random = Random(f"{grid.operator} {grid.attributes}")
     shapes = [each for each in grid.shapes() if largest(each) <= FOR_PYTHON]
     for chosen in random.sample(shapes, min(40, len(shapes))):
         check_c(conformance.libraries["python"], pool, grid, chosen)
 
 
 def largest(shapes: tuple[Shape, ...]) -> int:
-    return prod(map(max, *shapes)) if len(shapes) > 1 else prod(shapes[0])
+    """The elements of a tensor that holds all of them, aligned on the right."""
+    return prod(max(extents) for extents in zip_longest(*(s[::-1] for s in shapes), fillvalue=1))
 
 
 def check_c(operators: Operators, pool: Pool, grid: Grid, shapes: tuple[Shape, ...]) -> None:
@@ -137,8 +175,9 @@ def check_c(operators: Operators, pool: Pool, grid: Grid, shapes: tuple[Shape, .
     for narrow in (False, True):
         operands = pool.operands(grid, shapes, narrow)
         wide = [each.astype(np.int64) for each in operands]
-        wanted = ORACLES[grid.operator](*wide, **grid.attributes)
-        found = operators[grid.operator](*operands, **grid.attributes)
+        attributes = grid.attributes_for(shapes)
+        wanted = ORACLES[grid.operator](*wide, **attributes)
+        found = operators[grid.operator](*operands, **attributes)
         assert found.shape == wanted.shape, shapes
         assert np.array_equal(found, wanted), shapes
 

@@ -32,7 +32,7 @@ CALLS: dict[str, tuple[list[tuple[int, ...]], dict[str, Any]]] = {
     "cvm.upsampling": ([(2, 8, 20, 20)], {"scale": 3}),
     "cvm.flatten": ([ROW], {}),
     "cvm.batch_flatten": ([ROW], {}),
-    "extra.transpose": ([(30, 40, 50)], {"axes": (2, 0, 1)}),
+    "cvm.transpose": ([(30, 40, 50)], {"axes": (2, 0, 1)}),
     "extra.running_sum": ([(2000,)], {}),
     "extra.depth_to_space": ([(2, 36, 20, 20)], {"block": 3}),
     "extra.histogram": ([ROW], {"bins": 256}),

@@ -331,9 +331,9 @@ def test_missing_pointers(
 
 
 def test_missing_tensors_of_a_list(libraries: dict[str, Operators]) -> None:
-    operator = libraries["c"].extra.concatenate
+    operator = libraries["c"].cvm.concatenate
     X = np.ones((2, 3), np.int32)
-    drawn = Call("extra.concatenate", ([X, X.astype(np.int8)],), {"axis": 0})
+    drawn = Call("cvm.concatenate", ([X, X.astype(np.int8)],), {"axis": 0})
     spoil = {
         (1, "I[1]", "this input is missing"): lambda args: args.I.__setitem__(1, None),
         (1, "I", "at least one input is needed"): lambda args: setattr(args, "I_count", 0),

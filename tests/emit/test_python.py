@@ -158,9 +158,9 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
         {"precisions": {"X": 4}, "check": "values"},
         "X = 9 at (0,): precision 4 holds [-7, 7]",
     ),
-    ("extra.concatenate", [[]], {"axis": 0}, "I: at least one input is needed"),
+    ("cvm.concatenate", [[]], {"axis": 0}, "I: at least one input is needed"),
     (
-        "extra.concatenate",
+        "cvm.concatenate",
         [[ONE, ONE[:0]]],
         {"axis": 0},
         "I[1] = shape (0,): every extent must be at least 1",
@@ -183,15 +183,15 @@ def test_refused_alone(
 
 
 def test_precisions_of_several_tensors(packages: dict[str, ModuleType]) -> None:
-    concatenate = packages["extra"].concatenate
+    concatenate = packages["cvm"].concatenate
     for precisions in ({"I": 3}, {"I": [3, 2]}, {"I": (3, None)}, None):
         found = concatenate([ONE, ONE * 3], axis=0, precisions=precisions)
         assert found.tolist() == [1, 1, 1, 3, 3, 3]
 
 
 def test_an_alias_alone(packages: dict[str, ModuleType]) -> None:
-    assert packages["extra"].strided_slice is packages["extra"].slice
-    assert "strided_slice" in packages["extra"].__all__
+    assert packages["cvm"].strided_slice is packages["cvm"].slice
+    assert "strided_slice" in packages["cvm"].__all__
 
 
 def test_inference_alone(packages: dict[str, ModuleType]) -> None:

@@ -1,6 +1,7 @@
 """Derived precisions against the extremes of the formulas, and unsound rules."""
 
 from itertools import product
+from math import prod
 
 import pytest
 
@@ -98,3 +99,30 @@ def test_the_bound_of_several_inputs_is_that_of_the_widest() -> None:
     output = reference.evaluate({"I": tensors}).outputs["Y"]
     assert output.precision == 5
     assert output.values == [1, 1, 9, 0]
+
+
+def test_a_position_is_below_the_number_of_elements() -> None:
+    equation = "Y[d...] = flatten_index(d..., n...) - 3"
+    reference = Reference(operator(f"input X : cvm[n...]\noutput Y : cvm[n...]\n{equation}"))
+    for shape, precision in (((2, 2), 3), ((2, 3, 2), 5), ((257,), 9), ((260,), 10)):
+        output = reference.evaluate({"X": Tensor(shape, [0] * prod(shape), 1)}).outputs["Y"]
+        assert (output.values[-1], output.precision) == (prod(shape) - 4, precision)
+
+
+def test_an_output_of_all_cases_holds_the_values_of_each() -> None:
+    reference = Reference(
+        operator(
+            "input X : cvm[N]\nattr big = 0 in [0, 2)\noutput Y : cvm[N]\n"
+            "case big == 1 {\nY[i] = 9 * X[i]\n}\ncase big == 0 {\nY[i] = X[i]\n}"
+        )
+    )
+    for big in (0, 1):
+        output = reference.evaluate({"X": Tensor((1,), [7], 4)}, {"big": big}).outputs["Y"]
+        assert (output.values, output.precision) == ([63 if big else 7], 7)
+
+
+def test_a_rule_for_all_cases_is_compared_with_each() -> None:
+    items = "input X : cvm[N]\nattr big = 0 in [0, 2)\noutput Y : cvm[N] precision p(X)\n"
+    cases = "case big == 0 {\nY[i] = X[i]\n}\ncase big == 1 {\nY[i] = 9 * X[i]\n}"
+    (error,) = unsound_rules(operator(items + cases))
+    assert error.span.text == "p(X)"

@@ -287,6 +287,28 @@ def test_words_that_cannot_be_names() -> None:
     assert set(words[1].split("|")) == RESERVED
 
 
+def test_where_names_operators() -> None:
+    text = """
+    operator where {
+      alias  where, f
+      Y[i] = a  where a = X[i]
+      example where([1]) == [1]
+    }
+    operator where = g(+)
+    """
+    operator, instance = parse(Source("test.cvm", text))
+    assert isinstance(operator, d.OperatorDecl)
+    assert isinstance(instance, d.InstanceDecl)
+    assert (operator.name, operator.name_span.text, instance.name) == ("where", "where", "where")
+    alias, equation, example = operator.block.items
+    assert isinstance(alias, d.AliasDecl)
+    assert [each.text for each in alias.names] == ["where", "f"]
+    assert isinstance(equation, d.EquationDecl)
+    assert [each.name for each in equation.where] == ["a"]
+    assert isinstance(example, d.ExampleDecl)
+    assert example.operator == "where"
+
+
 def test_every_terminal_has_a_spelling() -> None:
     for terminal in grammar().terminals:
         if terminal.name != "COMMENT" and not terminal.name.startswith("__IGNORE"):

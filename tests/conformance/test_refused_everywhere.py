@@ -1,0 +1,228 @@
+"""Refusals that every operator of spec/ makes, each from a call that the operator accepts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cvmgen.api import Operators
+from cvmgen.errors import OperatorError
+from cvmgen.reference import Reference
+from cvmgen.spec.formula import Attribute, Input
+from cvmgen.spec.formula import Operator as Formula
+from tests import conftest
+from tests.conformance import test_refusals, test_refusals_transform
+from tests.conformance.calls import Array, Call, Conformance, measured
+from tests.conformance.random_calls import call
+from tests.conformance.refused import RANK_17, TARGETS
+
+FORMULAS = {operator.full_name: operator for operator in conftest.product()}
+MISSING = (None, "this input is missing")
+EVERY = pytest.mark.parametrize("name", FORMULAS)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A call that an operator accepts, with every attribute given and no input left out."""
+
+    formula: Formula
+    inputs: tuple[Any, ...]
+    attributes: dict[str, Any]
+    shapes: tuple[tuple[int, ...], ...]  # of the outputs
+
+    def changed(self, item: Input, array: Any) -> tuple[list[Any], str]:
+        """The inputs with another array for one of them, and how a refusal names that one."""
+        at = self.formula.inputs.index(item)
+        inputs = list(self.inputs)
+        inputs[at] = [array, *inputs[at][1:]] if item.variadic else array
+        return inputs, f"{item.name}[0]" if item.variadic else item.name
+
+    def first(self, item: Input) -> Array:
+        operand = self.inputs[self.formula.inputs.index(item)]
+        found: Array = operand[0] if item.variadic else operand
+        return found
+
+
+@pytest.fixture(scope="module")
+def accepted(references: dict[str, Reference]) -> dict[str, Accepted]:
+    return {name: accepted_call(FORMULAS[name], references[name]) for name in FORMULAS}
+
+
+def accepted_call(formula: Formula, reference: Reference) -> Accepted:
+    random = Random(formula.full_name)
+    while True:
+        drawn = call(formula.full_name, random)
+        expected = Conformance({formula.full_name: reference}, {}).expected(drawn)
+        given = set(drawn.attributes) == {each.name for each in formula.attributes}
+        if given and not expected.refusal and all(each is not None for each in drawn.inputs):
+            shapes = tuple(output.shape for output in expected.outputs)
+            return Accepted(formula, drawn.inputs, dict(drawn.attributes), shapes)
+
+
+def refusals(libraries: dict[str, Operators], name: str, *inputs: Any, **given: Any) -> set[str]:
+    """What the targets say: one text, since all say the same."""
+    said = set()
+    for target in TARGETS:
+        with pytest.raises(OperatorError) as caught:
+            libraries[target][name](*inputs, **given)
+        said.add(str(caught.value))
+    return said
+
+
+# ---------------------------------------------------------------- the tables
+
+
+def test_every_operator_has_a_table_of_refusals() -> None:
+    named = {row[0] for table in (test_refusals, test_refusals_transform) for row in table.CALLS}
+    assert named == {operator.name for operator in FORMULAS.values()}
+
+
+# ---------------------------------------------------------------- inputs
+
+
+@EVERY
+def test_missing_inputs(conformance: Conformance, accepted: dict[str, Accepted], name: str) -> None:
+    here = accepted[name]
+    for at, item in enumerate(here.formula.inputs):
+        if not item.optional:
+            none, rule = ([], "at least one input is needed") if item.variadic else MISSING
+            inputs = (*here.inputs[:at], none, *here.inputs[at + 1 :])
+            expected = conformance.check(Call(name, inputs, here.attributes))
+            assert expected.refusal == f"{name}: {item.name}: {rule}"
+
+
+@EVERY
+def test_inputs_of_no_admissible_shape(
+    conformance: Conformance, accepted: dict[str, Accepted], name: str
+) -> None:
+    here = accepted[name]
+    for item in here.formula.inputs:
+        array = here.first(item)
+        empty = (*array.shape[:-1], 0)
+        rows = [
+            ((), "a tensor has 1 to 16 dimensions"),
+            (RANK_17, "a tensor has 1 to 16 dimensions"),
+            (empty, "every extent must be at least 1"),
+        ]
+        for shape, rule in rows:
+            inputs, argument = here.changed(item, np.zeros(shape, array.dtype))
+            expected = conformance.check(Call(name, tuple(inputs), here.attributes))
+            assert expected.refusal == f"{name}: {argument} = shape {shape}: {rule}"
+
+
+@EVERY
+def test_inputs_of_other_element_types(
+    libraries: dict[str, Operators], accepted: dict[str, Accepted], name: str
+) -> None:
+    here = accepted[name]
+    for item in here.formula.inputs:
+        for dtype in ("float32", "int64", "uint8", "bool"):
+            inputs, argument = here.changed(item, here.first(item).astype(dtype))
+            rule = "elements must be int8 or int32"
+            said = refusals(libraries, name, *inputs, **here.attributes)
+            assert said == {f"{name}: {argument} = dtype {dtype}: {rule}"}
+
+
+@EVERY
+def test_precisions_out_of_range(
+    libraries: dict[str, Operators], accepted: dict[str, Accepted], name: str
+) -> None:
+    here = accepted[name]
+    for at, item in enumerate(here.formula.inputs):
+        for bits in (0, 33, -1):
+            precisions = list(map(measured, here.inputs))
+            precisions[at] = [bits, *precisions[at][1:]] if item.variadic else bits
+            _, argument = here.changed(item, None)
+            said = refusals(libraries, name, *here.inputs, **here.attributes, precisions=precisions)
+            rule = "a precision is in [1, 32]"
+            assert said == {f"{name}: {argument} = precision {bits}: {rule}"}
+
+
+# ---------------------------------------------------------------- attributes
+
+
+@EVERY
+def test_unknown_attributes(
+    libraries: dict[str, Operators], accepted: dict[str, Accepted], name: str
+) -> None:
+    here = accepted[name]
+    known = ", ".join(each.name for each in here.formula.attributes) or "none"
+    said = refusals(libraries, name, *here.inputs, **here.attributes, zzzzzz=1)
+    rule = f"there is no such attribute; its attributes: {known}"
+    assert said == {f"{name}: zzzzzz = 1: {rule}"}
+
+
+@EVERY
+def test_missing_attributes(
+    conformance: Conformance, accepted: dict[str, Accepted], name: str
+) -> None:
+    here = accepted[name]
+    for item in here.formula.attributes:
+        if item.required:
+            given = {key: value for key, value in here.attributes.items() if key != item.name}
+            expected = conformance.check(Call(name, here.inputs, given))
+            assert expected.refusal == f"{name}: {item.name}: this attribute is missing"
+
+
+@EVERY
+def test_attributes_of_other_types(
+    libraries: dict[str, Operators], accepted: dict[str, Accepted], name: str
+) -> None:
+    here = accepted[name]
+    for item in here.formula.attributes:
+        rule, others = other_types(item)
+        for value in others:
+            given = {**here.attributes, item.name: value}
+            said = refusals(libraries, name, *here.inputs, **given)
+            assert said == {f"{name}: {item.name} = {value!r}: {rule}"}
+
+
+def other_types(item: Attribute) -> tuple[str, list[Any]]:
+    if item.is_list or item.components:
+        return "a tuple of integers is needed", [3, "3", (1.0,), (True,)]
+    if item.kind == "bool":
+        return "true or false is needed", [2, "yes", 1.0, (True,)]
+    return "an integer is needed", [1.5, "1", True, (1,)]
+
+
+# ---------------------------------------------------------------- results
+
+
+@EVERY
+def test_results_in_the_memory_of_inputs(
+    libraries: dict[str, Operators], accepted: dict[str, Accepted], name: str
+) -> None:
+    here = accepted[name]
+    (shape,) = here.shapes
+    for item in here.formula.inputs:
+        array = here.first(item)
+        memory = np.zeros(max(array.size, int(np.prod(shape))), np.int32)
+        shared = memory[: array.size].reshape(array.shape)
+        shared[...] = array
+        inputs, argument = here.changed(item, shared)
+        out = memory[: int(np.prod(shape))].reshape(shape)
+        said = refusals(libraries, name, *inputs, **here.attributes, out=out)
+        assert said == {f"{name}: Y: it shares memory with {argument}"}
+
+
+@EVERY
+def test_results_that_do_not_fit(
+    libraries: dict[str, Operators], accepted: dict[str, Accepted], name: str
+) -> None:
+    here = accepted[name]
+    (shape,) = here.shapes
+    longer = (*shape[:-1], shape[-1] + 1)
+    fixed = np.zeros(shape, np.int32)
+    fixed.setflags(write=False)
+    rows = [
+        (np.zeros(longer, np.int32), f"Y = shape {longer}: the shape must be {shape}"),
+        (np.zeros(shape), "Y = dtype float64: elements must be int8 or int32"),
+        (fixed, "Y: it is read-only"),
+    ]
+    for out, message in rows:
+        said = refusals(libraries, name, *here.inputs, **here.attributes, out=out)
+        assert said == {f"{name}: {message}"}
