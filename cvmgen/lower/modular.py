@@ -28,7 +28,7 @@ def modular_accumulators(
     }
     candidates = sums - other
     while True:
-        exact = set()
+        exact: set[str] = set()
         for statement in walk(statements):
             match statement:
                 case i.Store(target=target) if target.tensor in exact_stores:

@@ -267,7 +267,8 @@ class ExpressionChecker:
             unnamed(name, span)
         if name not in n.REDUCTIONS:
             place = Span(span.source, span.start, span.start + len(name))
-            hint = did_you_mean(name, (*n.REDUCTIONS, *n.SELECTIONS)) or f"reductions are {', '.join(n.REDUCTIONS)}"
+            hint = did_you_mean(name, (*n.REDUCTIONS, *n.SELECTIONS))
+            hint = hint or f"reductions are {', '.join(n.REDUCTIONS)}"
             raise SpecError(place, f"'{name}' is not a reduction", hint)
         logical = name in ("any", "all", "count")
         with self.nested():
