@@ -24,6 +24,7 @@ SHARED = {
     "c/cvmgen_runtime.h",
     "c/toy.h",
     "cuda/cvmgen.h",
+    "cuda/cvmgen_block.h",
     "cuda/cvmgen_cuda.h",
     "cuda/cvmgen_runtime.h",
     "cuda/toy.h",
