@@ -39,17 +39,17 @@ def emit_operator(program: i.Program) -> str:
 def emit_support() -> dict[str, str]:
     """The files that every operator includes."""
     shared = c.emit_support()
-    own = render(
-        "cuda/cvmgen_cuda.h.j2",
-        block=BLOCK,
-        resident=RESIDENT,
-        blocks=BLOCKS,
-        parameter_bytes=PARAMETER_BYTES,
-    )
+    values = {
+        "block": BLOCK,
+        "resident": RESIDENT,
+        "blocks": BLOCKS,
+        "parameter_bytes": PARAMETER_BYTES,
+    }
+    own = ("cvmgen_cuda.h", "cvmgen_block.h")
     return {
         "cvmgen.h": shared["cvmgen.h"],
         "cvmgen_runtime.h": shared["cvmgen_runtime.h"],
-        "cvmgen_cuda.h": own,
+        **{name: render(f"cuda/{name}.j2", **values) for name in own},
     }
 
 
