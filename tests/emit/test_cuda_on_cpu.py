@@ -79,6 +79,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> OnCpu:
 def on_cpu(library: OnCpu) -> Iterator[OnCpu]:
     yield library
     library.free()
+    assert library.state.allocated == 0
 
 
 @functools.cache
