@@ -396,7 +396,7 @@ def unflatten(position: int, extents: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(index))
 
 
-def sort(values: list[int], start: int, count: int, keys: Sequence[int], width: int) -> None:
+def sort(values: list[int], start: int, count: int, keys: list[int], width: int) -> None:
     """Put values[start : start + count] in ascending order of their keys; equal keys keep theirs.
 
     The key of values[r] is the row keys[r * width : (r + 1) * width], as it stands at the call.

@@ -37,15 +37,22 @@ KERNEL blocks_vote(const int8_t *holds, int64_t rows, int64_t length, int64_t *v
     }
 }
 
-/* Each list[row] by keys[row]; the list is written by the kernel that sorts it. */
-KERNEL blocks_sort(int64_t *list, const int64_t *keys, int64_t width, int64_t rows, int64_t length,
-                   int64_t *spare) {
+/* sorted[row]: the numbers below `length`, by keys[row]. Threads write and read the list and its
+   keys where others sort. */
+KERNEL blocks_sort(const int64_t *keys, int64_t width, int64_t rows, int64_t length,
+                   int64_t *memory, int64_t *sorted) {
     for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
-        int64_t *own = list + row * length;
-        for (int64_t at = threadIdx.x; at < length; at += blockDim.x) own[length - 1 - at] = -at;
-        cvmgen_block_sort(own, keys + row * length * width, width, spare + row * 2 * length,
-                          length);
-        for (int64_t at = threadIdx.x; at < length; at += blockDim.x) own[at] += length - 1;
+        int64_t *const list = memory + row * (3 + width) * length, *const spare = list + length;
+        int64_t *const own = spare + 2 * length;
+        const int64_t last = length - 1;
+        for (int64_t at = threadIdx.x; at < length; at += blockDim.x) {
+            list[last - at] = last - at;
+            for (int64_t k = 0; k < width; ++k)
+                own[(last - at) * width + k] = keys[(row * length + last - at) * width + k];
+        }
+        cvmgen_block_sort(list, own, width, spare, length);
+        for (int64_t at = threadIdx.x; at < length; at += blockDim.x)
+            sorted[row * length + last - at] = list[last - at];
     }
 }
 
@@ -88,14 +95,14 @@ extern "C" int run_vote(cvmgen_error *error, const int8_t *holds, int64_t rows, 
                         int64_t *votes) {
     return cvmgen_launch_blocks(error, NULL, rows, blocks_vote, holds, rows, length, votes);
 }
-extern "C" int run_sort(cvmgen_error *error, int64_t *list, const int64_t *keys, int64_t width,
-                        int64_t rows, int64_t length) {
-    int64_t *spare;
-    int status = cvmgen_device_scratch(error, NULL, 2 * rows * length, &spare);
+extern "C" int run_sort(cvmgen_error *error, const int64_t *keys, int64_t width, int64_t rows,
+                        int64_t length, int64_t *sorted) {
+    int64_t *memory;
+    int status = cvmgen_device_scratch(error, NULL, rows * (3 + width) * length, &memory);
     if (status == CVMGEN_OK)
-        status = cvmgen_launch_blocks(error, NULL, rows, blocks_sort, list, keys, width, rows,
-                                      length, spare);
-    cvmgen_device_free(NULL, spare);
+        status = cvmgen_launch_blocks(error, NULL, rows, blocks_sort, keys, width, rows, length,
+                                      memory, sorted);
+    cvmgen_device_free(NULL, memory);
     return status;
 }
 extern "C" int run_count(cvmgen_error *error, int64_t rows, int64_t *counts) {

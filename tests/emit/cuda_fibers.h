@@ -1,10 +1,10 @@
 /* The threads of a CUDA block as fibers of one CPU thread, with barriers between them.
 
-   A fiber runs one thread after the other, so that kernels without barriers cost no switch; one
-   that meets a barrier waits in it, and the next fiber goes on with the threads that have not
-   begun. A barrier opens when all threads that it is for wait in it, at one place of the text.
-   When no barrier can open, threads wait for others that went elsewhere: the program is told so
-   and ends. */
+   A fiber runs one thread after the other, so that kernels without barriers cost no switch. One
+   whose thread meets a barrier waits in it, and another fiber goes on. A barrier opens when all
+   threads that it is for wait in it, at one place of the text; behind it the first threads run as
+   far as they get before the others, so that a barrier that is missing shows. When all threads
+   that are left wait, some went elsewhere: the program says so and ends. */
 #pragma once
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 #include <vector>
 
 struct dim3 {
@@ -37,11 +38,12 @@ struct cuda_barrier {
 };
 
 struct cuda_thread {
-    cuda_fiber *waiting = NULL; /* in a barrier; NULL: not begun, at work or ended */
-    bool ended = false;
+    cuda_fiber *fiber = NULL; /* that holds it in a barrier; NULL: not begun, at work or ended */
     cuda_barrier barrier = {};
-    int64_t given = 0; /* what it brought to the barrier */
-    int64_t seen = 0;  /* what others find that it brought, until the next one opens */
+    bool holds = false; /* what it brought to the barrier */
+    int64_t found = 0;  /* what the barrier gave it on opening */
+    bool open = false;  /* it may go on */
+    bool ended = false;
 };
 
 struct cuda_block {
@@ -50,39 +52,42 @@ struct cuda_block {
     void (*kernel)(void *);
     void *arguments;
     bool backwards;
-    size_t begun; /* threads */
-    std::vector<cuda_thread> threads;
-    std::vector<cuda_fiber *> idle;
-    cuda_fiber *current;
     ucontext_t scheduler;
+    cuda_fiber *current;
+    std::vector<cuda_fiber *> idle;
+    std::vector<cuda_thread> threads;
+    size_t begun;           /* how many */
+    size_t held;            /* how many wait for the block */
+    std::set<size_t> ready; /* those that may go on, by their place in the order */
 
     /* Run all threads of a block to their end. */
     void run() {
-        begun = 0;
+        begun = held = 0;
         threads.assign(blockDim.x, cuda_thread());
-        while (begun < threads.size()) resume(idle.empty() ? make_fiber() : take_idle());
-        while (open_a_barrier()) {}
-        for (size_t i = 0; i < threads.size(); ++i)
-            if (threads[i].waiting) fail(i);
+        while (begun < threads.size() || !ready.empty())
+            if (ready.empty())
+                resume(idle.empty() ? make_fiber() : take_idle());
+            else
+                go_on(nth(*ready.begin()));
+        for (size_t at = 0; at < threads.size(); ++at)
+            if (threads[at].fiber) fail(at);
     }
 
-    /* Wait until all threads of the barrier have come; then each sees what the others gave. */
-    void wait(const cuda_barrier &barrier, int64_t given) {
-        cuda_thread &self = threads[threadIdx.x];
-        self.waiting = current;
-        self.barrier = barrier;
-        self.given = given;
+    /* Wait until all threads of the barrier have come. Of a block: how many of them hold; of a
+       warp: its lanes that do. */
+    int64_t wait(const cuda_barrier &barrier, bool holds) {
+        const size_t at = threadIdx.x;
+        threads[at].fiber = current;
+        threads[at].barrier = barrier;
+        threads[at].holds = holds;
+        held += barrier.lanes == 0;
+        if (complete(at)) open(at);
         swapcontext(&current->context, &scheduler);
-    }
-
-    /* Where the threads of this thread's warp begin and end. */
-    size_t warp_begin() const { return threadIdx.x / WARP * WARP; }
-    size_t warp_end() const {
-        const size_t end = warp_begin() + WARP;
-        return end < threads.size() ? end : threads.size();
+        return threads[at].found;
     }
 
   private:
+    /* In the order in which threads run: the thread of a place, the place of a thread. */
     size_t nth(size_t number) const { return backwards ? threads.size() - 1 - number : number; }
 
     cuda_fiber *take_idle() {
@@ -104,10 +109,10 @@ struct cuda_block {
         return fiber;
     }
     static void run_fiber();
-    /* On a fiber: run threads while there are any, and be idle until there are others. */
+    /* On a fiber: begin threads while no other may go on, and be idle in between. */
     void run_threads() {
         for (;;) {
-            while (begun < threads.size()) {
+            while (begun < threads.size() && ready.empty()) {
                 threadIdx = dim3((unsigned)nth(begun++));
                 kernel(arguments);
                 threads[threadIdx.x].ended = true;
@@ -121,46 +126,57 @@ struct cuda_block {
         swapcontext(&scheduler, &fiber->context);
     }
 
+    void go_on(size_t at) {
+        cuda_fiber *fiber = threads[at].fiber;
+        threads[at].fiber = NULL;
+        threads[at].open = false;
+        ready.erase(nth(at));
+        threadIdx = dim3((unsigned)at);
+        resume(fiber);
+    }
+
+    /* The threads that the barrier of a thread may be for. */
+    size_t begin(size_t waiting) const {
+        return threads[waiting].barrier.lanes == 0 ? 0 : waiting / WARP * WARP;
+    }
+    size_t end(size_t waiting) const {
+        const size_t last = begin(waiting) + WARP;
+        const bool all = threads[waiting].barrier.lanes == 0 || last > threads.size();
+        return all ? threads.size() : last;
+    }
     bool is_for(size_t waiting, size_t other) const {
         const unsigned lanes = threads[waiting].barrier.lanes;
-        return lanes == 0 || (waiting / WARP == other / WARP && lanes >> other % WARP & 1);
+        return lanes == 0 || (lanes >> other % WARP & 1);
     }
     bool is_in(size_t waiting, size_t other) const {
-        return threads[other].waiting && threads[other].barrier == threads[waiting].barrier;
+        const cuda_thread &thread = threads[other];
+        return thread.fiber && !thread.open && thread.barrier == threads[waiting].barrier;
     }
     bool complete(size_t waiting) const {
-        if (!is_for(waiting, waiting)) return false;
-        for (size_t i = 0; i < threads.size(); ++i)
+        if (threads[waiting].barrier.lanes == 0 && held < threads.size()) return false;
+        for (size_t i = begin(waiting); i < end(waiting); ++i)
             if (is_for(waiting, i) && !is_in(waiting, i)) return false;
-        return true;
+        return is_for(waiting, waiting);
     }
-    /* Let the threads of a barrier go on where all have come; false where there is none. */
-    bool open_a_barrier() {
-        for (size_t number = 0; number < threads.size(); ++number) {
-            const size_t at = nth(number);
-            if (!threads[at].waiting || !complete(at)) continue;
-            open(at);
-            return true;
-        }
-        return false;
-    }
-    void open(size_t member) {
-        std::vector<size_t> members;
-        for (size_t number = 0; number < threads.size(); ++number)
-            if (is_for(member, nth(number))) members.push_back(nth(number));
-        for (size_t at : members) threads[at].seen = threads[at].given;
-        for (size_t at : members) {
-            cuda_fiber *fiber = threads[at].waiting;
-            threads[at].waiting = NULL;
-            threadIdx = dim3((unsigned)at);
-            resume(fiber);
-        }
+    void open(size_t waiting) {
+        const bool whole = threads[waiting].barrier.lanes == 0;
+        int64_t found = 0;
+        for (size_t i = begin(waiting); i < end(waiting); ++i)
+            if (is_for(waiting, i) && threads[i].holds)
+                found += whole ? 1 : INT64_C(1) << i % WARP;
+        for (size_t i = begin(waiting); i < end(waiting); ++i)
+            if (is_for(waiting, i)) {
+                threads[i].found = found;
+                threads[i].open = true;
+                ready.insert(nth(i));
+            }
+        if (whole) held = 0;
     }
     /* A thread waits for another that does not come. */
     [[noreturn]] void fail(size_t waiting) const {
         const cuda_barrier &barrier = threads[waiting].barrier;
-        size_t other = 0;
-        while (other + 1 < threads.size() && (!is_for(waiting, other) || is_in(waiting, other)))
+        size_t other = begin(waiting);
+        while (other + 1 < end(waiting) && (!is_for(waiting, other) || is_in(waiting, other)))
             ++other;
         fprintf(stderr, "block %u: thread %zu waits at %s:%d for thread %zu, which ", blockIdx.x,
                 waiting, barrier.file, barrier.line, other);
@@ -180,32 +196,22 @@ inline void cuda_block::run_fiber() { cuda_threads.run_threads(); }
 /* The place of a barrier is that of its caller, which default arguments tell. */
 #define CUDA_PLACE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
-/* Wait for the whole block; the sum of what all threads gave. */
-inline int64_t cuda_sum(int64_t given, const char *file, int line) {
-    int64_t sum = 0;
-    cuda_threads.wait({0, file, line}, given);
-    for (const cuda_thread &each : cuda_threads.threads) sum += each.seen;
-    return sum;
-}
-inline void __syncthreads(CUDA_PLACE) { cuda_sum(0, file, line); }
+inline void __syncthreads(CUDA_PLACE) { cuda_threads.wait({0, file, line}, false); }
 inline int __syncthreads_count(int holds, CUDA_PLACE) {
-    return (int)cuda_sum(holds != 0, file, line);
+    return (int)cuda_threads.wait({0, file, line}, holds != 0);
 }
-inline int __syncthreads_or(int holds, CUDA_PLACE) { return cuda_sum(holds != 0, file, line) != 0; }
+inline int __syncthreads_or(int holds, CUDA_PLACE) {
+    return cuda_threads.wait({0, file, line}, holds != 0) != 0;
+}
 inline int __syncthreads_and(int holds, CUDA_PLACE) {
-    return cuda_sum(holds == 0, file, line) == 0;
+    return cuda_threads.wait({0, file, line}, holds == 0) == 0;
 }
 
-inline void __syncwarp(unsigned lanes = 0xffffffffu, CUDA_PLACE) {
-    cuda_threads.wait({lanes, file, line}, 0);
-}
-/* Lanes that the block does not have hold nothing. */
+/* Lanes that the block does not have hold nothing and are not waited for. */
 inline unsigned __ballot_sync(unsigned lanes, int holds, CUDA_PLACE) {
-    const size_t begin = cuda_threads.warp_begin(), end = cuda_threads.warp_end();
-    unsigned held = 0;
-    cuda_threads.wait({lanes, file, line}, holds != 0);
-    for (size_t i = begin; i < end; ++i)
-        if (lanes >> (i - begin) & 1) held |= (unsigned)cuda_threads.threads[i].seen << (i - begin);
-    return held;
+    return (unsigned)cuda_threads.wait({lanes, file, line}, holds != 0);
+}
+inline void __syncwarp(unsigned lanes = 0xffffffffu, CUDA_PLACE) {
+    cuda_threads.wait({lanes, file, line}, false);
 }
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }

@@ -132,7 +132,7 @@ def test_sorting_of_keys_in_some_order(blocks: Blocks, row: list[int], why: str)
 def compare_sorted(blocks: Blocks, keys: Any) -> None:
     rows, length, width = keys.shape
     kept, found = keys.copy(), np.empty((rows, length), np.int64)
-    blocks.run("run_sort", found, keys, width, rows, length)
+    blocks.run("run_sort", keys, width, rows, length, found)
     assert (keys == kept).all()
     for row in range(rows):
         order = kept[row].tolist()

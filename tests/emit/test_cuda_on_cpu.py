@@ -70,13 +70,16 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> OnCpu:
         "".join(f'#include "{name.replace(".", "/")}.cu"\n' for name in NAMES)
     )
     codes = {name: dtype.code for name, dtype in DTYPES.items()}
-    return OnCpu(compile_for_cpu("all.cc", folder), Manifest(tuple(map(info, NAMES)), codes), folder)
+    return OnCpu(
+        compile_for_cpu("all.cc", folder), Manifest(tuple(map(info, NAMES)), codes), folder
+    )
 
 
 @pytest.fixture
 def on_cpu(library: OnCpu) -> Iterator[OnCpu]:
     yield library
     library.free()
+    assert library.state.allocated == 0
 
 
 @functools.cache
@@ -273,7 +276,7 @@ MIXED = [
         ("B", "int8", "on a device this input must be int32"),
     ),
     (
-        "cvm.concatenate",
+        "extra.concatenate",
         ([ONES32, ONES8],),
         {"axis": 0},
         ("I", "int8", "on a device all inputs must have one element type"),
