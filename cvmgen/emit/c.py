@@ -132,7 +132,7 @@ class KernelPrinter(CPrinter):
             body = inner.body[0]
             if isinstance(body, i.Loop):
                 inner = body
-        heavy = any(isinstance(each, i.Accumulate) for each in walk(loop.body))
+        heavy = any(isinstance(each, (i.Accumulate, i.Break)) for each in walk(loop.body))
         nested = any(isinstance(each, i.Loop) for each in walk(inner.body))
         least = SERIAL_REDUCTIONS if heavy else SERIAL_ELEMENTS
         if nested and not heavy:
@@ -356,7 +356,8 @@ class CEmitter:
                 tests.append(f"{item.name}_narrow")
                 continue
             tests.append(f"cvmgen_is_int8(args->{item.name})")
-        lines.append(f"const bool narrow = {' && '.join(tests) or 'false'};")
+        if tests:
+            lines.append(f"const bool narrow = {' && '.join(tests)};")
         return [*lines, *self.result_type()]
 
     def result_type(self) -> list[str]:

@@ -118,8 +118,9 @@ class CPrinter:
                 last = self.length(sequence) if high is None else self.expr(high)
                 return f"cvmgen_part({whole}, {first}, {last})", PRIMARY
             case i.Contains(element=element, collection=i.Entries() as entries):
-                first, length = self.run(entries)
-                return f"cvmgen_among({self.expr(element)}, {first}, {length})", PRIMARY
+                first, length = self.stretch(entries)
+                function = "cvmgen_among_ascending" if entries.ascending else "cvmgen_among"
+                return f"{function}({self.expr(element)}, {first}, {length})", PRIMARY
             case i.Contains(element=element, collection=collection):
                 member = self.expr(element)
                 return f"cvmgen_contains({self.pointer(collection)}, {member})", PRIMARY
@@ -200,7 +201,7 @@ class CPrinter:
             case sequence:
                 return f"{self.expr(sequence, PRIMARY)}.at[{index}]", PRIMARY
 
-    def run(self, entries: i.Entries) -> tuple[str, str]:
+    def stretch(self, entries: i.Entries) -> tuple[str, str]:
         """The address of the first of some entries, and how many there are."""
         return f"&{self.expr(entries.first)}", self.expr(entries.length)
 
@@ -264,7 +265,7 @@ class CPrinter:
     sort_function = "cvmgen_sort"
 
     def sort(self, statement: i.Sort) -> str:
-        entries, count = self.run(statement.entries)
+        entries, count = self.stretch(statement.entries)
         keys, spare = self.expr(statement.keys), self.expr(statement.spare)
         given = f"{entries}, &{keys}, {statement.width}, &{spare}, {count}"
         return f"{self.sort_function}({given});"

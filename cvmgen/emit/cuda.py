@@ -94,6 +94,7 @@ class CudaEmitter(c.CEmitter):
         return render(
             "cuda/operator.cu.j2",
             header=c.file_header(self.operator),
+            includes="\n".join(f'#include "{name}"' for name in self.includes()),
             opset=self.operator.opset,
             name=self.name,
             function=self.function,
@@ -106,6 +107,9 @@ class CudaEmitter(c.CEmitter):
             prepare_head=self.head("static int", f"{self.name}_prepare", f"{self.name}_plan *plan"),
             run_head=self.head("int", f"{self.function}_cuda", "cvmgen_stream stream"),
         )
+
+    def includes(self) -> list[str]:
+        return ["cvmgen_cuda.h", *(["cvmgen_block.h"] if self.program.scratch else [])]
 
     def head(self, result: str, function: str, parameter: str) -> str:
         parameters = [f"const {self.function}_args *args", parameter, "cvmgen_error *error"]

@@ -28,9 +28,10 @@ def int32_inputs(program: i.Program) -> tuple[str, ...]:
         for each in walk(nest.body):
             if isinstance(each, i.Loop) and reduces(each.body):
                 reduced |= {load.tensor for load in walk(each) if isinstance(load, i.Load)}
-    if not reduced:
+    names = [item.name for item in program.operator.inputs]
+    if reduced.isdisjoint(names):
         return ()
-    return tuple(item.name for item in program.operator.inputs if item.name not in reduced)
+    return tuple(name for name in names if name not in reduced)
 
 
 def reduces(body: tuple[i.Stmt, ...]) -> bool:

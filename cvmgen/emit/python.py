@@ -17,7 +17,6 @@ from cvmgen.emit.python_text import (
     definition,
     literal,
     literals,
-    parenthesized,
     unpacked,
 )
 from cvmgen.emit.render import render
@@ -188,7 +187,7 @@ class PythonEmitter:
                 shape = printer.expr(extents)
                 return [
                     f"{tensor}_shape = {shape}",
-                    parenthesized(f"{tensor}_precision", printer.expr(precision)),
+                    f"{tensor}_precision = {printer.expr(precision)}",
                     "support.check_output(",
                     f"    OPERATOR, {literal(tensor)}, {tensor}_shape, {tensor}_precision,",
                     f"    {literal(rule)},",

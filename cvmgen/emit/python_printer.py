@@ -111,6 +111,9 @@ class PythonPrinter:
             case i.ListOf(entries=entries):
                 parts = [("*" if pack else "") + self.expr(each, 7) for each, pack in entries]
                 return f"({', '.join(parts)}{',' * (len(parts) == 1)})", PRIMARY
+            case i.Contains(element=element, collection=i.Entries(ascending=True) as entries):
+                member = self.expr(element)
+                return f"support.among({member}, {self.stretch(entries)})", PRIMARY
             case i.Contains(element=element, collection=collection):
                 return f"{self.expr(element, 7)} in {self.expr(collection, 7)}", 6
             case i.Gather(kind=kind, element=element, over=over, condition=condition):
@@ -248,11 +251,8 @@ class PythonPrinter:
             case i.Store(target=target, value=value):
                 return [f"{self.expr(target)} = {self.expr(value)}"]
             case i.Sort(entries=entries, keys=keys, width=width):
-                assert isinstance(entries.first, i.Load)
-                assert isinstance(keys, i.Load)
-                listed = f"{identifier(entries.first.tensor)}, {self.expr(entries.first.offset)}"
-                count = self.expr(entries.length)
-                return [f"support.sort({listed}, {count}, {identifier(keys.tensor)}, {width})"]
+                keys_name = identifier(keys.tensor)
+                return [f"support.sort({self.stretch(entries)}, {keys_name}, {width})"]
             case i.Break():
                 return ["break"]
             case i.Loop(index=index, low=low, high=high, body=body):
@@ -267,6 +267,13 @@ class PythonPrinter:
                 return lines
             case _:
                 raise InternalError(f"emit: {type(statement).__name__} is not for this place")
+
+    def stretch(self, entries: i.Entries) -> str:
+        """The list that holds some entries, where they begin, and how many there are."""
+        first = entries.first
+        assert isinstance(first, i.Load)
+        parts = self.expr(first.offset), self.expr(entries.length)
+        return f"{identifier(first.tensor)}, {', '.join(parts)}"
 
     def accumulate(self, name: str, op: str, value: i.Expr) -> str:
         match op:

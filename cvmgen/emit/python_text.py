@@ -1,4 +1,4 @@
-"""Pieces of Python source: literals, heads of functions, long assignments."""
+"""Pieces of Python source: literals and heads of functions."""
 
 from __future__ import annotations
 
@@ -33,12 +33,6 @@ def unpacked(names: list[str]) -> list[str]:
 
 def unpack_row(names: list[str]) -> str:
     return f"{', '.join(names)} = {', '.join(f'plan.{name}' for name in names)}"
-
-
-def parenthesized(name: str, value: str) -> str:
-    """An assignment; a long value in parentheses, so that it can be broken."""
-    line = f"{name} = {value}"
-    return line if len(line) <= 90 else f"{name} = ({value})"
 
 
 def definition(name: str, parameters: list[str]) -> str:

@@ -185,6 +185,7 @@ class Entries:
 
     first: Access | Load
     length: Expr
+    ascending: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,9 +42,8 @@ class Place:
     def spare(self) -> i.Access:
         return access(f"{self.name}_spare", (*self.indices, ZERO))
 
-    @property
-    def entries(self) -> i.Entries:
-        return i.Entries(self.entry(ZERO), self.length)
+    def entries(self, *, ascending: bool = False) -> i.Entries:
+        return i.Entries(self.entry(ZERO), self.length, ascending)
 
 
 def access(name: str, index: Indices) -> i.Access:
@@ -167,7 +166,7 @@ class Filling:
                     return filled
                 place = self.place
                 first = place.key(ZERO, 0)
-                sort = i.Sort(place.entries, first, len(keys), place.spare, self.span)
+                sort = i.Sort(place.entries(), first, len(keys), place.spare, self.span)
                 return (*filled, sort)
             case _:
                 each = n.IndexMember("entry", value, value.span)
@@ -267,6 +266,21 @@ def tests_own(condition: n.Expr, own: set[str]) -> bool:
     match condition:
         case n.Compare(operands=(n.Ref(name=left), n.Ref(name=right))):
             return any(is_below(condition, each, right if each == left else left) for each in own)
+        case _:
+            return False
+
+
+def ascending(value: n.Expr, definitions: Mapping[str, f.Definition]) -> bool:
+    """Whether the entries of a selected list always ascend."""
+    match value:
+        case n.Conditional(then=then, otherwise=otherwise):
+            return ascending(then, definitions) and ascending(otherwise, definitions)
+        case n.Listing(binders=n.Binders(items=(n.IndexRange(),))):
+            return True
+        case n.Listing(binders=n.Binders(items=(n.IndexMember(collection=n.Apply() as other),))):
+            return ascending(other, definitions)
+        case n.Apply(name=name):
+            return ascending(definitions[name].body, definitions)
         case _:
             return False
 

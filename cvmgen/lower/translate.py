@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import assert_never
 
 from cvmgen.ir import nodes as i
@@ -329,9 +330,10 @@ class Translator:
         """What an index runs over; of a list under construction, what it has so far."""
         if not (isinstance(collection, n.Apply) and self.is_selected(collection)):
             return self.expr(collection)
-        entries = self.place(collection).entries
+        rising = selections.ascending(collection, self.definitions)
+        entries = self.place(collection).entries(ascending=rising)
         if collection.name in self.growing:
-            return i.Entries(entries.first, self.growing[collection.name])
+            return replace(entries, length=self.growing[collection.name])
         return entries
 
     def is_selected(self, expr: n.Apply) -> bool:

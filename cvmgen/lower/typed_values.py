@@ -109,7 +109,7 @@ class ValueTyper:
             case i.Item(sequence=sequence, index=index):
                 return i.Item(sequence, self.index(index))
             case i.Entries(first=first, length=length):
-                return i.Entries(self.place(first), self.index(length))
+                return replace(expr, first=self.place(first), length=self.index(length))
             case i.Call(function=function, arguments=arguments):
                 done_arguments = tuple(
                     self.list_value(each) if self.is_list(each) else self.index(each)

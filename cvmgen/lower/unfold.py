@@ -240,7 +240,7 @@ class Unfold:
             case i.Entries(first=first, length=length):
                 place = self.expr(first)
                 assert isinstance(place, (i.Access, i.Load))
-                return i.Entries(place, self.expr(length))
+                return replace(expr, first=place, length=self.expr(length))
             case i.PrecisionOf(which=which):
                 return expr if which is None else replace(expr, which=self.expr(which))
 

@@ -67,6 +67,25 @@ CVMGEN_FUNCTION int64_t cvmgen_power(int64_t base, int64_t exponent) {
 
 /* ---------------------------------------------------------------- lists */
 
+/* Whether a value is an entry of a selected list. */
+CVMGEN_FUNCTION bool cvmgen_among(int64_t value, const int64_t *entries, int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+        if (entries[i] == value) return true;
+    return false;
+}
+CVMGEN_FUNCTION bool cvmgen_among_ascending(int64_t value, const int64_t *entries, int64_t count) {
+    int64_t low = 0;
+    while (low < count) {
+        const int64_t middle = low + (count - low) / 2;
+        if (entries[middle] == value) return true;
+        if (entries[middle] < value)
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return false;
+}
+
 CVMGEN_FUNCTION int64_t cvmgen_size(const cvmgen_list *list) {
     int64_t size = 1;
     for (int64_t i = 0; i < list->length; ++i) size *= list->at[i];

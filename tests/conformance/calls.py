@@ -29,6 +29,9 @@ MOVED = {
     **dict.fromkeys(("extra.depth_to_space", "extra.reverse", "extra.swap_ends"), (0,)),
     "cvm.cvm_lut": (1,),
     "cvm.where": (1, 2),
+    **dict.fromkeys(("cvm.non_max_suppression", "extra.thinned", "extra.best_rows"), (0,)),
+    **dict.fromkeys(("extra.partitioned", "extra.positive_in_order", "extra.median"), (0,)),
+    "extra.every_other": (0,),
     "extra.interleave": (0, 1),
     "extra.choose": (1, 2),
 }

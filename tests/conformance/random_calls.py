@@ -7,6 +7,8 @@ from math import prod
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from tests.conformance.calls import Call, Given, data
 
 MOST_ELEMENTS = 240
@@ -347,7 +349,63 @@ def polynomial(random: Random) -> Drawn:
     return [data(random, shape(random), precision(random, 20)), coefficients], {}
 
 
+# ---------------------------------------------------------------- selected lists
+
+
+def get_valid_count(random: Random) -> Drawn:
+    extents = (random.randint(1, 3), random.randint(1, 40), random.randint(2, 5))
+    bits = precision(random)
+    return [data(random, extents, bits)], {"score_threshold": random.choice((0, -1, 1, 2**31 - 1))}
+
+
+def non_max_suppression(random: Random) -> Drawn:
+    """Few classes and equal scores; boxes of all sizes; counts beyond both ends."""
+    batches, number, bits = random.randint(1, 3), random.randint(1, 12), precision(random)
+    rows = data(random, (batches, number, 6), bits)
+    if bits > 2 and random.random() < 0.7:
+        rows[:, :, :2] = data(random, (batches, number, 2), 2, rows.dtype)
+    counts = np.array([random.randint(-2, number + 2) for _ in range(batches)], np.int32)
+    attributes = {
+        "iou_threshold": random.choice((1, 10, 50, 99, 100, 101, 2**31 - 1)),
+        "max_output_size": random.choice((-(2**31), -1, 0, 1, 3, 2**31 - 1)),
+        "top_k": random.choice((-(2**31), -1, 0, 1, 4, 2**31 - 1)),
+        "force_suppress": random.random() < 0.5,
+    }
+    return [rows, counts], attributes
+
+
+def few_values(random: Random, extents: Shape, high: int = 32) -> Given:
+    """Values of which many are equal."""
+    bits = random.choice((1, 2, 2, 3, high))
+    return data(random, extents, bits)
+
+
+def listed(rank: int, high: int = 32, **choices: Any) -> Callable[[Random], Drawn]:
+    """A tensor of the rank, long in its last dimension at times; attributes of these choices."""
+
+    def draw(random: Random) -> Drawn:
+        outer = tuple(random.randint(1, 3) for _ in range(rank - 1))
+        inputs = [few_values(random, (*outer, random.choice((1, 2, 3, 7, 20, 40))), high)]
+        return inputs, {name: random.choice(values) for name, values in choices.items()}
+
+    return draw
+
+
 DRAW: dict[str, Callable[[Random], Drawn]] = {
+    "cvm.get_valid_count": get_valid_count,
+    "cvm.non_max_suppression": non_max_suppression,
+    "extra.argsort": listed(2),
+    "extra.unique": listed(1),
+    "extra.thinned": listed(1, distance=(0, 1, 2, 5)),
+    "extra.crowded": listed(2, limit=(1, 2, 5)),
+    "extra.best_rows": listed(3, 24, limit=(1, 2, 2**31 - 1)),
+    "extra.partitioned": listed(1),
+    "extra.chosen_sum": listed(2, 20, bound=(-1, 0, 1), least=(True, False), number=(0, 1, 3)),
+    "extra.ascents": listed(1),
+    "extra.ranks": listed(1),
+    "extra.positive_in_order": listed(3),
+    "extra.median": listed(2, columns=(True, False)),
+    "extra.every_other": listed(1),
     **dict.fromkeys(
         ("cvm.abs", "cvm.cvm_precision", "cvm.negative", "cvm.relu", "cvm.flatten"), one_tensor
     ),

@@ -16,6 +16,7 @@
      example get_valid_count([[[0, 5], [1, 0], [2, 7]]], score_threshold=1) == [2]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_block.h"
 
 /* What a call fixes for the kernels of spec/cvm/vision.cvm:13. */
 struct get_valid_count_V_values {

@@ -40,6 +40,7 @@
        == [[[0, 9, 0, 0, 10, 10], [1, 7, 1, 1, 10, 10], [-1, -1, -1, -1, -1, -1]]]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_block.h"
 
 /* What a call fixes for the kernels of spec/cvm/vision.cvm:33. */
 struct non_max_suppression_I_values {

@@ -5,6 +5,7 @@ This file needs numpy alone. The python target carries a copy of it beside its o
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product as _product
 from math import prod
@@ -396,7 +397,13 @@ def unflatten(position: int, extents: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(index))
 
 
-def sort(values: list[int], start: int, count: int, keys: Sequence[int], width: int) -> None:
+def among(value: int, values: list[int], start: int, count: int) -> bool:
+    """Whether a value is among the `count` ascending ones from `start` on."""
+    at = bisect_left(values, value, start, start + count)
+    return at < start + count and values[at] == value
+
+
+def sort(values: list[int], start: int, count: int, keys: list[int], width: int) -> None:
     """Put values[start : start + count] in ascending order of their keys; equal keys keep theirs.
 
     The key of values[r] is the row keys[r * width : (r + 1) * width], as it stands at the call.

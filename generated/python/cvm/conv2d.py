@@ -83,9 +83,10 @@ def _prepare(X, W, B, padding, stride, dilation, groups):
             "the kernel is larger than the padded input")
     # spec/cvm/nn.cvm:18
     Y_shape = (N, OC, YH, YW)
-    Y_precision = (max(X.precision + W.precision + (support.floor_log2(IC * KH * KW) + 1),
-        B.precision) + 1 if B is not None else X.precision + W.precision
-        + (support.floor_log2(IC * KH * KW) + 1))
+    Y_precision = (
+        max(X.precision + W.precision + (support.floor_log2(IC * KH * KW) + 1), B.precision) + 1
+        if B is not None else X.precision + W.precision + (support.floor_log2(IC * KH * KW) + 1)
+    )
     support.check_output(
         OPERATOR, "Y", Y_shape, Y_precision,
         "wider(p(X) + p(W) + bits(IC*KH*KW), p(B)) if present(B) else p(X) + p(W) + bits(IC*KH*KW)",

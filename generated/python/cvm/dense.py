@@ -39,8 +39,10 @@ def _prepare(X, W, B):
         support.check_extent(OPERATOR, "B", B.shape, 0, "N", N)
     # spec/cvm/nn.cvm:34
     Y_shape = (M, N)
-    Y_precision = (max(X.precision + W.precision + (support.floor_log2(K) + 1), B.precision)
-        + 1 if B is not None else X.precision + W.precision + (support.floor_log2(K) + 1))
+    Y_precision = (
+        max(X.precision + W.precision + (support.floor_log2(K) + 1), B.precision) + 1
+        if B is not None else X.precision + W.precision + (support.floor_log2(K) + 1)
+    )
     support.check_output(
         OPERATOR, "Y", Y_shape, Y_precision,
         "wider(p(X) + p(W) + bits(K), p(B)) if present(B) else p(X) + p(W) + bits(K)",

@@ -97,8 +97,9 @@ def _nest_Y(plan, X, V, V_length, Y):
     for b in range(B):
         for i in range(N):
             for k in range(K):
-                Y[(b * N + i) * K + k] = X[(b * N + V[b * N + i]) * K
-                    + k] if i < V_length[b] else -1
+                Y[(b * N + i) * K + k] = (
+                    X[(b * N + V[b * N + i]) * K + k] if i < V_length[b] else -1
+                )
 
 
 def infer(shapes, precisions, *, score_threshold=0):

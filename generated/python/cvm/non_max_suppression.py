@@ -125,8 +125,10 @@ def _nest_U(plan, X, valid_count, I, U, U_length):
     B, N, iou_threshold = plan.B, plan.N, plan.iou_threshold
     force_suppress, top_k = plan.force_suppress, plan.top_k
     for b in range(B):
-        TK = max(min(N, valid_count[b]), 0) if top_k < 0 else min(top_k,
-            max(min(N, valid_count[b]), 0))
+        TK = (
+            max(min(N, valid_count[b]), 0) if top_k < 0
+            else min(top_k, max(min(N, valid_count[b]), 0))
+        )
         count = 0
         for p in range(TK):
             test = X[(b * N + I[b * N + p]) * 6] >= 0
@@ -134,8 +136,10 @@ def _nest_U(plan, X, valid_count, I, U, U_length):
                 holds = True
                 for q in U[b * N:b * N + count]:
                     chosen = 0
-                    if force_suppress or X[(b * N + I[b * N + p]) * 6] == X[(b * N + I[b * N + q])
-                        * 6]:
+                    if (
+                        force_suppress
+                        or X[(b * N + I[b * N + p]) * 6] == X[(b * N + I[b * N + q]) * 6]
+                    ):
                         R = X[(b * N + I[b * N + p]) * 6 + 2]
                         R_2 = X[(b * N + I[b * N + p]) * 6 + 4]
                         R_3 = X[(b * N + I[b * N + q]) * 6 + 2]
@@ -152,10 +156,15 @@ def _nest_U(plan, X, valid_count, I, U, U_length):
                         bottom_2 = max(R_7, R_8)
                         top = min(R_5, R_6)
                         top_2 = min(R_7, R_8)
-                        V = max(0, min(right, right_2) - max(left, left_2)) * max(0,
-                            min(bottom, bottom_2) - max(top, top_2))
-                        chosen = 100 * V // ((right - left) * (bottom - top) + (right_2 - left_2)
+                        V = (
+                            max(0, min(right, right_2) - max(left, left_2))
+                            * max(0, min(bottom, bottom_2) - max(top, top_2))
+                        )
+                        chosen = (
+                            100 * V
+                            // ((right - left) * (bottom - top) + (right_2 - left_2)
                             * (bottom_2 - top_2) - V) if V > 0 else 0
+                        )
                     if chosen >= iou_threshold:
                         holds = False
                         break
@@ -172,9 +181,11 @@ def _nest_Y(plan, X, I, U, U_length, Y):
     for b in range(B):
         for n in range(N):
             for k in range(6):
-                Y[(b * N + n) * 6 + k] = X[(b * N + I[b * N + U[b * N + n]]) * 6
-                    + k] if n < (U_length[b] if max_output_size < 0 else min(max_output_size,
-                    U_length[b])) else -1
+                Y[(b * N + n) * 6 + k] = (
+                    X[(b * N + I[b * N + U[b * N + n]]) * 6 + k]
+                    if n < (U_length[b] if max_output_size < 0
+                    else min(max_output_size, U_length[b])) else -1
+                )
 
 
 def infer(shapes, precisions, *, iou_threshold=50, max_output_size=-1, force_suppress=False,

@@ -65,7 +65,8 @@ def _nest_Y(plan, X, Y):
     # spec/cvm/transform.cvm:11: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i < N)...]
     n, N, repeats, a, Y_shape = plan.n, plan.N, plan.repeats, plan.a, plan.Y_shape
     for d_at, d in enumerate(support.indices(Y_shape)):
-        Y[d_at] = X[support.flatten_index(tuple(d[i] // repeats if i == a else d[i] for i in range(N)), n)]
+        Y[d_at] = X[support.flatten_index(tuple(d[i] // repeats if i == a else d[i]
+            for i in range(N)), n)]
 
 
 def infer(shapes, precisions, *, axis=None, repeats=None):

@@ -68,11 +68,11 @@ def _prepare(X, begin, end, strides):
     if not (all(s[i] != 0 for i in range(N))):
         support.refuse(OPERATOR, "", support.terms([("N", N), ("s", s)]), "strides must not be 0")
     # spec/cvm/transform.cvm:93
-    b_arr = tuple((begin[i] + n[i] if begin[i] < 0 else begin[i]) if i < len(begin) else n[i]
-        - 1 if s[i] < 0 else 0 for i in range(N))
+    b_arr = tuple((begin[i] + n[i] if begin[i] < 0 else begin[i]) if i < len(begin) else n[i] - 1
+        if s[i] < 0 else 0 for i in range(N))
     # spec/cvm/transform.cvm:95
-    e_arr = tuple((end[i]
-        + n[i] if end[i] < 0 else end[i]) if i < len(end) else -1 if s[i] < 0 else n[i] for i in range(N))
+    e_arr = tuple((end[i] + n[i] if end[i] < 0 else end[i]) if i < len(end) else -1 if s[i] < 0
+        else n[i] for i in range(N))
     # spec/cvm/transform.cvm:97
     low = tuple(-1 if s[i] < 0 else 0 for i in range(N))
     # spec/cvm/transform.cvm:98

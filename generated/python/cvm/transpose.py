@@ -45,8 +45,8 @@ def _prepare(X, axes):
         support.refuse(OPERATOR, "", support.terms([("axes", axes), ("N", N)]),
             "axes must be empty or name every dimension")
     # spec/cvm/transform.cvm:72
-    R = tuple(N - 1 - i if len(axes) == 0 else axes[i] if axes[i] >= 0 else axes[i]
-        + N for i in range(N))
+    R = tuple(N - 1 - i if len(axes) == 0 else axes[i] if axes[i] >= 0 else axes[i] + N
+        for i in range(N))
     # spec/cvm/transform.cvm:73
     Y_shape = tuple(n[R[i]] for i in range(N))
     Y_precision = X.precision
