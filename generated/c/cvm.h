@@ -378,7 +378,40 @@ static inline void cvm_max_defaults(cvm_max_args *args) {
 int cvm_max_infer(const cvm_max_args *args, cvmgen_error *error);
 int cvm_max(const cvm_max_args *args, cvmgen_error *error);
 
-/* cvm.flatten: All elements in row-major order, in one dimension. spec/cvm/transform.cvm:3 */
+/* cvm.repeat: Each element several times in a row, along an axis. spec/cvm/transform.cvm:3 */
+typedef struct cvm_repeat_args {
+    const cvmgen_tensor *X;
+    cvmgen_tensor *Y;
+    int64_t axis; /* in [-N, N) */
+    int64_t repeats; /* in [1, inf) */
+    int32_t check_values; /* not 0: refuse data beyond their precision */
+} cvm_repeat_args;
+/* All attributes at their defaults, everything else 0. */
+static inline void cvm_repeat_defaults(cvm_repeat_args *args) {
+    static cvm_repeat_args zero; /* in C++ a const one would need a value */
+    *args = zero;
+}
+/* Check the call; set the shape and precision of each output that is not NULL. */
+int cvm_repeat_infer(const cvm_repeat_args *args, cvmgen_error *error);
+int cvm_repeat(const cvm_repeat_args *args, cvmgen_error *error);
+
+/* cvm.tile: The whole tensor several times along each dimension; reps and shape are aligned on the right. spec/cvm/transform.cvm:16 */
+typedef struct cvm_tile_args {
+    const cvmgen_tensor *X;
+    cvmgen_tensor *Y;
+    cvmgen_list reps; /* in [1, max_attr) */
+    int32_t check_values; /* not 0: refuse data beyond their precision */
+} cvm_tile_args;
+/* All attributes at their defaults, everything else 0. */
+static inline void cvm_tile_defaults(cvm_tile_args *args) {
+    static cvm_tile_args zero; /* in C++ a const one would need a value */
+    *args = zero;
+}
+/* Check the call; set the shape and precision of each output that is not NULL. */
+int cvm_tile_infer(const cvm_tile_args *args, cvmgen_error *error);
+int cvm_tile(const cvm_tile_args *args, cvmgen_error *error);
+
+/* cvm.flatten: All elements in row-major order, in one dimension. spec/cvm/transform.cvm:32 */
 typedef struct cvm_flatten_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -393,7 +426,7 @@ static inline void cvm_flatten_defaults(cvm_flatten_args *args) {
 int cvm_flatten_infer(const cvm_flatten_args *args, cvmgen_error *error);
 int cvm_flatten(const cvm_flatten_args *args, cvmgen_error *error);
 
-/* cvm.batch_flatten: All dimensions but the first in one; models call it flatten. spec/cvm/transform.cvm:11 */
+/* cvm.batch_flatten: All dimensions but the first in one; models call it flatten. spec/cvm/transform.cvm:40 */
 typedef struct cvm_batch_flatten_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -407,6 +440,174 @@ static inline void cvm_batch_flatten_defaults(cvm_batch_flatten_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_batch_flatten_infer(const cvm_batch_flatten_args *args, cvmgen_error *error);
 int cvm_batch_flatten(const cvm_batch_flatten_args *args, cvmgen_error *error);
+
+/* cvm.concatenate: Tensors joined along an axis. spec/cvm/transform.cvm:48 */
+typedef struct cvm_concatenate_args {
+    const cvmgen_tensor *const *I;
+    int64_t I_count;
+    cvmgen_tensor *Y;
+    int64_t axis; /* in [-N, N) */
+    int32_t check_values; /* not 0: refuse data beyond their precision */
+} cvm_concatenate_args;
+/* All attributes at their defaults, everything else 0. */
+static inline void cvm_concatenate_defaults(cvm_concatenate_args *args) {
+    static cvm_concatenate_args zero; /* in C++ a const one would need a value */
+    *args = zero;
+}
+/* Check the call; set the shape and precision of each output that is not NULL. */
+int cvm_concatenate_infer(const cvm_concatenate_args *args, cvmgen_error *error);
+int cvm_concatenate(const cvm_concatenate_args *args, cvmgen_error *error);
+
+/* cvm.transpose: The dimensions in another order; without axes, in the reverse one. spec/cvm/transform.cvm:64 */
+typedef struct cvm_transpose_args {
+    const cvmgen_tensor *X;
+    cvmgen_tensor *Y;
+    cvmgen_list axes; /* in [-N, N) */
+    int32_t check_values; /* not 0: refuse data beyond their precision */
+} cvm_transpose_args;
+/* All attributes at their defaults, everything else 0. */
+static inline void cvm_transpose_defaults(cvm_transpose_args *args) {
+    static cvm_transpose_args zero; /* in C++ a const one would need a value */
+    *args = zero;
+}
+/* Check the call; set the shape and precision of each output that is not NULL. */
+int cvm_transpose_infer(const cvm_transpose_args *args, cvmgen_error *error);
+int cvm_transpose(const cvm_transpose_args *args, cvmgen_error *error);
+
+/* cvm.slice: Every strides-th element from begin to just before end, in each dimension. spec/cvm/transform.cvm:79 */
+typedef struct cvm_slice_args {
+    const cvmgen_tensor *X;
+    cvmgen_tensor *Y;
+    cvmgen_list begin;
+    cvmgen_list end;
+    cvmgen_list strides;
+    int32_t check_values; /* not 0: refuse data beyond their precision */
+} cvm_slice_args;
+/* All attributes at their defaults, everything else 0. */
+static inline void cvm_slice_defaults(cvm_slice_args *args) {
+    static cvm_slice_args zero; /* in C++ a const one would need a value */
+    *args = zero;
+}
+/* Check the call; set the shape and precision of each output that is not NULL. */
+int cvm_slice_infer(const cvm_slice_args *args, cvmgen_error *error);
+int cvm_slice(const cvm_slice_args *args, cvmgen_error *error);
+
+/* cvm.slice_like: The first elements of X, as many along each sliced axis as shape_like has. spec/cvm/transform.cvm:109 */
+typedef struct cvm_slice_like_args {
+    const cvmgen_tensor *X;
+    const cvmgen_tensor *shape_like;
+    cvmgen_tensor *Y;
+    cvmgen_list axes; /* in [-N, N) */
+    int32_t check_values; /* not 0: refuse data beyond their precision */
+} cvm_slice_like_args;
+/* All attributes at their defaults, everything else 0. */
+static inline void cvm_slice_like_defaults(cvm_slice_like_args *args) {
+    static cvm_slice_like_args zero; /* in C++ a const one would need a value */
+    *args = zero;
+}
+/* Check the call; set the shape and precision of each output that is not NULL. */
+int cvm_slice_like_infer(const cvm_slice_like_args *args, cvmgen_error *error);
+int cvm_slice_like(const cvm_slice_like_args *args, cvmgen_error *error);
+
+/* cvm.take: Elements at given places of the flattened tensor, or slices at given places along an axis. spec/cvm/transform.cvm:129 */
+typedef struct cvm_take_args {
+    const cvmgen_tensor *X;
+    const cvmgen_tensor *indices;
+    cvmgen_tensor *Y;
+    const int64_t *axis; /* NULL: not given */
+    int32_t check_values; /* not 0: refuse data beyond their precision */
+} cvm_take_args;
+/* All attributes at their defaults, everything else 0. */
+static inline void cvm_take_defaults(cvm_take_args *args) {
+    static cvm_take_args zero; /* in C++ a const one would need a value */
+    *args = zero;
+}
+/* Check the call; set the shape and precision of each output that is not NULL. */
+int cvm_take_infer(const cvm_take_args *args, cvmgen_error *error);
+int cvm_take(const cvm_take_args *args, cvmgen_error *error);
+
+/* cvm.cvm_lut: A table read at each index: take without an axis, with the indices in front. spec/cvm/transform.cvm:153 */
+typedef struct cvm_cvm_lut_args {
+    const cvmgen_tensor *indices;
+    const cvmgen_tensor *table;
+    cvmgen_tensor *Y;
+    int32_t check_values; /* not 0: refuse data beyond their precision */
+} cvm_cvm_lut_args;
+/* All attributes at their defaults, everything else 0. */
+static inline void cvm_cvm_lut_defaults(cvm_cvm_lut_args *args) {
+    static cvm_cvm_lut_args zero; /* in C++ a const one would need a value */
+    *args = zero;
+}
+/* Check the call; set the shape and precision of each output that is not NULL. */
+int cvm_cvm_lut_infer(const cvm_cvm_lut_args *args, cvmgen_error *error);
+int cvm_cvm_lut(const cvm_cvm_lut_args *args, cvmgen_error *error);
+
+/* cvm.expand_dims: New dimensions of extent 1 at an axis. spec/cvm/transform.cvm:163 */
+typedef struct cvm_expand_dims_args {
+    const cvmgen_tensor *X;
+    cvmgen_tensor *Y;
+    int64_t axis; /* in [-N - 1, N + 1) */
+    int64_t num_newaxis; /* in [min_attr, max_attr) */
+    int32_t check_values; /* not 0: refuse data beyond their precision */
+} cvm_expand_dims_args;
+/* All attributes at their defaults, everything else 0. */
+static inline void cvm_expand_dims_defaults(cvm_expand_dims_args *args) {
+    static cvm_expand_dims_args zero; /* in C++ a const one would need a value */
+    *args = zero;
+    args->num_newaxis = 1;
+}
+/* Check the call; set the shape and precision of each output that is not NULL. */
+int cvm_expand_dims_infer(const cvm_expand_dims_args *args, cvmgen_error *error);
+int cvm_expand_dims(const cvm_expand_dims_args *args, cvmgen_error *error);
+
+/* cvm.reshape: The elements in row-major order, in another shape. spec/cvm/transform.cvm:179 */
+typedef struct cvm_reshape_args {
+    const cvmgen_tensor *X;
+    cvmgen_tensor *Y;
+    cvmgen_list target_shape; /* in [1, inf) */
+    int32_t check_values; /* not 0: refuse data beyond their precision */
+} cvm_reshape_args;
+/* All attributes at their defaults, everything else 0. */
+static inline void cvm_reshape_defaults(cvm_reshape_args *args) {
+    static cvm_reshape_args zero; /* in C++ a const one would need a value */
+    *args = zero;
+}
+/* Check the call; set the shape and precision of each output that is not NULL. */
+int cvm_reshape_infer(const cvm_reshape_args *args, cvmgen_error *error);
+int cvm_reshape(const cvm_reshape_args *args, cvmgen_error *error);
+
+/* cvm.squeeze: Without dimensions of extent 1: the named ones, or all. spec/cvm/transform.cvm:191 */
+typedef struct cvm_squeeze_args {
+    const cvmgen_tensor *X;
+    cvmgen_tensor *Y;
+    cvmgen_list axes; /* in [-N, N) */
+    int32_t check_values; /* not 0: refuse data beyond their precision */
+} cvm_squeeze_args;
+/* All attributes at their defaults, everything else 0. */
+static inline void cvm_squeeze_defaults(cvm_squeeze_args *args) {
+    static cvm_squeeze_args zero; /* in C++ a const one would need a value */
+    *args = zero;
+}
+/* Check the call; set the shape and precision of each output that is not NULL. */
+int cvm_squeeze_infer(const cvm_squeeze_args *args, cvmgen_error *error);
+int cvm_squeeze(const cvm_squeeze_args *args, cvmgen_error *error);
+
+/* cvm.where: Elements of A where the condition is not 0, else of B. spec/cvm/transform.cvm:217 */
+typedef struct cvm_where_args {
+    const cvmgen_tensor *Cond;
+    const cvmgen_tensor *A;
+    const cvmgen_tensor *B;
+    cvmgen_tensor *Y;
+    int32_t check_values; /* not 0: refuse data beyond their precision */
+} cvm_where_args;
+/* All attributes at their defaults, everything else 0. */
+static inline void cvm_where_defaults(cvm_where_args *args) {
+    static cvm_where_args zero; /* in C++ a const one would need a value */
+    *args = zero;
+}
+/* Check the call; set the shape and precision of each output that is not NULL. */
+int cvm_where_infer(const cvm_where_args *args, cvmgen_error *error);
+int cvm_where(const cvm_where_args *args, cvmgen_error *error);
 
 #ifdef __cplusplus
 }

@@ -22,8 +22,22 @@ from .max_pool2d import max_pool2d
 from .upsampling import upsampling
 from .sum import sum
 from .max import max
+from .repeat import repeat
+from .tile import tile
 from .flatten import flatten
 from .batch_flatten import batch_flatten
+from .concatenate import concatenate
+from .transpose import transpose
+from .slice import slice
+from .slice_like import slice_like
+from .take import take
+from .cvm_lut import cvm_lut
+from .expand_dims import expand_dims
+from .reshape import reshape
+from .squeeze import squeeze
+from .where import where
+
+strided_slice = slice
 
 __all__ = [
     "abs",
@@ -35,19 +49,32 @@ __all__ = [
     "broadcast_mul",
     "broadcast_sub",
     "clip",
+    "concatenate",
     "conv2d",
     "cvm_clip",
     "cvm_left_shift",
+    "cvm_lut",
     "cvm_precision",
     "cvm_right_shift",
     "dense",
     "elemwise_add",
     "elemwise_sub",
+    "expand_dims",
     "flatten",
     "max",
     "max_pool2d",
     "negative",
     "relu",
+    "repeat",
+    "reshape",
+    "slice",
+    "slice_like",
+    "squeeze",
+    "strided_slice",
     "sum",
+    "take",
+    "tile",
+    "transpose",
     "upsampling",
+    "where",
 ]
