@@ -1,6 +1,7 @@
 # make            set up, write and compile the kernels, run the digits example
 # make test       all tests but the slow ones;  make test-all  those too
-# make check      everything about the text: lint, format, types, layers, generated/ up to date
+# make check      everything about the text: lint, format, types, layers, generated/ and README
+# make format     mend what can be;  make readme  list the operators in README.md
 # make bench      measure;  make clean  remove what tools left behind
 
 VENV ?= .venv
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 # reinstalls anything, and a moved checkout does.
 STAMP := $(VENV)/.installed-$(shell { cat pyproject.toml; pwd; } | cksum | cut -d ' ' -f 1)
 
-.PHONY: demo build test test-all check format bench clean
+.PHONY: demo build test test-all check format readme bench clean
 
 demo: build
 	@$(BIN)/python examples/digits/demo.py
@@ -43,10 +44,14 @@ check: $(STAMP)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/cvmgen build --check
+	@$(BIN)/cvmgen list --into README.md --check
 
 format: $(STAMP)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+readme: build
+	@$(BIN)/cvmgen list --into README.md
 
 bench: $(STAMP)
 	@$(BIN)/python benchmarks/run.py

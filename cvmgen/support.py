@@ -396,6 +396,19 @@ def unflatten(position: int, extents: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(index))
 
 
+def sort(values: list[int], start: int, count: int, keys: list[int], width: int) -> None:
+    """Put values[start : start + count] in ascending order of their keys; equal keys keep theirs.
+
+    The key of values[r] is the row keys[r * width : (r + 1) * width], as it stands at the call.
+    """
+    rows = range(start, start + count)
+    if width == 1:
+        order = sorted(rows, key=keys.__getitem__)
+    else:
+        order = sorted(rows, key=lambda row: keys[row * width : (row + 1) * width])
+    values[start : start + count] = [values[row] for row in order]
+
+
 # ---------------------------------------------------------------- scalars
 
 

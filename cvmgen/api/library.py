@@ -15,6 +15,8 @@ from cvmgen.errors import CvmgenError
 from cvmgen.paths import generated_folder
 
 TARGETS = ("c", "python", "cuda")
+RUNNABLE = ("c", "python")
+"""The targets that `load` gives; the other ones are generated and compiled only."""
 
 
 def load(
@@ -29,6 +31,10 @@ def load(
     """
     if target not in TARGETS:
         raise CvmgenError(f"unknown target '{target}'; targets are {', '.join(TARGETS)}")
+    if target not in RUNNABLE:
+        raise CvmgenError(
+            f"the target '{target}' is generated and compiled, but not yet run from Python"
+        )
     place = Path(folder) if folder is not None else generated_folder()
     manifest = read_manifest(place)
     backend = make_backend(target, manifest, place, library)
@@ -44,16 +50,10 @@ def load(
 def make_backend(
     target: str, manifest: Manifest, folder: Path, library: str | Path | None
 ) -> Backend:
-    match target:
-        case "c":
-            path = Path(library) if library is not None else compiled(folder)
-            return CBackend(path, manifest, folder)
-        case "python":
-            return PythonBackend(manifest, folder)
-        case _:
-            raise CvmgenError(
-                f"the target '{target}' is generated and compiled, but not yet run from Python"
-            )
+    if target == "python":
+        return PythonBackend(manifest, folder)
+    path = Path(library) if library is not None else compiled(folder)
+    return CBackend(path, manifest, folder)
 
 
 def compiled(folder: Path) -> Path:

@@ -78,6 +78,11 @@ class Operator:
         return self._input_names
 
     @property
+    def variadic(self) -> str | None:
+        """The input that takes a list of tensors, where there is one."""
+        return next((item.name for item in self._info.inputs if item.variadic), None)
+
+    @property
     def attributes(self) -> tuple[str, ...]:
         return tuple(self._attributes)
 
@@ -151,8 +156,9 @@ class Operator:
         precisions: as a call takes them; nothing is measured here
         """
         self._at_most("shapes", shapes)
-        values = self._complete(attributes)
         given = [*shapes, *[None] * (len(self._info.inputs) - len(shapes))]
+        self._all_given(given)
+        values = self._complete(attributes)
         checked = [
             self._shapes(item, each) for item, each in zip(self._info.inputs, given, strict=True)
         ]
@@ -222,10 +228,13 @@ class Operator:
                 operands[at] = value
             else:
                 attributes[name] = value
-        for item, value in zip(items, operands, strict=True):
+        self._all_given(operands)
+        return operands, self._complete(attributes)
+
+    def _all_given(self, operands: Sequence[Any]) -> None:
+        for item, value in zip(self._info.inputs, operands, strict=True):
             if value is None and not item.optional:
                 self._refuse(item.name, "", support.INPUT_MISSING)
-        return operands, self._complete(attributes)
 
     def _complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Every attribute, given or by default, as int, bool, tuple or None."""

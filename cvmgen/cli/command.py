@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import cvmgen
-from cvmgen.cli.exits import MEANINGS, Exit, tell
+from cvmgen.cli.exits import MEANINGS, Exit, UsageError, tell
 from cvmgen.paths import generated_folder, spec_folder
 
 TARGETS = ("python", "c", "cuda")
@@ -55,9 +55,7 @@ def perform(options: argparse.Namespace) -> Exit:
                 return build.check(request, as_json=options.json)
             return build.build(request, as_json=options.json, jobs=options.jobs)
         case "list":
-            from cvmgen.cli import show
-
-            return show.list_operators(options.spec, as_json=options.json)
+            return list_operators(options)
         case "show":
             from cvmgen.cli import show
 
@@ -83,6 +81,22 @@ def perform(options: argparse.Namespace) -> Exit:
                 target=options.target,
                 as_json=options.json,
             )
+
+
+def list_operators(options: argparse.Namespace) -> Exit:
+    """One of the forms of `cvmgen list`."""
+    if options.into is None and options.check:
+        raise UsageError("--check needs a file to look at: --into FILE")
+    if options.into is None and not options.markdown:
+        from cvmgen.cli import show
+
+        return show.list_operators(options.spec, as_json=options.json)
+    # Imported here: this needs sympy and jinja2, which the plain list does not.
+    from cvmgen.cli import table
+
+    if options.into is None:
+        return table.print_tables(options.spec, as_json=options.json)
+    return table.update(options.spec, options.into, check=options.check, as_json=options.json)
 
 
 # ---------------------------------------------------------------- arguments
@@ -167,7 +181,23 @@ def add_build(commands: Commands) -> None:
 
 def add_list(commands: Commands) -> None:
     about = "name all operators"
-    add_spec(command(commands, "list", about, "Print each operator with what it does."))
+    made = command(commands, "list", about, "Print each operator with what it does.")
+    made.add_argument(
+        "--markdown",
+        action="store_true",
+        help="print tables: each operator, the line of its formula, what targets do with it",
+    )
+    made.add_argument(
+        "--into",
+        type=Path,
+        metavar="FILE",
+        help="write those tables into FILE, between the two marks in it; links in them start at "
+        "the folder of spec/",
+    )
+    made.add_argument(
+        "--check", action="store_true", help="write nothing; fail when FILE would change"
+    )
+    add_spec(made)
 
 
 def add_show(commands: Commands) -> None:

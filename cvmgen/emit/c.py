@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from cvmgen import rules
 from cvmgen.dtypes import (
     DTYPES,
+    INT32,
     MAX_PRECISION,
     MAX_RANK,
     MAX_SIZE,
@@ -14,6 +15,7 @@ from cvmgen.dtypes import (
 )
 from cvmgen.emit import interface
 from cvmgen.emit.c_like import CPrinter, comment, identifier, indent, quoted
+from cvmgen.emit.interface import Variant
 from cvmgen.emit.plan import Field, host_types, plan_fields
 from cvmgen.emit.prepare import Prepare
 from cvmgen.emit.render import NOTICE, render
@@ -27,6 +29,7 @@ from cvmgen.spec.formula import Operator
 
 SERIAL_ELEMENTS = 16384  # below, starting threads costs more than an elementwise loop
 SERIAL_REDUCTIONS = 256
+SERIAL_ENTRIES = 4096  # of selected lists
 
 
 def emit_operator(program: i.Program) -> str:
@@ -94,8 +97,15 @@ def formula_lines(operator: Operator) -> list[str]:
 class KernelPrinter(CPrinter):
     """Statements of a nest; lists come in through pointers."""
 
-    def __init__(self, program: i.Program, body: tuple[i.Stmt, ...], lists: Iterable[str]) -> None:
+    def __init__(
+        self,
+        program: i.Program,
+        body: tuple[i.Stmt, ...],
+        lists: Iterable[str],
+        entries: Sequence[i.Expr] = (),
+    ) -> None:
         super().__init__(lists, host=False)
+        self.entries = entries  # the extents of the memory of the list that the nest fills
         self.optional = {item.name for item in program.operator.inputs if item.optional}
         self.changing = frozenset(changed(body))
         self.accumulators = {each.name: each.type for each in walk(body) if isinstance(each, i.Let)}
@@ -114,6 +124,8 @@ class KernelPrinter(CPrinter):
 
     def worth(self, loop: i.Loop) -> str:
         """The test that the iterations are worth more than one thread."""
+        if self.entries:
+            return f"{' * '.join(self.expr(each, 11) for each in self.entries)} >= {SERIAL_ENTRIES}"
         extents, inner = [], loop
         for _ in range(loop.parallel):
             extents.append(self.count(inner))
@@ -195,8 +207,8 @@ class CEmitter:
     def kernels(self) -> list[str]:
         found = []
         for number, nest in enumerate(self.program.nests):
-            for source, stored in interface.variants(self.program):
-                found.append(self.kernel(number, nest, source, stored))
+            for variant in interface.variants(self.program, nest):
+                found.append(self.kernel(number, nest, variant))
         return found
 
     def nest_name(self, number: int) -> str:
@@ -205,43 +217,50 @@ class CEmitter:
         suffix = f"_{same.index(number)}" if len(same) > 1 else ""
         return f"{self.name}_{nest.tensor}{suffix}"
 
-    def kernel_name(self, number: int, source: DType, stored: DType) -> str:
-        return f"{self.nest_name(number)}_{source.name}_{stored.name}"
+    def kernel_name(self, number: int, variant: Variant) -> str:
+        return f"{self.nest_name(number)}{variant.suffix}"
 
-    def dtypes(self, source: DType, stored: DType) -> Mapping[str, DType]:
+    def dtypes(self, variant: Variant) -> Mapping[str, DType]:
+        source, stored = variant.source or INT32, variant.stored or INT32
         types = {
-            item.name: DTYPES["int32"] if item.name in self.wide else source
-            for item in self.operator.inputs
+            item.name: INT32 if item.name in self.wide else source for item in self.operator.inputs
         }
         return types | dict.fromkeys(self.operator.output_names, stored)
 
     def tensors(self, nest: i.Nest) -> list[str]:
-        """The inputs that a nest reads, in the order of the operator, then the output."""
-        read = {each.tensor for each in walk(nest.body) if isinstance(each, i.Load)}
-        read |= {each.name for each in walk(nest.body) if isinstance(each, i.Given)}
-        inputs = [item.name for item in self.operator.inputs if item.name in read]
-        return [*inputs, nest.tensor]
+        """What a nest reads, inputs in the order of the operator, then what it writes."""
+        read = interface.inputs_read(self.program, nest)
+        scratch = interface.scratch_read(self.program, nest)
+        return [*read, *scratch, *interface.filled(self.program, nest)]
 
-    def kernel(self, number: int, nest: i.Nest, source: DType, stored: DType) -> str:
-        dtypes = self.dtypes(source, stored)
+    def tensor_parameters(self, nest: i.Nest, dtypes: Mapping[str, DType]) -> list[str]:
+        """The tensors of a nest as parameters of its kernel."""
+        written = interface.filled(self.program, nest)
+        parameters = []
+        for tensor in self.tensors(nest):
+            constant = "" if tensor in written else "const "
+            element = dtypes[tensor].c if tensor in dtypes else "int64_t"
+            parameters.append(f"{constant}{element} *{self.restrict} {identifier(tensor)}")
+        return parameters
+
+    def kernel(self, number: int, nest: i.Nest, variant: Variant) -> str:
+        dtypes = self.dtypes(variant)
         typed = type_nest(self.program, nest, dtypes)
         body = mark_parallel(typed.body)
-        parameters = [f"const {self.name}_plan *plan"]
-        for tensor in self.tensors(nest):
-            constant = "" if tensor == nest.tensor else "const "
-            element = dtypes[tensor].c
-            parameters.append(f"{constant}{element} *{self.restrict} {identifier(tensor)}")
-        fields = self.nest_fields(body)
+        parameters = [f"const {self.name}_plan *plan", *self.tensor_parameters(nest, dtypes)]
+        memory = self.program.scratch_of(nest.tensor)
+        entries = memory[0].shape if memory else ()
+        fields = self.nest_fields(body, names_in(entries) if parallel(body) else ())
         lists = [field.name for field in fields if field.type == "cvmgen_list"]
-        printer = KernelPrinter(self.program, body, lists)
+        printer = KernelPrinter(self.program, body, lists, entries)
         lines = self.unpack(fields)
         lines.append(comment(f"{nest.span.place}: {nest.formula}"))
         lines += printer.block(body)
-        head = f"static void {self.kernel_name(number, source, stored)}("
+        head = f"static void {self.kernel_name(number, variant)}("
         return "\n".join([*signature(head, parameters), *wrap_c(indent(lines)), "}"])
 
-    def nest_fields(self, body: tuple[i.Stmt, ...]) -> list[Field]:
-        names = names_in(body)
+    def nest_fields(self, body: tuple[i.Stmt, ...], more: Iterable[str] = ()) -> list[Field]:
+        names = names_in(body) | set(more)
         given = {f"has_{each.name}" for each in walk(body) if isinstance(each, i.Given)}
         optional = {f"has_{item.name}" for item in self.operator.inputs if item.optional}
         wanted = names | (given - optional)
@@ -362,12 +381,24 @@ class CEmitter:
             lines.append(f"if ({guard}status == CVMGEN_OK)")
             arguments = f"error, args->{item.name}, &{item.name}, &{item.name}_copy"
             lines.append(f"    status = cvmgen_widen({arguments});")
+        lines += self.allocate("cvmgen_scratch(error, ")
         lines += ["if (status == CVMGEN_OK) {"]
         for number, nest in enumerate(self.program.nests):
             lines += indent(self.launch(number, nest))
         lines.append("}")
         lines += [f"free({item.name}_copy);" for item in plain]
+        lines += [f"free({identifier(each.name)});" for each in self.program.scratch]
         lines.append("return status;")
+        return lines
+
+    def allocate(self, call: str) -> list[str]:
+        """The memory of selected lists; `call` is what makes it, up to the size."""
+        lines = []
+        for each in self.program.scratch:
+            name, size = identifier(each.name), f"plan.{identifier(each.size)}"
+            case = "" if each.case is None else f"plan.which_case == {each.case} && "
+            lines.append(f"int64_t *{name} = NULL;")
+            lines.append(f"if ({case}status == CVMGEN_OK) status = {call}{size}, &{name});")
         return lines
 
     def launch(self, number: int, nest: i.Nest) -> list[str]:
@@ -380,23 +411,19 @@ class CEmitter:
 
     def choose(self, number: int, nest: i.Nest) -> list[str]:
         """The kernel for the element types at hand."""
-        lines = []
-        word = "if"
-        for source, stored in interface.variants(self.program):
-            test = f"{'' if source.bits == 8 else '!'}narrow && "
-            test += f"{'' if stored.bits == 8 else '!'}narrow_result"
-            arguments = ["&plan"]
-            dtypes = self.dtypes(source, stored)
-            for tensor in self.tensors(nest):
-                arguments.append(self.argument(tensor, nest, dtypes[tensor]))
-            call = f"{self.kernel_name(number, source, stored)}({', '.join(arguments)});"
-            lines += [f"{word} ({test})", *indent([call])]
-            word = "else if"
-        lines[-2] = "else"
-        return lines
+        calls = []
+        variants = interface.variants(self.program, nest)
+        for variant in variants:
+            dtypes = self.dtypes(variant)
+            arguments = ["&plan", *(self.argument(each, dtypes) for each in self.tensors(nest))]
+            calls.append([f"{self.kernel_name(number, variant)}({', '.join(arguments)});"])
+        return chosen(variants, calls)
 
-    def argument(self, tensor: str, nest: i.Nest, dtype: DType) -> str:
-        if tensor == nest.tensor:
+    def argument(self, tensor: str, dtypes: Mapping[str, DType]) -> str:
+        if tensor not in dtypes:
+            return identifier(tensor)
+        dtype = dtypes[tensor]
+        if tensor in self.operator.output_names:
             return f"({dtype.c} *)args->{tensor}->data"
         if dtype.bits == 8:
             optional = any(item.name == tensor and item.optional for item in self.operator.inputs)
@@ -450,6 +477,22 @@ class Prologue(Prepare):
         body = [line for statement in self.nest.prologue for line in self.statement(statement)]
         store = [f"plan.{identifier(f.name)} = {identifier(f.name)};" for f in kept]
         return [*unpack, *body, *store]
+
+
+def parallel(body: tuple[i.Stmt, ...]) -> bool:
+    return any(isinstance(each, i.Loop) and each.parallel > 0 for each in body)
+
+
+def chosen(variants: Sequence[Variant], calls: Sequence[list[str]]) -> list[str]:
+    """The call for the element types at hand: each variant's own, wrapped to lines."""
+    if len(variants) == 1:
+        return calls[0]
+    lines = []
+    for variant, call in zip(variants, calls, strict=True):
+        word = "if" if variant == variants[0] else "else if"
+        head = "else" if variant == variants[-1] else f"{word} ({variant.test})"
+        lines += [head, *indent(call)]
+    return lines
 
 
 def wrapped(type_name: str, names: list[str]) -> list[str]:

@@ -117,6 +117,9 @@ class CPrinter:
                 first = "0" if low is None else self.expr(low)
                 last = self.length(sequence) if high is None else self.expr(high)
                 return f"cvmgen_part({whole}, {first}, {last})", PRIMARY
+            case i.Contains(element=element, collection=i.Entries() as entries):
+                first, length = self.run(entries)
+                return f"cvmgen_among({self.expr(element)}, {first}, {length})", PRIMARY
             case i.Contains(element=element, collection=collection):
                 member = self.expr(element)
                 return f"cvmgen_contains({self.pointer(collection)}, {member})", PRIMARY
@@ -132,7 +135,9 @@ class CPrinter:
                 return self.convert(type_name, operand)
             case i.ListOf(entries=()):
                 return "{0}", PRIMARY
-            case i.ListOf() | i.Gather() | i.Fold() | i.Bind() | i.Access() | i.Dot():
+            case i.Entries() | i.Access() | i.Dot() | i.Bind():
+                raise InternalError(f"emit: {type(expr).__name__} is not for this place")
+            case i.ListOf() | i.Gather() | i.Fold():
                 name = type(expr).__name__
                 raise InternalError(f"emit: {name} is left; a lowering pass is missing")
             case _:
@@ -195,8 +200,14 @@ class CPrinter:
             case sequence:
                 return f"{self.expr(sequence, PRIMARY)}.at[{index}]", PRIMARY
 
+    def run(self, entries: i.Entries) -> tuple[str, str]:
+        """The address of the first of some entries, and how many there are."""
+        return f"&{self.expr(entries.first)}", self.expr(entries.length)
+
     def length(self, sequence: i.Expr) -> str:
         match sequence:
+            case i.Entries(length=length):
+                return self.expr(length, 8)
             case i.Var(name=name) if name in self.pointers:
                 return f"{identifier(name)}->length"
             case _:
@@ -239,12 +250,24 @@ class CPrinter:
                 return self.append(statement)
             case i.Store(target=target, value=value):
                 return [f"{self.expr(target)} = {self.expr(value)};"]
+            case i.Sort():
+                return [self.sort(statement)]
+            case i.Break():
+                return ["break;"]
             case i.Loop():
                 return self.loop(statement)
             case i.If():
                 return self.branch(statement)
             case _:
                 raise InternalError(f"emit: {type(statement).__name__} is not for this place")
+
+    sort_function = "cvmgen_sort"
+
+    def sort(self, statement: i.Sort) -> str:
+        entries, count = self.run(statement.entries)
+        keys, spare = self.expr(statement.keys), self.expr(statement.spare)
+        given = f"{entries}, &{keys}, {statement.width}, &{spare}, {count}"
+        return f"{self.sort_function}({given});"
 
     def let(self, statement: i.Let) -> list[str]:
         type_name = MACHINE_TYPES[statement.type]
@@ -295,7 +318,7 @@ class CPrinter:
         if loop.low is None:
             at = f"{index}_at"
             length = self.length(loop.high)
-            entry = self.expr(i.Item(loop.high, i.Var(at)))
+            entry = self.expr(entry_at(loop.high, i.Var(at)))
             head = f"for (int64_t {at} = 0; {at} < {length}; ++{at})"
             body = [f"const int64_t {index} = {entry};", *self.block(loop.body)]
             return [f"{head} {{", *indent(body), "}"]
@@ -317,6 +340,15 @@ class CPrinter:
             lines[-1] = "} else {"
             lines += [*indent(self.block(statement.otherwise)), "}"]
         return lines
+
+
+def entry_at(sequence: i.Expr, at: i.Expr) -> i.Expr:
+    """Entry `at` of a list."""
+    match sequence:
+        case i.Entries(first=i.Load(tensor=tensor, offset=offset)):
+            return i.Load(tensor, None, at if offset == i.Const(0) else i.Binary("+", offset, at))
+        case _:
+            return i.Item(sequence, at)
 
 
 def negated(expr: i.Expr) -> i.Expr | None:

@@ -6,19 +6,20 @@ checks and infers as the C target does and launches each nest with a thread per 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
 from cvmgen.dtypes import DType
 from cvmgen.emit import c, interface
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
+from cvmgen.emit.cuda_kernels import CudaKernelPrinter, Grid, grid
+from cvmgen.emit.cuda_lists import BlockPrinter
+from cvmgen.emit.interface import Variant
 from cvmgen.emit.plan import Field
 from cvmgen.emit.prepare import Prepare
 from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, rebuild
-from cvmgen.lower.guards import assigned, changed
+from cvmgen.ir.visit import rebuild
 from cvmgen.lower.types import type_nest
 from cvmgen.spec.formula import Input, Operator
 
@@ -39,17 +40,17 @@ def emit_operator(program: i.Program) -> str:
 def emit_support() -> dict[str, str]:
     """The files that every operator includes."""
     shared = c.emit_support()
-    own = render(
-        "cuda/cvmgen_cuda.h.j2",
-        block=BLOCK,
-        resident=RESIDENT,
-        blocks=BLOCKS,
-        parameter_bytes=PARAMETER_BYTES,
-    )
+    values = {
+        "block": BLOCK,
+        "resident": RESIDENT,
+        "blocks": BLOCKS,
+        "parameter_bytes": PARAMETER_BYTES,
+    }
+    own = ("cvmgen_cuda.h", "cvmgen_block.h")
     return {
         "cvmgen.h": shared["cvmgen.h"],
         "cvmgen_runtime.h": shared["cvmgen_runtime.h"],
-        "cvmgen_cuda.h": own,
+        **{name: render(f"cuda/{name}.j2", **values) for name in own},
     }
 
 
@@ -73,115 +74,6 @@ def declaration(operator: Operator) -> str:
         f"int {name}_cuda(const {name}_args *args, cvmgen_stream stream, cvmgen_error *error);",
     ]
     return "\n".join(lines)
-
-
-# ---------------------------------------------------------------- the grid
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """The loops whose iterations are threads, outermost first, and what each thread does."""
-
-    loops: tuple[i.Loop, ...]
-    body: tuple[i.Stmt, ...]
-
-    @property
-    def extents(self) -> tuple[i.Expr, ...]:
-        return tuple(map(extent, self.loops))
-
-
-def grid(body: tuple[i.Stmt, ...]) -> Grid:
-    """The outermost loops of a nest that can all run in parallel, with the locals between them.
-
-    As in `lower.parallel`, every iteration writes elements of its own. A local in front of a
-    loop is computed by each thread again, so the loops need not be perfectly nested: a walk
-    over rows and along a row is one grid.
-    """
-    loops: list[i.Loop] = []
-    locals_: list[i.Stmt] = []
-    while True:
-        *before, last = body
-        inner = {each.name for each in before if isinstance(each, i.Let)}
-        if not isinstance(last, i.Loop) or last.low is None or len(inner) < len(before):
-            break
-        varying = inner | assigned(tuple(locals_)) | {loop.index for loop in loops}
-        if inner & changed(body) or names_in((last.low, last.high)) & varying:
-            break
-        loops.append(last)
-        locals_ += before
-        body = last.body
-    return Grid(tuple(loops), (*locals_, *body))
-
-
-def extent(loop: i.Loop) -> i.Expr:
-    if loop.low is None or loop.low == i.Const(0):
-        return loop.high
-    return i.Binary("-", loop.high, loop.low)
-
-
-class CudaKernelPrinter(c.KernelPrinter):
-    """Statements of a nest, its outermost loops as a grid; lists are references."""
-
-    def __init__(self, program: i.Program, body: tuple[i.Stmt, ...]) -> None:
-        super().__init__(program, body, ())
-        self.taken = set(names_in(body)) | assigned(body)
-
-    def fresh(self, name: str) -> str:
-        local, number = name, 2
-        while local in self.taken:
-            local, number = f"{name}_{number}", number + 1
-        self.taken.add(local)
-        return local
-
-    def threads(self, found: Grid) -> list[str]:
-        """The kernel's statements: a stride over the grid, or one thread for all."""
-        match found.loops:
-            case ():
-                return ["if (cvmgen_thread() > 0) return;", *self.block(found.body)]
-            case (loop,) if loop.low == i.Const(0):
-                index = identifier(loop.index)
-                return self.stride(index, self.expr(loop.high, 8), self.block(found.body))
-            case _:
-                elements, at = self.fresh("elements"), self.fresh("at")
-                product = " * ".join(self.expr(each, 11) for each in found.extents)
-                lines = [*self.unravel(found, at), *self.block(found.body)]
-                return [
-                    f"const int64_t {elements} = {product};",
-                    *self.stride(at, elements, lines),
-                ]
-
-    @staticmethod
-    def stride(at: str, elements: str, lines: list[str]) -> list[str]:
-        head = f"for (int64_t {at} = cvmgen_thread(); {at} < {elements}; {at} += cvmgen_threads())"
-        if len(lines) == 1 and not lines[0].startswith("if "):
-            return [head, *indent(lines)]
-        return [f"{head} {{", *indent(lines), "}"]
-
-    def unravel(self, found: Grid, at: str) -> list[str]:
-        """The indices of a thread, the innermost loop's fastest."""
-        read = names_in(found.body)
-        outermost, *others = found.loops
-        if len(others) < 2:
-            sizes = [self.expr(extent(loop), 11) for loop in others]
-            values = [" / ".join([at, *sizes]), *(f"{at} % {size}" for size in sizes)]
-            return [
-                self.index(loop, value)
-                for loop, value in zip(found.loops, values, strict=True)
-                if loop.index in read
-            ]
-        rest = self.fresh("rest")
-        lines = [f"int64_t {rest} = {at};"]
-        for loop in reversed(others):
-            size = self.expr(extent(loop), 11)
-            if loop.index in read:
-                lines.append(self.index(loop, f"{rest} % {size}"))
-            lines.append(f"{rest} /= {size};")
-        return [*lines, self.index(outermost, rest)] if outermost.index in read else lines[:-1]
-
-    def index(self, loop: i.Loop, value: str) -> str:
-        if loop.low is not None and loop.low != i.Const(0):
-            value = f"{self.expr(loop.low, 9)} + {value}"
-        return f"const int64_t {identifier(loop.index)} = {value};"
 
 
 # ---------------------------------------------------------------- the file
@@ -227,13 +119,13 @@ class CudaEmitter(c.CEmitter):
         for number, nest in enumerate(self.program.nests):
             if self.value_fields(nest):
                 found.append(self.values(number, nest))
-            for source, stored in interface.variants(self.program):
-                found.append(self.kernel(number, nest, source, stored))
+            for variant in interface.variants(self.program, nest):
+                found.append(self.kernel(number, nest, variant))
         return found
 
-    def kernel_name(self, number: int, source: DType, stored: DType) -> str:
+    def kernel_name(self, number: int, variant: Variant) -> str:
         # Kernels are extern "C": the opset keeps those of different opsets apart.
-        return f"{self.operator.opset}_{super().kernel_name(number, source, stored)}"
+        return f"{self.operator.opset}_{super().kernel_name(number, variant)}"
 
     def value_fields(self, nest: i.Nest) -> list[Field]:
         """What the kernels of a nest read of a call, in the order of the structure."""
@@ -251,22 +143,30 @@ class CudaEmitter(c.CEmitter):
     def values_name(self, number: int) -> str:
         return f"{self.nest_name(number)}_values"
 
-    def kernel(self, number: int, nest: i.Nest, source: DType, stored: DType) -> str:
-        dtypes = self.dtypes(source, stored)
+    def kernel(self, number: int, nest: i.Nest, variant: Variant) -> str:
+        dtypes = self.dtypes(variant)
         body = type_nest(self.program, nest, dtypes).body
-        parameters = []
+        parameters = self.tensor_parameters(nest, dtypes)
         if self.value_fields(nest):
-            parameters.append(f"const __grid_constant__ {self.values_name(number)} values")
-        for tensor in self.tensors(nest):
-            constant = "" if tensor == nest.tensor else "const "
-            element = dtypes[tensor].c
-            parameters.append(f"{constant}{element} *{self.restrict} {identifier(tensor)}")
+            parameters.insert(0, f"const __grid_constant__ {self.values_name(number)} values")
         lines = self.unpack(self.nest_fields(body))
         lines.append(comment(f"{nest.span.place}: {nest.formula}"))
-        lines += CudaKernelPrinter(self.program, body).threads(grid(body))
-        head = f"{self.kernel_name(number, source, stored)}("
+        lines += self.kernel_lines(nest, body)
+        head = f"{self.kernel_name(number, variant)}("
         start = 'extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)'
         return "\n".join([start, *c.signature(head, parameters), *wrap_c(indent(lines)), "}"])
+
+    def kernel_lines(self, nest: i.Nest, body: tuple[i.Stmt, ...]) -> list[str]:
+        memory = self.program.scratch_of(nest.tensor)
+        if not memory:
+            return CudaKernelPrinter(self.program, body).threads(grid(body))
+        own = [each.name for each in memory]
+        return BlockPrinter(self.program, body, own).blocks(self.lists(nest, body))
+
+    def lists(self, nest: i.Nest, body: tuple[i.Stmt, ...]) -> Grid:
+        """The loops over the indices of a selected list."""
+        definition = self.operator.definition(nest.tensor)
+        return grid(body, len(definition.parameters))
 
     def unpack(self, fields: Iterable[Field]) -> list[str]:
         """Locals for what the nest reads of the call."""
@@ -343,15 +243,19 @@ class CudaEmitter(c.CEmitter):
 
     def dispatch(self) -> list[str]:
         lines = ["int status = CVMGEN_OK;"]
+        lines += self.allocate("cvmgen_device_scratch(error, stream, ")
         for number, nest in enumerate(self.program.nests):
             lines += self.launch(number, nest)
+        names = (identifier(each.name) for each in self.program.scratch)
+        lines += [f"cvmgen_device_free(stream, {name});" for name in names]
         return [*lines, "return status;"]
 
     def launch(self, number: int, nest: i.Nest) -> list[str]:
         lines = self.each(number, nest) if nest.each is not None else self.start(number, nest)
         if len(self.program.nests) == 1:
             return lines
-        tests = ["status == CVMGEN_OK"] if number > 0 or nest.case is None else []
+        first = number == 0 and not self.program.scratch
+        tests = [] if first and nest.case is not None else ["status == CVMGEN_OK"]
         if nest.case is not None:
             tests.append(f"plan.which_case == {nest.case}")
         return [f"if ({' && '.join(tests)}) {{", *indent(lines), "}"]
@@ -372,25 +276,26 @@ class CudaEmitter(c.CEmitter):
         if fields:
             head = f"const {self.values_name(number)} values = {{"
             lines += c.wrapped_list(head, fields, "};")
-        lines += self.elements(nest)
-        variants = interface.variants(self.program)
-        for source, stored in variants:
-            test = f"{'' if source.bits == 8 else '!'}narrow && "
-            test += f"{'' if stored.bits == 8 else '!'}narrow_result"
-            dtypes = self.dtypes(source, stored)
-            arguments = ["error", "stream", "elements", self.kernel_name(number, source, stored)]
+        lists = bool(self.program.scratch_of(nest.tensor))
+        function, count = (
+            ("cvmgen_launch_blocks", "lists") if lists else ("cvmgen_launch", "elements")
+        )
+        lines += self.elements(nest, count)
+        variants = interface.variants(self.program, nest)
+        calls = []
+        for variant in variants:
+            dtypes = self.dtypes(variant)
+            arguments = ["error", "stream", count, self.kernel_name(number, variant)]
             arguments += ["values"] if fields else []
-            arguments += [self.argument(name, nest, dtypes[name]) for name in self.tensors(nest)]
-            call = c.wrapped_list("status = cvmgen_launch(", arguments, ");")
-            word = f"if ({test})" if (source, stored) != variants[-1] else ""
-            word = word if (source, stored) == variants[0] else f"else {word}".strip()
-            lines += [word, *indent(call)]
-        return lines
+            arguments += [self.operand(name, nest, dtypes) for name in self.tensors(nest)]
+            calls.append(c.wrapped_list(f"status = {function}(", arguments, ");"))
+        return [*lines, *c.chosen(variants, calls)]
 
-    def elements(self, nest: i.Nest) -> list[str]:
-        """The number of threads, from the plan."""
-        source, stored = interface.variants(self.program)[0]
-        found = grid(type_nest(self.program, nest, self.dtypes(source, stored)).body)
+    def elements(self, nest: i.Nest, name: str) -> list[str]:
+        """The number of threads, or of blocks, from the plan."""
+        variant = interface.variants(self.program, nest)[0]
+        body = type_nest(self.program, nest, self.dtypes(variant)).body
+        found = self.lists(nest, body) if name == "lists" else grid(body)
         planned = {field.name: i.Var(f"plan.{identifier(field.name)}") for field in self.fields}
 
         def change(node: i.Expr) -> i.Expr:
@@ -400,14 +305,17 @@ class CudaEmitter(c.CEmitter):
         extents = [printer.expr(rebuild(each, change)) for each in found.extents]
         match extents:
             case []:
-                return ["const int64_t elements = 1;"]
+                return [f"const int64_t {name} = 1;"]
             case [size]:
-                return [f"const int64_t elements = {size};"]
+                return [f"const int64_t {name} = {size};"]
             case _:
-                return c.wrapped_list("const int64_t elements = cvmgen_domain({", extents, "});")
+                return c.wrapped_list(f"const int64_t {name} = cvmgen_domain({{", extents, "});")
 
-    def argument(self, tensor: str, nest: i.Nest, dtype: DType) -> str:
-        if tensor == nest.tensor:
+    def operand(self, tensor: str, nest: i.Nest, dtypes: Mapping[str, DType]) -> str:
+        if tensor not in dtypes:
+            return identifier(tensor)
+        dtype = dtypes[tensor]
+        if tensor in self.operator.output_names:
             return f"({dtype.c} *)args->{tensor}->data"
         which = f"[{nest.each[0]}]" if nest.each is not None and nest.each[1] == tensor else ""
         data = f"(const {dtype.c} *)args->{tensor}{which}->data"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeGuard
 
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, DTYPES, INT8, INT32, MAX_RANK, DType
 from cvmgen.ir import nodes as i
+from cvmgen.ir.text import text
 from cvmgen.ir.visit import walk
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import Attribute, Operator
@@ -24,17 +26,82 @@ def int32_inputs(program: i.Program) -> tuple[str, ...]:
     reduced: set[str] = set()
     for nest in program.nests:
         for each in walk(nest.body):
-            if isinstance(each, i.Accumulate):
+            if isinstance(each, i.Loop) and reduces(each.body):
                 reduced |= {load.tensor for load in walk(each) if isinstance(load, i.Load)}
     if not reduced:
         return ()
     return tuple(item.name for item in program.operator.inputs if item.name not in reduced)
 
 
-def variants(program: i.Program) -> tuple[tuple[DType, DType], ...]:
-    """The (input, output) storage types that have kernels of their own."""
-    del program
-    return tuple((source, stored) for source in (INT8, INT32) for stored in (INT8, INT32))
+def reduces(body: tuple[i.Stmt, ...]) -> bool:
+    """Whether a loop with this body combines its elements, it and no loop inside alone."""
+    return any(
+        isinstance(each, (i.Accumulate, i.Break))
+        or (isinstance(each, i.If) and reduces((*each.then, *each.otherwise)))
+        for each in body
+    )
+
+
+def inputs_read(program: i.Program, nest: i.Nest) -> tuple[str, ...]:
+    """The inputs whose elements or presence a nest reads."""
+    read = {each.tensor for each in walk(nest.body) if isinstance(each, i.Load)}
+    read |= {each.name for each in walk(nest.body) if isinstance(each, i.Given)}
+    return tuple(item.name for item in program.operator.inputs if item.name in read)
+
+
+def scratch_read(program: i.Program, nest: i.Nest) -> tuple[str, ...]:
+    """The memory of selected lists that a nest reads but does not fill."""
+    read = {each.tensor for each in walk(nest.body) if isinstance(each, i.Load)}
+    names = (each.name for each in program.scratch if each.owner != nest.tensor)
+    return tuple(name for name in names if name in read)
+
+
+def filled(program: i.Program, nest: i.Nest) -> tuple[str, ...]:
+    """What a nest writes: an output, or the memory of a selected list."""
+    return tuple(each.name for each in program.scratch_of(nest.tensor)) or (nest.tensor,)
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """The storage types that a kernel is made for; None where it reads or stores none of them."""
+
+    source: DType | None
+    stored: DType | None
+
+    @property
+    def suffix(self) -> str:
+        return "".join(f"_{each.name}" for each in (self.source, self.stored) if each is not None)
+
+    @property
+    def test(self) -> str:
+        """The test that a call is one for this kernel."""
+        tests = []
+        if self.source is not None:
+            tests.append("narrow" if self.source == INT8 else "!narrow")
+        if self.stored is not None:
+            tests.append("narrow_result" if self.stored == INT8 else "!narrow_result")
+        return " && ".join(tests)
+
+
+def variants(program: i.Program, nest: i.Nest) -> tuple[Variant, ...]:
+    """The kernels of a nest."""
+    read = set(inputs_read(program, nest)) - set(int32_inputs(program))
+    sources = (INT8, INT32) if read else (None,)
+    results = (INT8, INT32) if nest.tensor in program.operator.output_names else (None,)
+    return tuple(Variant(source, stored) for source in sources for stored in results)
+
+
+def scratch_text(program: i.Program) -> str:
+    """The memory that a call takes besides its tensors, as `V[B, N], V_length[B]`."""
+    parts = []
+    for each in program.scratch:
+        shape = ", ".join(f"2*{text(e.right)}" if twice(e) else text(e) for e in each.shape)
+        parts.append(f"{each.name}[{shape}]")
+    return ", ".join(parts)
+
+
+def twice(extent: i.Expr) -> TypeGuard[i.Binary]:
+    return isinstance(extent, i.Binary) and extent.op == "*" and extent.left == i.Const(2)
 
 
 def moved_inputs(program: i.Program) -> tuple[str, ...]:
@@ -43,12 +110,14 @@ def moved_inputs(program: i.Program) -> tuple[str, ...]:
     Small constants beside them do not count. Empty for an operator that computes.
     """
     found: set[str] = set()
+    outputs = program.operator.output_names
+    inputs = {item.name for item in program.operator.inputs}
     computes = False
 
     def visit(value: i.Expr) -> None:
         nonlocal computes
         match value:
-            case i.Load(tensor=tensor):
+            case i.Load(tensor=tensor) if tensor in inputs:
                 found.add(tensor)
             case i.Select(then=then, otherwise=otherwise):
                 visit(then)
@@ -60,7 +129,7 @@ def moved_inputs(program: i.Program) -> tuple[str, ...]:
 
     for nest in program.nests:
         for each in walk(nest.body):
-            if isinstance(each, i.Store):
+            if isinstance(each, i.Store) and each.target.tensor == nest.tensor in outputs:
                 visit(each.value)
     names = (item.name for item in program.operator.inputs)
     return () if computes else tuple(name for name in names if name in found)

@@ -22,7 +22,7 @@ class Field:
 def plan_fields(program: i.Program) -> tuple[Field, ...]:
     """The host values that the nests read, in the order in which the host makes them."""
     types = host_types(program)
-    needed: set[str] = set()
+    needed: set[str] = {each.size for each in program.scratch}
     for nest in program.nests:
         inner = assigned(nest.body)
         names = names_in(nest.body) - inner

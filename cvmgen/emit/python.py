@@ -67,6 +67,7 @@ class PythonEmitter:
         read = names_in(bodies) | names_in(tuple(nest.prologue for nest in program.nests))
         read |= {f"has_{each.name}" for each in walk(bodies) if isinstance(each, i.Given)}
         fields = (field.name for field in plan_fields(program))
+        read |= {each.size for each in program.scratch}
         names = [name for name in fields if name in read and not self.local(name)]
         self.fields = [*names, *self.variadic_shapes()]
         self.used = {*self.fields, *reads(program.prepare)}
@@ -319,10 +320,9 @@ class PythonEmitter:
         return f"_nest_{tensor}{suffix}"
 
     def tensors(self, nest: i.Nest) -> list[str]:
-        read = {each.tensor for each in walk(nest.body) if isinstance(each, i.Load)}
-        read |= {each.name for each in walk(nest.body) if isinstance(each, i.Given)}
-        inputs = [item.name for item in self.operator.inputs if item.name in read]
-        return [*inputs, nest.tensor]
+        read = interface.inputs_read(self.program, nest)
+        scratch = interface.scratch_read(self.program, nest)
+        return [*read, *scratch, *interface.filled(self.program, nest)]
 
     def nests(self) -> list[str]:
         return [self.nest(number, nest) for number, nest in enumerate(self.program.nests)]
@@ -399,6 +399,10 @@ class PythonEmitter:
         lines.append('if check == "values":')
         lines += [f"    {line}" for item in operator.inputs for line in self.check(item.name)]
         lines += self.results()
+        for each in self.program.scratch:
+            size = f"plan.{identifier(each.size)}"
+            size = size if each.case is None else f"({size} or 0)"
+            lines.append(f"{identifier(each.name)} = [0] * {size}")
         for number, nest in enumerate(self.program.nests):
             call = self.call(number, nest)
             if nest.case is not None:

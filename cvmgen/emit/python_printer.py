@@ -127,6 +127,10 @@ class PythonPrinter:
             case i.Dot(pack=pack, steps=steps):
                 assert steps is not None
                 return f"support.dot({self.expr(steps)}, {identifier(pack)})", PRIMARY
+            case i.Entries(first=i.Load(tensor=tensor, offset=offset), length=length):
+                end = length if offset == i.Const(0) else i.Binary("+", offset, length)
+                start = "" if offset == i.Const(0) else self.expr(offset)
+                return f"{identifier(tensor)}[{start}:{self.expr(end)}]", PRIMARY
             case i.Given(name=name):
                 return f"{identifier(name)} is not None", 6
             case i.PrecisionOf(tensor=tensor, which=which):
@@ -134,7 +138,7 @@ class PythonPrinter:
                 return f"{identifier(tensor)}{one}.precision", PRIMARY
             case i.Convert(operand=operand):
                 return self.leveled(operand)
-            case i.Bind() | i.Access():
+            case i.Bind() | i.Access() | i.Entries():
                 raise InternalError(f"emit: {type(expr).__name__} is left")
             case _:
                 assert_never(expr)
@@ -243,6 +247,14 @@ class PythonPrinter:
                         return [f"{place} += {self.expr(value)}"]
             case i.Store(target=target, value=value):
                 return [f"{self.expr(target)} = {self.expr(value)}"]
+            case i.Sort(entries=entries, keys=keys, width=width):
+                assert isinstance(entries.first, i.Load)
+                assert isinstance(keys, i.Load)
+                listed = f"{identifier(entries.first.tensor)}, {self.expr(entries.first.offset)}"
+                count = self.expr(entries.length)
+                return [f"support.sort({listed}, {count}, {identifier(keys.tensor)}, {width})"]
+            case i.Break():
+                return ["break"]
             case i.Loop(index=index, low=low, high=high, body=body):
                 over = self.expr(high) if low is None else self.span(low, high)
                 return [f"for {identifier(index)} in {over}:", *indent(self.block(body))]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
+from cvmgen.graph.reshape import target_shape
 from cvmgen.graph.values import Value
 
 Shape = tuple[int, ...]
@@ -28,10 +29,15 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """An attribute that our operator takes under the name `name`."""
+    """An attribute that our operator takes under the name `name`.
+
+    Where graphs may leave something open that the input shapes tell, `resolve` fills it in; its
+    ValueErrors say why it cannot.
+    """
 
     name: str
     kind: Kind
+    resolve: Callable[[Value, Shapes], Value] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +72,11 @@ def output_count(name: str) -> int | None:
     return OPERATORS[name].outputs if name in OPERATORS else None
 
 
-def translate(name: str, attributes: Attributes) -> tuple[str, dict[str, Value]]:
-    """Our operator and its attributes, for the operator `name` of graphs.
+def translate(name: str, attributes: Attributes, shapes: Shapes) -> tuple[str, dict[str, Value]]:
+    """Our operator and its attributes, for the operator `name` of graphs on inputs of `shapes`.
 
-    AttributeFault names an attribute that is unknown or of the wrong kind. Attributes that only
-    repeat the shapes are left out: `check_shapes` looks at them.
+    AttributeFault names an attribute that is unknown, of the wrong kind, or does not go with the
+    shapes. Attributes that only repeat the shapes are left out: `check_shapes` looks at them.
     """
     known = OPERATORS[name]
     result = dict(known.defaults)
@@ -80,7 +86,7 @@ def translate(name: str, attributes: Attributes) -> tuple[str, dict[str, Value]]
             raise AttributeFault(attribute, f"{name} has no such attribute")
         read = _read(attribute, rule.kind, value)
         if isinstance(rule, Passed):
-            result[rule.name] = read
+            result[rule.name] = _resolved(attribute, rule, read, shapes)
     return known.operator, result
 
 
@@ -100,6 +106,16 @@ def _read(attribute: str, kind: Kind, value: Value) -> Value:
     if read is None:
         raise AttributeFault(attribute, f"must be {kind.words}, not {value!r}")
     return read[0]
+
+
+def _resolved(attribute: str, rule: Passed, value: Value, shapes: Shapes) -> Value:
+    # A node without inputs is for the operator to refuse.
+    if rule.resolve is None or not shapes:
+        return value
+    try:
+        return rule.resolve(value, shapes)
+    except ValueError as error:
+        raise AttributeFault(attribute, f"is {value}: {error}") from error
 
 
 # The kinds of attributes
@@ -165,6 +181,11 @@ def _plain(*names: str) -> dict[str, GraphOperator]:
     return {name: GraphOperator(name) for name in names}
 
 
+def _target_shape(value: Value, shapes: Shapes) -> Value:
+    assert isinstance(value, tuple), "the kind INTEGERS gives tuples"
+    return target_shape(value, shapes[0])
+
+
 _BIAS: Final = Checked(BOOLEAN, lambda shapes: len(shapes) == 3)
 _CHANNELS: Final = Checked(INTEGER, lambda shapes: shapes[1][0])
 _LAYOUT: Final = _always(WORD, "NCHW")
@@ -226,7 +247,9 @@ OPERATORS: Final = MappingProxyType(
         "expand_dims": GraphOperator(
             "expand_dims", _same(INTEGER, "axis", "num_newaxis"), (("num_newaxis", 1),)
         ),
-        "reshape": GraphOperator("reshape", {"shape": Passed("target_shape", INTEGERS)}),
+        "reshape": GraphOperator(
+            "reshape", {"shape": Passed("target_shape", INTEGERS, _target_shape)}
+        ),
         "squeeze": GraphOperator("squeeze", {"axis": Passed("axes", INTEGERS)}),
         "transpose": GraphOperator("transpose", _same(INTEGERS, "axes")),
         "strided_slice": GraphOperator(

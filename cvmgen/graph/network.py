@@ -14,7 +14,7 @@ from cvmgen.errors import CvmgenError, ModelError
 from cvmgen.graph.files import FilePath
 from cvmgen.graph.limits import largest
 from cvmgen.graph.memory import ALIGNMENT
-from cvmgen.graph.operators import Bound, Operators
+from cvmgen.graph.operators import Bound, Operators, operands
 from cvmgen.graph.parameters import Array, read_parameters
 from cvmgen.graph.plan import (
     Plan,
@@ -118,12 +118,12 @@ class Network:
     ) -> Bound:
         operator = find_operator(operators, step.operator)
         outputs = tuple(arrays[index] for index in step.outputs)
-        precisions = (plan.tensors[index].precision for index in step.inputs)
+        precisions = [plan.tensors[index].precision for index in step.inputs]
         try:
             return operator.bind(
-                *(arrays[index] for index in step.inputs),
+                *operands(operator, [arrays[index] for index in step.inputs]),
                 out=outputs[0] if len(outputs) == 1 else outputs,
-                precisions=dict(zip(operator.inputs, precisions, strict=False)),
+                precisions=operands(operator, precisions),
                 **dict(step.attributes),
             )
         except CvmgenError as error:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar
 
 from cvmgen.graph.parameters import Array
 from cvmgen.graph.values import Value
+
+Given = TypeVar("Given")
+Shape = tuple[int, ...]
 
 
 class Inferred(Protocol):
     """The shapes and precisions of an operator's outputs."""
 
     @property
-    def shapes(self) -> Sequence[tuple[int, ...]]: ...
+    def shapes(self) -> Sequence[Shape]: ...
 
     @property
     def precisions(self) -> Sequence[int]: ...
@@ -31,19 +34,22 @@ class Operator(Protocol):
     @property
     def inputs(self) -> tuple[str, ...]: ...
 
+    @property
+    def variadic(self) -> str | None: ...
+
     def infer(
         self,
         *,
-        shapes: Sequence[tuple[int, ...] | None],
-        precisions: Sequence[int | None],
+        shapes: Sequence[Shape | list[Shape] | None],
+        precisions: Sequence[int | list[int] | None],
         **attributes: Value,
     ) -> Inferred: ...
 
     def bind(
         self,
-        *arrays: Array,
+        *arrays: Array | list[Array] | None,
         out: Array | tuple[Array, ...],
-        precisions: Mapping[str, int],
+        precisions: Sequence[int | list[int] | None],
         **attributes: Value,
     ) -> Bound: ...
 
@@ -53,3 +59,17 @@ class Operators(Protocol):
 
     @property
     def cvm(self) -> Any: ...
+
+
+def operands(operator: Operator, given: Sequence[Given]) -> list[Given | list[Given] | None]:
+    """What a node gives, sorted to the inputs of its operator; None for those it leaves out.
+
+    A variadic input takes, as a list, whatever the inputs beside it leave.
+    """
+    result: list[Given | list[Given] | None] = [*given]
+    if operator.variadic is not None:
+        start = operator.inputs.index(operator.variadic)
+        after = len(operator.inputs) - start - 1
+        stop = max(start, len(given) - after)
+        result[start:stop] = [[*given[start:stop]]]
+    return result + [None] * (len(operator.inputs) - len(result))

@@ -13,7 +13,7 @@ from cvmgen.errors import CvmgenError, ModelError
 from cvmgen.graph.limits import largest
 from cvmgen.graph.memory import Layout, Lifetime, place
 from cvmgen.graph.names import AttributeFault, check_shapes, translate
-from cvmgen.graph.operators import Inferred, Operator, Operators
+from cvmgen.graph.operators import Inferred, Operator, Operators, operands
 from cvmgen.graph.parameters import Array
 from cvmgen.graph.symbol import (
     INPUT,
@@ -163,7 +163,7 @@ def _step(
     name = cast(str, node.operator)
     shapes = [tensor.shape for tensor in inputs]
     try:
-        ours, attributes = translate(name, node.attributes)
+        ours, attributes = translate(name, node.attributes, shapes)
         inferred = _infer(find_operator(operators, ours), inputs, attributes)
         check_shapes(name, node.attributes, shapes)
     except (AttributeFault, CvmgenError) as error:
@@ -180,10 +180,9 @@ def _step(
 
 
 def _infer(operator: Operator, inputs: Sequence[Tensor], attributes: dict[str, Value]) -> Inferred:
-    missing = [None] * (len(operator.inputs) - len(inputs))
     return operator.infer(
-        shapes=[*(tensor.shape for tensor in inputs), *missing],
-        precisions=[*(tensor.precision for tensor in inputs), *missing],
+        shapes=operands(operator, [tensor.shape for tensor in inputs]),
+        precisions=operands(operator, [tensor.precision for tensor in inputs]),
         **attributes,
     )
 

@@ -180,6 +180,14 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
+class Entries:
+    """The entries of a selected list, `length` of them from `first` on."""
+
+    first: Access | Load
+    length: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Given:
     """Whether an optional input or attribute was given."""
 
@@ -219,6 +227,7 @@ Expr = (
     | Access
     | Load
     | Dot
+    | Entries
     | Given
     | PrecisionOf
     | Convert
@@ -294,6 +303,28 @@ class Store:
 
     target: Access | Load
     value: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """Put the entries into the ascending order of their keys; equal ones keep their order.
+
+    Row k of the keys, `width` of them, belongs to entry k; `spare` is memory for twice as many
+    entries.
+    """
+
+    entries: Entries
+    keys: Access | Load
+    width: int
+    spare: Access | Load
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """Leave the innermost loop."""
+
     span: Span = _span()
 
 
@@ -396,6 +427,8 @@ Stmt = (
     | SetAt
     | Append
     | Store
+    | Sort
+    | Break
     | Loop
     | PackLoop
     | If
@@ -412,7 +445,7 @@ Stmt = (
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """The loops of one equation, run when its case holds (None: always).
+    """The loops that fill an output or a selected list, run when the case holds (None: always).
 
     With `each` (index, tensor, count) the nest runs once for each tensor of a variadic
     input, after the host has run `prologue` for it.
@@ -428,9 +461,31 @@ class Nest:
 
 
 @dataclass(frozen=True, slots=True)
+class Scratch:
+    """Memory of int64 that the nests of a call share, for a selected list and what goes with it.
+
+    The host keeps its size as `<name>_size`. `owner` is the list: its nest alone writes here.
+    """
+
+    name: str
+    owner: str
+    shape: tuple[Expr, ...]
+    case: int | None
+
+    @property
+    def size(self) -> str:
+        return f"{self.name}_size"
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """A lowered operator: `prepare` checks, infers and computes what the nests need."""
 
     operator: Operator
     prepare: tuple[Stmt, ...]
     nests: tuple[Nest, ...]
+    scratch: tuple[Scratch, ...] = ()
+
+    def scratch_of(self, tensor: str) -> tuple[Scratch, ...]:
+        """The memory that belongs to a selected list; empty for an output."""
+        return tuple(each for each in self.scratch if each.owner == tensor)

@@ -54,6 +54,10 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             return [f"append {text(value)} to {name}"]
         case i.Store(target=target, value=value):
             return [f"{text(target)} = {text(value)}"]
+        case i.Sort(entries=entries, keys=keys):
+            return [f"sort {text(entries)} by {text(keys)}"]
+        case i.Break():
+            return ["break"]
         case i.Loop(index=index, low=low, high=high, body=body, parallel=parallel):
             prefix = "parallel " if parallel else ""
             if low is None:
@@ -93,7 +97,7 @@ def text(expr: i.Expr, least: int = 0) -> str:
 def leveled(expr: i.Expr) -> tuple[str, int]:
     match expr:
         case i.Binary(op=op, left=left, right=right):
-            level = 5 if op in ("+", "-", "union", "difference") else 6
+            level = 6 if op in ("*", "floordiv", "truncdiv", "mod", "rem") else 5
             sign = OPERATORS.get(op, op)
             return f"{text(left, level)} {sign} {text(right, level + 1)}", level
         case i.Compare(op=op, left=left, right=right):
@@ -141,6 +145,8 @@ def closed(expr: i.Expr) -> str:
             return f"{tensor}{'' if which is None else f'[{text(which)}]'}@[{text(offset)}]"
         case i.Dot(pack=pack, steps=steps):
             return f"position({pack})" if steps is None else f"{pack}.{text(steps)}"
+        case i.Entries(first=first, length=length):
+            return f"{text(first)}...{text(length)}"
         case i.Given(name=name):
             return f"present({name})"
         case i.PrecisionOf(tensor=tensor):

@@ -47,6 +47,8 @@ class Verifier:
         self.stage = stage
         self.inputs = {item.name for item in operator.inputs}
         self.outputs = set(operator.output_names)
+        self.scratch = {each.name for each in program.scratch}
+        self.written: set[str] = set()  # by the nest at hand
         self.optional = {item.name for item in operator.inputs if item.optional}
         self.optional |= {item.name for item in operator.attributes if item.optional}
         self.cases: dict[int | None, set[str]] = {}
@@ -77,8 +79,9 @@ class Verifier:
 
     def nest(self, nest: i.Nest) -> None:
         scope = set(self.cases.get(nest.case, self.cases[None]))
-        if nest.tensor not in self.outputs:
+        if nest.tensor not in self.outputs | self.scratch:
             self.fail(f"a nest for {nest.tensor}, which is no output")
+        self.written = {each.name for each in self.program.scratch_of(nest.tensor)} or {nest.tensor}
         if nest.each is not None:
             index, tensor, count = nest.each
             self.tensor(tensor, self.inputs, "an input")
@@ -126,9 +129,15 @@ class Verifier:
                 for name in (extents, *steps):
                     self.change(name, changing, (), scope)
             case i.Store(target=target, value=value):
-                self.tensor(target.tensor, self.outputs, "an output")
+                self.tensor(target.tensor, self.written, "an output")
                 self.operands(target, scope)
                 self.expr(value, scope)
+            case i.Sort(entries=entries, keys=keys, spare=spare):
+                for place in (entries.first, keys, spare):
+                    self.tensor(place.tensor, self.written, "an output")
+                self.expressions((entries, keys, spare), scope)
+            case i.Break():
+                pass
             case i.Loop(index=index, low=low, high=high, body=body):
                 self.expressions((low, high), scope)
                 self.inner(body, scope, changing, index)
@@ -189,7 +198,9 @@ class Verifier:
             case i.Var(name=name) | i.Dot(pack=name):
                 if name not in scope:
                     self.fail(f"the name '{name}', which nothing binds")
-            case i.Access(tensor=tensor) | i.Load(tensor=tensor) | i.PrecisionOf(tensor=tensor):
+            case i.Access(tensor=tensor) | i.Load(tensor=tensor):
+                self.tensor(tensor, self.inputs | self.scratch, "an input")
+            case i.PrecisionOf(tensor=tensor):
                 self.tensor(tensor, self.inputs, "an input")
             case i.Given(name=name):
                 self.tensor(name, self.optional, "optional")
@@ -246,6 +257,8 @@ class Verifier:
                 self.expressions((which, offset), scope)
             case i.Dot(steps=steps):
                 self.expressions((steps,), scope)
+            case i.Entries(first=first, length=length):
+                self.expressions((first, length), scope)
             case i.PrecisionOf(which=which):
                 self.expressions((which,), scope)
             case i.Gather() | i.Fold() | i.Bind():

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
 
 
-def modular_accumulators(statements: tuple[i.Stmt, ...]) -> frozenset[str]:
-    """Sums and products that reach nothing but stores, through + - * and choices alone."""
+def modular_accumulators(
+    statements: tuple[i.Stmt, ...], exact_stores: Collection[str]
+) -> frozenset[str]:
+    """Sums and products that reach nothing but stores, through + - * and choices alone.
+
+    Into the tensors `exact_stores` values are stored exactly.
+    """
     sums = {
         each.name
         for each in walk(statements)
@@ -21,9 +28,11 @@ def modular_accumulators(statements: tuple[i.Stmt, ...]) -> frozenset[str]:
     }
     candidates = sums - other
     while True:
-        exact = set()
+        exact: set[str] = set()
         for statement in walk(statements):
             match statement:
+                case i.Store(target=target) if target.tensor in exact_stores:
+                    exact |= names_in(statement)
                 case i.Store(target=target, value=value):
                     exact |= exact_reads(value) | names_in(target)
                 case i.Accumulate(name=name, op="+" | "*", value=value) if name in candidates:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
@@ -19,6 +20,7 @@ from cvmgen.lower.translate import shape_name
 from cvmgen.source import Span
 
 Slots = tuple[tuple[i.Expr, bool], ...]
+Node = TypeVar("Node", bound=i.Expr | i.Stmt)
 START = i.Const(0)
 
 
@@ -96,6 +98,8 @@ class Offsets:
                 return i.Store(place, self.expr(value), statement.span)
             case i.Let() | i.Assign() | i.Accumulate():
                 return replace(statement, value=self.expr(statement.value))
+            case i.Sort() | i.Break():
+                return self.expr(statement)
             case _:
                 raise AssertionError(f"{type(statement).__name__} in a nest before offsets")
 
@@ -117,7 +121,7 @@ class Offsets:
         self.indices -= {name, pack}
         return i.PackLoop(name, extents, places, body, statement.span)
 
-    def expr(self, expr: i.Expr) -> i.Expr:
+    def expr(self, expr: Node) -> Node:
         def change(node: i.Expr) -> i.Expr:
             match node:
                 case i.Access():
@@ -127,7 +131,7 @@ class Offsets:
                 case _:
                     return node
 
-        result: i.Expr = rebuild(expr, change)
+        result: Node = rebuild(expr, change)
         return result
 
     # -------------------------------------------------------- names for lists
@@ -181,6 +185,9 @@ class Offsets:
 
     def shape(self, tensor: str, which: i.Expr | None) -> Slots:
         """The declared shape of a tensor, slot by slot."""
+        for each in self.program.scratch:
+            if each.name == tensor:
+                return tuple((extent, False) for extent in each.shape)
         for item in self.program.operator.inputs:
             if item.name == tensor:
                 return tuple(

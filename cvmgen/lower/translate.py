@@ -7,10 +7,12 @@ from contextlib import contextmanager
 from typing import assert_never
 
 from cvmgen.ir import nodes as i
+from cvmgen.lower import selections
+from cvmgen.lower.share import share
 from cvmgen.source import Span
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.formula import BOOL, LIST, LISTS, SET
+from cvmgen.spec.formula import BOOL, LIST, LISTS, SELECTED, SET
 
 SIGNS = {"+": "+", "-": "-", "*": "*", "div": "floordiv", "tdiv": "truncdiv", "mod": "mod"}
 TERM_ROLES = ("extent", "attribute", "let", "count")
@@ -46,13 +48,17 @@ class Translator:
         self.active: set[str] = set()  # names bound around the expression at hand
         self.renamed: dict[str, i.Expr] = {}
         self.bound: dict[str, str] = {}  # where-definitions without parameters, bound already
+        self.named: dict[i.Expr, str] = {}  # values of definitions, and how the formula calls them
+        self.growing: dict[str, i.Expr] = {}  # the list being made, and how long it is so far
+        self.lists = selections.used_lists(operator, self.definitions)
 
     # -------------------------------------------------------- the program
 
     def program(self) -> i.Program:
         nests: list[i.Nest] = []
+        self.scratch: list[i.Scratch] = []
         prepare = self.items(self.operator.items, None, nests)
-        return i.Program(self.operator, prepare, tuple(nests))
+        return i.Program(self.operator, prepare, tuple(nests), tuple(self.scratch))
 
     def items(
         self, items: tuple[f.Item, ...], case: int | None, nests: list[i.Nest]
@@ -67,6 +73,11 @@ class Translator:
                     number = len(branches)
                     branches.append((self.expr(condition), self.items(inner, number, nests)))
                     span = item.span
+                case f.Definition() if item.name in self.lists:
+                    scratch, sizes = selections.memory(self, item, case)
+                    self.scratch += scratch
+                    statements += sizes
+                    nests.append(selections.list_nest(self, item, case))
                 case f.Definition():
                     pass
                 case _:
@@ -162,12 +173,26 @@ class Translator:
             bindings.append((local, value))
             self.bound[name] = local
             self.active.add(local)
-        body = self.expr(expr)
+        body = self.shared(self.expr(expr))
         for local, value in reversed(bindings):
             body = i.Bind(local, value, body)
             self.active.discard(local)
         self.bound = before
         return body
+
+    def shared(self, expr: i.Expr) -> i.Expr:
+        """`expr` with locals for the definitions that it uses several times."""
+        taken: set[str] = set()
+
+        def fresh(name: str) -> str:
+            local = self.fresh(name)
+            taken.add(local)
+            self.active.add(local)
+            return local
+
+        result = share(expr, self.named, fresh)
+        self.active -= taken
+        return result
 
     def bindable(self, name: str) -> bool:
         """Whether all indices that a parameterless `where` speaks of are bound here."""
@@ -203,7 +228,7 @@ class Translator:
                     first, last = self.expr(low), self.expr(high)
                     bound.append(i.Over(self.enter(index, added), first, last))
                 case n.IndexMember(index=index, collection=collection):
-                    members = self.expr(collection)
+                    members = self.members(collection)
                     bound.append(i.Over(self.enter(index, added), None, members))
                 case n.PackRange(pack=pack, extents=extents, slots=slots):
                     box = self.expr(extents)
@@ -256,7 +281,7 @@ class Translator:
                 parts = (self.expr(each) for each in (condition, then, otherwise))
                 return i.Select(*parts)
             case n.Contains(element=element, collection=collection):
-                return i.Contains(self.expr(element), self.expr(collection))
+                return i.Contains(self.expr(element), self.members(collection))
             case n.TupleOf(elements=elements):
                 return i.ListOf(tuple((self.expr(element), False) for element in elements))
             case n.Listing(element=element, binders=binders):
@@ -265,8 +290,10 @@ class Translator:
                 return self.gather("set", element, binders)
             case n.Reduction(function=function, binders=binders, body=body):
                 with self.over(binders.items) as over:
-                    test = self.optional(binders.condition)
+                    test = self.condition(binders)
                     return i.Fold(function, self.with_where(body), over, test)
+            case n.Item(sequence=n.Apply() as chosen, index=index) if self.is_selected(chosen):
+                return self.place(chosen).entry(self.expr(index))
             case n.Item(sequence=sequence, index=index):
                 return i.Item(self.expr(sequence), self.expr(index))
             case n.Part(sequence=sequence, low=low, high=high):
@@ -276,6 +303,8 @@ class Translator:
                 return i.Access(tensor, self.optional(which), pairs)
             case n.Apply():
                 return self.apply(expr)
+            case n.Function(arguments=(n.Apply() as chosen,)) if self.is_selected(chosen):
+                return self.place(chosen).length
             case n.Function(name=name, arguments=arguments):
                 function = "len" if name == "count" else name
                 return i.Call(function, tuple(self.expr(each) for each in arguments))
@@ -293,9 +322,29 @@ class Translator:
     def optional(self, expr: n.Expr | None) -> i.Expr | None:
         return None if expr is None else self.expr(expr)
 
+    def condition(self, binders: n.Binders) -> i.Expr | None:
+        return self.optional(selections.without_own(binders, self.growing))
+
+    def members(self, collection: n.Expr) -> i.Expr:
+        """What an index runs over; of a list under construction, what it has so far."""
+        if not (isinstance(collection, n.Apply) and self.is_selected(collection)):
+            return self.expr(collection)
+        entries = self.place(collection).entries
+        if collection.name in self.growing:
+            return i.Entries(entries.first, self.growing[collection.name])
+        return entries
+
+    def is_selected(self, expr: n.Apply) -> bool:
+        return self.definitions[expr.name].kind == SELECTED
+
+    def place(self, expr: n.Apply) -> selections.Place:
+        """Where a selected list lies."""
+        indices = tuple(self.expr(argument) for argument in expr.arguments)
+        return selections.Place(expr.name, indices, expr.span)
+
     def gather(self, kind: str, element: n.Expr, binders: n.Binders) -> i.Expr:
         with self.over(binders.items) as over:
-            condition = self.optional(binders.condition)
+            condition = self.condition(binders)
             return identity(i.Gather(kind, self.expr(element), over, condition))
 
     def arithmetic(self, expr: n.Arithmetic) -> i.Expr:
@@ -356,6 +405,8 @@ class Translator:
             bindings.append((local, argument))
             self.renamed[name] = i.Var(local)
         body = self.expr(definition.body)
+        if definition.kind == f.INT and not isinstance(body, (i.Var, i.Const)):
+            self.named.setdefault(body, expr.name)
         self.renamed = before
         for local, argument in reversed(bindings):
             body = i.Bind(local, argument, body)
@@ -383,7 +434,7 @@ def sure_uses(expr: n.Expr, definitions: Mapping[str, f.Definition]) -> list[str
             case n.Apply(name=name, arguments=arguments):
                 for argument in arguments:
                     visit(argument)
-                if not definitions[name].parameters:
+                if not definitions[name].parameters and definitions[name].kind != SELECTED:
                     visit(definitions[name].body)
                     if name not in found:
                         found.append(name)

@@ -40,6 +40,7 @@ class ValueTyper:
         self.ranges: dict[str, Range | None] = {}
         self.types: dict[str, str] = {}
         self.modular: frozenset[str] = frozenset()
+        self.scratch: dict[str, Range | None] = {}  # what the memory of selected lists holds
         self.extent_of: dict[str, str] = {}
         for item in operator.inputs:
             for extent in item.extents:
@@ -81,6 +82,8 @@ class ValueTyper:
                 return LIST_CALLS[function]
             case i.Item(sequence=sequence):
                 return self.entries(sequence)
+            case i.Entries(first=first):
+                return self.scratch.get(first.tensor)
             case _:
                 return None
 
@@ -105,6 +108,8 @@ class ValueTyper:
                 return i.Binary(op, self.list_value(left), self.list_value(right))
             case i.Item(sequence=sequence, index=index):
                 return i.Item(sequence, self.index(index))
+            case i.Entries(first=first, length=length):
+                return i.Entries(self.place(first), self.index(length))
             case i.Call(function=function, arguments=arguments):
                 done_arguments = tuple(
                     self.list_value(each) if self.is_list(each) else self.index(each)
@@ -158,6 +163,10 @@ class ValueTyper:
         typed, type_name, _ = self.expr(expr, offset=True)
         return saturated(typed, type_name)
 
+    def place(self, place: i.Access | i.Load) -> i.Load:
+        assert isinstance(place, i.Load)
+        return replace(place, offset=self.index(place.offset))
+
     def steps(self, expr: i.Expr) -> i.Expr:
         typed, type_name, _ = self.expr(expr)
         return saturated(typed, type_name)
@@ -197,6 +206,8 @@ class ValueTyper:
             case i.Contains(element=element, collection=collection):
                 contains = i.Contains(self.index(element), self.list_value(collection))
                 return contains, "bool", Range(0, 1)
+            case i.Load(tensor=tensor) if tensor in self.scratch:
+                return self.place(expr), "i64", self.scratch[tensor]
             case i.Load(tensor=tensor, offset=place):
                 dtype = self.dtypes[tensor]
                 loaded = replace(expr, offset=self.index(place))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, MAX_INPUTS, DType
+from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, INT32, MAX_INPUTS, MAX_SIZE, DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
 from cvmgen.lower.modular import modular_accumulators
@@ -25,6 +25,7 @@ from cvmgen.lower.typed_values import (
     converted,
     saturated,
 )
+from cvmgen.source import SpecError
 
 
 def type_prepare(program: i.Program) -> i.Program:
@@ -48,19 +49,50 @@ def type_nest(program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType]) -> 
     if nest.each is not None:
         host.ranges[nest.each[0]] = Range(0, MAX_INPUTS)
     host.block(nest.prologue)
+    return typed_nest(program, nest, dtypes, host)[0]
+
+
+def typed_nest(
+    program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType], host: Typer
+) -> tuple[i.Nest, dict[str, Range | None]]:
+    """The nest with types, and the ranges of what lies in the memory of selected lists."""
     wide: set[str] = set()
     sums = frozenset(_accumulated(nest.body, "+", "*"))
+    scratch = kept_ranges(program, nest, host)
     while True:
         typer = Typer(program.operator, dtypes, host=False)
         typer.ranges = dict(host.ranges)
+        typer.scratch = dict(scratch)
+        typer.counters = counters(nest.body)
         typer.types = dict.fromkeys(host.ranges, "i64") | dict(host.types)
-        typer.modular = modular_accumulators(nest.body)
+        typer.modular = modular_accumulators(nest.body, scratch)
         typer.sums = sums
         typer.wide = set(wide)
         body = typer.block(nest.body)
         if typer.wide == wide:
-            return replace(nest, body=body)
+            return replace(nest, body=body), typer.scratch
         wide = typer.wide  # an accumulator turned out to need a wider type: once more
+
+
+def kept_ranges(program: i.Program, nest: i.Nest, host: Typer) -> dict[str, Range | None]:
+    """What the nests before this one can keep in the memory of each selected list."""
+    ranges: dict[str, Range | None] = {each.name: None for each in program.scratch}
+    if not program.scratch:
+        return ranges
+    dtypes = {item.name: INT32 for item in program.operator.inputs}
+    for each in program.nests:
+        if each is nest:
+            break
+        if each.tensor in ranges:
+            ranges |= typed_nest(program, each, dtypes, host)[1]
+    return ranges
+
+
+def counters(statements: tuple[i.Stmt, ...]) -> frozenset[str]:
+    """The locals that are only ever counted up by one."""
+    steps = [each for each in walk(statements) if isinstance(each, i.Accumulate)]
+    others = {each.name for each in steps if (each.op, each.value) != ("+", i.Const(1))}
+    return frozenset({each.name for each in steps} - others)
 
 
 def _accumulated(statements: tuple[i.Stmt, ...], *ops: str) -> set[str]:
@@ -72,11 +104,13 @@ def _accumulated(statements: tuple[i.Stmt, ...], *ops: str) -> set[str]:
 class Typer(ValueTyper):
     """Walks statements in order.
 
-    `sums` are the accumulators of sums and products; `wide` those of maxima and minima
-    whose values int32 does not hold, and of sums whose terms it does not hold.
+    `sums` are the accumulators of sums and products, `counters` the locals that only count;
+    `wide` are accumulators of maxima and minima whose values int32 does not hold, of sums whose
+    terms it does not hold, and locals that one of two branches gives more than 64 bits.
     """
 
     sums: frozenset[str] = frozenset()
+    counters: frozenset[str] = frozenset()
     wide: set[str]
 
     # -------------------------------------------------------- statements
@@ -107,8 +141,17 @@ class Typer(ValueTyper):
                 joined = found if known is None or found is None else known.join(found)
                 self.ranges[name] = joined
                 return replace(statement, value=saturated(typed, type_name))
+            case i.Store(target=target) if target.tensor in self.scratch:
+                return self.keep(statement)
             case i.Store():
                 return self.store(statement)
+            case i.Sort(entries=entries, keys=keys, spare=spare):
+                run = self.list_value(entries)
+                assert isinstance(run, i.Entries)
+                done_keys, done_spare = self.place(keys), self.place(spare)
+                return replace(statement, entries=run, keys=done_keys, spare=done_spare)
+            case i.Break():
+                return statement
             case i.Loop():
                 return self.loop(statement)
             case i.PackLoop(pack=pack, body=body):
@@ -167,6 +210,9 @@ class Typer(ValueTyper):
         if statement.type == "bool":
             self.types[name], self.ranges[name] = "bool", Range(0, 1)
             return replace(statement, value=self.condition(value))
+        if name in self.counters:
+            self.types[name], self.ranges[name] = "i64", Range(0, MAX_SIZE)
+            return replace(statement, type="i64")
         if name in self.modular:
             self.types[name], self.ranges[name] = "u32", None
             return replace(statement, type="u32", value=value)
@@ -189,7 +235,7 @@ class Typer(ValueTyper):
             self.ranges[name] = found if found is not None and found.fits(64) else INT64
             return replace(statement, type="i64", value=saturated(typed, type_name))
         if isinstance(value, i.Const):  # an accumulator, or set by both branches of a test
-            type_name, found = "i64", None
+            type_name, found = "i128" if name in self.wide else "i64", None
         self.types[name], self.ranges[name] = type_name, found
         return replace(statement, type=type_name, value=typed)
 
@@ -210,6 +256,8 @@ class Typer(ValueTyper):
             return replace(statement, value=self.condition(statement.value))
         typed, type_name, found = self.expr(statement.value)
         if not self.host:
+            if type_name == "i128" and not (found is not None and found.fits(64)):
+                self.wide.add(statement.name)
             return replace(statement, value=typed)
         known = self.ranges.get(statement.name)
         joined = None if known is None or found is None else known.join(found)
@@ -220,6 +268,8 @@ class Typer(ValueTyper):
         name, op, value = statement.name, statement.op, statement.value
         if op in ("and", "or"):
             return replace(statement, value=self.condition(value))
+        if name in self.counters:
+            return statement
         if self.types.get(name) == "u32":
             typed, type_name, _ = self.expr(value, modular=True)
             return replace(statement, value=converted(typed, type_name, "u32"))
@@ -250,8 +300,21 @@ class Typer(ValueTyper):
             value = i.Convert(f"i{dtype.bits}", value)
         return replace(statement, target=replace(target, offset=offset), value=value)
 
+    def keep(self, statement: i.Store) -> i.Stmt:
+        """Store an entry of a selected list, exactly."""
+        value, type_name, found = self.expr(statement.value)
+        if type_name == "i128" and not (found is not None and found.fits(64)):
+            hint = "cut it: clip(..., low, high)"
+            raise SpecError(statement.span, "an entry or key of a list can need 65 bits", hint)
+        tensor = statement.target.tensor
+        known = self.scratch[tensor]
+        self.scratch[tensor] = found if known is None or found is None else known.join(found)
+        kept = converted(value, type_name, "i64")
+        return replace(statement, target=self.place(statement.target), value=kept)
+
     def loads_type(self, value: i.Expr) -> str:
-        return self.dtypes[value.tensor].name if isinstance(value, i.Load) else ""
+        found = self.dtypes.get(value.tensor) if isinstance(value, i.Load) else None
+        return found.name if found is not None else ""
 
     def loop(self, statement: i.Loop) -> i.Stmt:
         index = statement.index

@@ -25,6 +25,8 @@ ACCUMULATORS: dict[str, tuple[str, str, i.Expr]] = {
     "count": ("counted", "+", i.Const(0)),
 }
 
+OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+
 
 def unfold_nests(program: i.Program) -> i.Program:
     """Reductions and bindings of every nest as statements; index lists stay expressions."""
@@ -75,6 +77,16 @@ def harmless(expr: i.Expr) -> bool:
         isinstance(node, risky) or (isinstance(node, i.Binary) and node.op in divisions)
         for node in walk(expr)
     )
+
+
+def opposite(test: i.Expr) -> i.Expr:
+    match test:
+        case i.Compare(op=op, left=left, right=right):
+            return i.Compare(OPPOSITE[op], left, right)
+        case i.Not(operand=operand):
+            return operand
+        case _:
+            return i.Not(test)
 
 
 def makes_list(expr: i.Expr) -> bool:
@@ -131,6 +143,8 @@ class Unfold:
                 place = self.expr(target)
                 assert isinstance(place, (i.Access, i.Load))
                 self.out.append(replace(statement, target=place, value=stored))
+            case i.Sort() | i.Break() | i.Merge():
+                self.out.append(statement)
             case i.Loop(low=low, high=high, body=body):
                 first = None if low is None else self.expr(low)
                 last = self.expr(high)
@@ -156,8 +170,6 @@ class Unfold:
                 self.out.append(done_output)
             case i.Cases(branches=branches):
                 self.cases(branches)
-            case i.Merge():
-                self.out.append(statement)
 
     def attribute(self, statement: i.TakeAttribute) -> None:
         low = None if statement.low is None else self.expr(statement.low)
@@ -225,6 +237,10 @@ class Unfold:
             case i.Load(which=which, offset=offset):
                 chosen = None if which is None else self.expr(which)
                 return replace(expr, which=chosen, offset=self.expr(offset))
+            case i.Entries(first=first, length=length):
+                place = self.expr(first)
+                assert isinstance(place, (i.Access, i.Load))
+                return i.Entries(place, self.expr(length))
             case i.PrecisionOf(which=which):
                 return expr if which is None else replace(expr, which=self.expr(which))
 
@@ -260,14 +276,10 @@ class Unfold:
         kind = "list" if is_list else "int"
         start: i.Expr = i.ListOf(()) if is_list else i.Const(0)
         self.out.append(i.Let(name, kind, start, span))
-        self.out.append(
-            i.If(
-                condition,
-                (*then_block, i.Assign(name, then, span)),
-                (*else_block, i.Assign(name, otherwise, span)),
-                span,
-            )
-        )
+        other = (*else_block, i.Assign(name, otherwise, span))
+        if not else_block and otherwise == start:
+            other = ()
+        self.out.append(i.If(condition, (*then_block, i.Assign(name, then, span)), other, span))
         return i.Var(name)
 
     def logic(self, expr: i.Logic) -> i.Expr:
@@ -298,9 +310,17 @@ class Unfold:
         block, value = self.inside(expr.element)
         if expr.op == "count":
             value = i.Select(value, i.Const(1), i.Const(0))
-        body: tuple[i.Stmt, ...] = (*block, i.Accumulate(local, op, value, span))
-        self.out.extend(self.around(expr.over, expr.condition, body))
+        step: i.Stmt = i.Accumulate(local, op, value, span)
+        if kind == "bool" and len(expr.over) == 1 and not self.everything:
+            step = self.decided(local, expr.op, value)
+        self.out.extend(self.around(expr.over, expr.condition, (*block, step)))
         return i.Var(local)
+
+    def decided(self, local: str, op: str, value: i.Expr) -> i.Stmt:
+        """The first element that decides an `any` or `all` ends the loop."""
+        test = value if op == "any" else opposite(value)
+        found = i.Assign(local, i.Const(op == "any"), self.span)
+        return i.If(test, (found, i.Break(self.span)), (), self.span)
 
     def fill(self, name: str, expr: i.Gather) -> None:
         """A comprehension as a list that is filled in a loop."""

@@ -21,9 +21,10 @@ from cvmgen.reference.tensor import Tensor
 from cvmgen.rules import EMPTY_REDUCTION
 from cvmgen.source import Span
 from cvmgen.spec import nodes as n
-from cvmgen.spec.formula import Definition
+from cvmgen.spec.formula import SELECTED, Definition
 
 Closure = Callable[[Env], Any]
+Fill = Callable[[Env, list[int]], None]  # adds the entries of a selected list
 Walk = Callable[[Env], Iterator[None]]  # binds indices in the environment, point by point
 
 
@@ -103,7 +104,7 @@ class Compiler:
             case n.Present(name=name):
                 return lambda env: env["$given " + name]
             case n.Sorted() | n.Name() | n.Bracket() | n.Call():
-                raise AssertionError(f"{type(expr).__name__} in a checked formula")
+                raise AssertionError(f"{type(expr).__name__} outside a let")
             case _:
                 assert_never(expr)
 
@@ -351,8 +352,67 @@ class Compiler:
 
     def body(self, definition: Definition) -> Closure:
         if definition.name not in self.bodies:
-            self.bodies[definition.name] = self.closure(definition.body)
+            if definition.kind == SELECTED:
+                self.bodies[definition.name] = self.selected(definition)
+            else:
+                self.bodies[definition.name] = self.closure(definition.body)
         return self.bodies[definition.name]
+
+    # -------------------------------------------------------- selected lists
+
+    def selected(self, definition: Definition) -> Closure:
+        """The list for the indices at hand, made once in a call; while it is, as far as it is."""
+        names = [name for name, _ in definition.parameters]
+        extents = [self.closure(extent) for extent in definition.ranges]
+        fill = self.fill(definition.body)
+
+        def value(env: Env) -> tuple[int, ...]:
+            indices = tuple(env[name] for name in names)
+            made: dict[Any, list[int]] = env.setdefault("$lists", {})
+            key = (definition.name, indices)
+            if key not in made:
+                for name, index, extent in zip(names, indices, extents, strict=True):
+                    if not 0 <= index < extent(env):
+                        inside = f"0 <= {name} < {number_text(extent(env))}"
+                        message = f"{definition.name} has a list for {inside} only"
+                        about = n.Ref(name, "parameter", definition.span)
+                        raise FormulaError(env["$call"][0].span, message, env, (about,))
+                made[key] = []
+                fill(env, made[key])
+            return tuple(made[key])
+
+        return value
+
+    def fill(self, expr: n.Expr) -> Fill:
+        match expr:
+            case n.Conditional(then=then, condition=condition, otherwise=otherwise):
+                test, yes, no = self.closure(condition), self.fill(then), self.fill(otherwise)
+                return lambda env, entries: (yes if test(env) else no)(env, entries)
+            case n.Listing(element=element, binders=binders):
+                walk, inner = self.walk(binders), self.closure(element)
+
+                def select(env: Env, entries: list[int]) -> None:
+                    for _ in walk(env):
+                        entries.append(inner(env))
+
+                return select
+            case n.Sorted(binders=binders, keys=keys):
+                return self.sort(binders, keys)
+            case _:
+                other = self.closure(expr)
+                return lambda env, entries: entries.extend(other(env))
+
+    def sort(self, binders: n.Binders, keys: tuple[n.Expr, ...]) -> Fill:
+        walk, closures = self.walk(binders), [self.closure(key) for key in keys]
+        (binder,) = binders.items
+        assert isinstance(binder, (n.IndexRange, n.IndexMember))
+        index = binder.index
+
+        def fill(env: Env, entries: list[int]) -> None:
+            rows = [([key(env) for key in closures], env[index]) for _ in walk(env)]
+            entries.extend(entry for _, entry in sorted(rows, key=lambda row: row[0]))
+
+        return fill
 
     def function(self, expr: n.Function) -> Closure:
         row = FUNCTIONS[expr.name]

@@ -64,7 +64,7 @@ class Reference:
     def run(
         self, inputs: Mapping[str, Operand], attributes: Mapping[str, Any], compute: bool
     ) -> ReferenceResult:
-        env: Env = {"$attributes": attributes, "$inputs": inputs}
+        env: Env = {"$attributes": attributes, "$inputs": inputs, "$lists": {}}
         outputs: dict[str, Tensor] = {}
         equations: list[f.Equation] = []
         self.items(self.operator.items, env, outputs, equations)

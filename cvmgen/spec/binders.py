@@ -20,6 +20,9 @@ def check_binders(checker: ExpressionChecker, binders: n.Binders) -> n.Binders:
     else:
         items = tuple(check_binder(checker, item) for item in binders.items)
     condition = None if binders.condition is None else checker.condition(binders.condition)
+    for item in items:
+        if isinstance(item, n.IndexMember):
+            checker.members_known(item, condition)
     return n.Binders(items, None, condition, binders.span)
 
 
@@ -33,7 +36,7 @@ def check_binder(checker: ExpressionChecker, binder: n.Binder) -> n.Binder:
             return n.IndexRange(name, lowest, highest, span)
         case n.Member(target=target, collection=collection, span=span):
             name = new_name(checker, target)
-            elements = checker.sequence(collection)
+            elements = checker.members(collection, own=True)
             checker.scope.add(Symbol(name, "index", INT, target.span))
             return n.IndexMember(name, elements, span)
         case n.PackBelow(target=target, high=high, span=span):

@@ -14,6 +14,10 @@ from cvmgen.functions import ARITHMETIC, FUNCTIONS
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.spec.selections import index_of
+
+UNKNOWN = "the bounds of this value are not known"
+DECLARE = "declare it: precision ..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +160,11 @@ class Derive:
                 case n.PackRange(extents=extents):
                     size = n.Function("size", (extents,), self.span)
                     count = self.operate("*", count, size)
+                case n.IndexMember(index=index, collection=n.Apply(name=name)) if self.selected(
+                    name
+                ):
+                    self.known[index] = self.entries(self.definitions[name].body)
+                    count = self.operate("*", count, self.length(name))
                 case n.IndexMember(collection=collection):
                     length = n.Function("len", (collection,), self.span)
                     count = self.operate("*", count, length)
@@ -195,12 +204,45 @@ class Derive:
                 return self.reduction(expr)
             case n.Apply():
                 return self.apply(expr)
+            case n.Function(name="count" | "len", arguments=(n.Apply(name=name),)) if self.selected(
+                name
+            ):
+                return Interval(self.number(0), self.length(name))
             case n.Function():
                 return self.apply_function(expr)
+            case n.Item(sequence=n.Apply(name=name)) if self.selected(name):
+                return self.entries(self.definitions[name].body)
             case _:
-                hint = "declare it: precision ..."
-                message = "the bounds of this value are not known"
-                raise SpecError(expr.span, message, hint)
+                raise SpecError(expr.span, UNKNOWN, DECLARE)
+
+    # -------------------------------------------------------- selected lists
+
+    def selected(self, name: str) -> bool:
+        return self.definitions[name].kind == f.SELECTED
+
+    def length(self, name: str) -> n.Expr:
+        """The most entries that a selected list can have."""
+        capacity = self.definitions[name].capacity
+        assert capacity is not None
+        return capacity
+
+    def entries(self, value: n.Expr) -> Interval:
+        """What the entries of a selected list can be."""
+        match value:
+            case n.Conditional(then=then, otherwise=otherwise):
+                return self.join(self.entries(then), self.entries(otherwise))
+            case n.Listing(binders=binders) | n.Sorted(binders=binders):
+                before = dict(self.known)
+                self.bind(binders)
+                found = self.known.get(index_of(binders))
+                self.known = before
+                if found is None:
+                    raise SpecError(binders.span, UNKNOWN, DECLARE)
+                return found
+            case n.Apply(name=name):
+                return self.entries(self.definitions[name].body)
+            case _:
+                raise AssertionError("no selected list")
 
     def precision_of(self, tensor: str, which: n.Expr | None) -> n.Expr:
         """p(X); of several tensors the largest."""

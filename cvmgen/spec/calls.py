@@ -157,7 +157,10 @@ class CallChecker:
             if row.parameters[-1].endswith("*"):
                 takes = f"at least {takes}"
             raise SpecError(expr.span, f"'{row.name}' takes {takes}, {len(given)} given")
-        arguments = self.values(given, [INT if kind == "int" else LIST for kind in wanted])
+        if row.name in ("count", "len"):
+            arguments: tuple[n.Expr, ...] = (self.expressions.members(given[0].value),)
+        else:
+            arguments = self.values(given, [INT if kind == "int" else LIST for kind in wanted])
         return n.Function(row.name, arguments, expr.span), INT if row.result == "int" else LIST
 
     def values(self, given: Sequence[n.Argument], kinds: Sequence[Kind]) -> tuple[n.Expr, ...]:

@@ -11,8 +11,9 @@ from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec import nodes as n
 from cvmgen.spec.binders import check_binders
 from cvmgen.spec.calls import CallChecker, Shared, plural
-from cvmgen.spec.formula import BOOL, INT, LIST, LISTS, SET, Kind
+from cvmgen.spec.formula import BOOL, INT, LIST, LISTS, SELECTED, SET, Kind
 from cvmgen.spec.scope import ROLE_WORDS, Scope, Symbol
+from cvmgen.spec.selections import Growing, check_own, unnamed
 
 Checked = tuple[n.Expr, Kind]
 
@@ -26,6 +27,8 @@ class ExpressionChecker:
         self.later: Mapping[str, int] = {}  # names that a later line of the operator declares
         self.inside: dict[str, tuple[str, int]] = {}  # names of closed blocks: word and line
         self.in_slot = False
+        self.growing: Growing | None = None  # the selected list whose value is being checked
+        self.own_allowed = False  # where a range over that list may stand
 
     @contextmanager
     def nested(self) -> Iterator[Scope]:
@@ -52,6 +55,18 @@ class ExpressionChecker:
             self.mismatch(expr, LIST, kind)
         return checked
 
+    def members(self, expr: n.Expr, *, own: bool = False) -> n.Expr:
+        """A list, a set, or a selected list; with `own` also the one that is being selected."""
+        self.own_allowed = own
+        checked, kind = self.check(expr)
+        self.own_allowed = False
+        if kind not in (LIST, SET, SELECTED):
+            self.mismatch(expr, LIST, kind)
+        return checked
+
+    def members_known(self, binder: n.IndexMember, condition: n.Expr | None) -> None:
+        check_own(self, binder, condition)
+
     def wanted(self, expr: n.Expr, kind: Kind) -> n.Expr:
         checked, found = self.check(expr)
         if found != kind:
@@ -71,8 +86,10 @@ class ExpressionChecker:
         hint = hints.get((wanted, found), "")
         if isinstance(expr, n.Number) and wanted == BOOL:
             hint = "write true or false"
+        if found == SELECTED:
+            hint = f"its entries are {text}[i], their number is count({text})"
         if not isinstance(expr, n.Name):
-            if found in (LIST, SET):
+            if found in (LIST, SET) or wanted == SELECTED:
                 hint = ""
             raise SpecError(expr.span, f"this is {found}, but {wanted} is needed here", hint)
         symbol = self.scope.find(text)
@@ -103,7 +120,7 @@ class ExpressionChecker:
             case n.Conditional():
                 return self.conditional(expr)
             case n.Contains(element=element, collection=collection, span=span):
-                return n.Contains(self.integer(element), self.sequence(collection), span), BOOL
+                return n.Contains(self.integer(element), self.members(collection), span), BOOL
             case n.TupleOf(elements=elements, span=span):
                 return n.TupleOf(tuple(self.integer(each) for each in elements), span), LIST
             case n.Listing(element=element, binders=binders, span=span):
@@ -121,7 +138,7 @@ class ExpressionChecker:
             case n.Reduction():
                 return self.reduction(expr)
             case n.Sorted(span=span):
-                self.not_yet("sort", span)
+                unnamed("sort", span)
             case n.Bracket():
                 return self.bracket(expr)
             case n.Call():
@@ -146,10 +163,19 @@ class ExpressionChecker:
             if symbol.parameters:
                 wanted = indices(len(symbol.parameters))
                 raise SpecError(span, f"'{text}' needs {wanted}", f"write {text}[...]")
+            self.whole(symbol, span)
             return n.Apply(text, self.around(symbol, span), span), symbol.kind
         if symbol.value is not None:
             return n.Number(symbol.value, span), INT
         return n.Ref(text, symbol.role, span), symbol.kind
+
+    def whole(self, symbol: Symbol, span: Span) -> None:
+        """Refuse a selected list inside its own definition, but for ranges over it."""
+        if self.growing is None or symbol.name != self.growing.name or self.own_allowed:
+            return
+        index = self.growing.index
+        message = f"'{symbol.name}' is not whole yet: only ranges over it can stand here"
+        raise SpecError(span, message, f"write: q in {span.text} if q < {index}")
 
     def find(self, text: str, span: Span) -> Symbol:
         """The symbol of a name; unknown, an error that says what may be meant."""
@@ -238,10 +264,11 @@ class ExpressionChecker:
     def reduction(self, expr: n.Reduction) -> Checked:
         name, span = expr.function, expr.span
         if name == "select":
-            self.not_yet(name, span)
+            unnamed(name, span)
         if name not in n.REDUCTIONS:
             place = Span(span.source, span.start, span.start + len(name))
-            hint = did_you_mean(name, n.REDUCTIONS) or f"reductions are {', '.join(n.REDUCTIONS)}"
+            hint = did_you_mean(name, (*n.REDUCTIONS, *n.SELECTIONS))
+            hint = hint or f"reductions are {', '.join(n.REDUCTIONS)}"
             raise SpecError(place, f"'{name}' is not a reduction", hint)
         logical = name in ("any", "all", "count")
         with self.nested():
@@ -249,12 +276,6 @@ class ExpressionChecker:
             body = self.condition(expr.body) if logical else self.integer(expr.body)
         kind = BOOL if name in ("any", "all") else INT
         return n.Reduction(name, binders, body, span), kind
-
-    @staticmethod
-    def not_yet(word: str, span: Span) -> NoReturn:
-        place = Span(span.source, span.start, span.start + len(word))
-        hint = "lists that depend on the elements of a tensor are for a later version"
-        raise SpecError(place, f"'{word}' has no meaning in this version", hint)
 
     # -------------------------------------------------------- brackets
 
@@ -286,12 +307,15 @@ class ExpressionChecker:
     def entry(self, expr: n.Bracket) -> Checked:
         """An entry or a part of a list."""
         sequence, kind = self.check(expr.target)
-        if kind.name not in ("list", "set"):
+        if kind.name not in ("list", "set", "selected"):
             raise SpecError(expr.target.span, f"this is {kind}; it has no entries")
         if len(expr.slots) != 1:
             message = f"a list takes one index, {len(expr.slots)} are given"
             raise SpecError(expr.slots[0].span.to(expr.slots[-1].span), message)
         slot = expr.slots[0]
+        if isinstance(slot, n.PartSlot) and kind == SELECTED:
+            hint = "select its entries by a test of their place"
+            raise SpecError(expr.span, "a selected list has entries, no parts", hint)
         if isinstance(slot, n.PartSlot):
             low = None if slot.low is None else self.integer(slot.low)
             high = None if slot.high is None else self.integer(slot.high)
@@ -359,6 +383,7 @@ class ExpressionChecker:
                 hint = f"write {text}..." if kind == LIST else "remove the '...'"
                 raise SpecError(slot.span, f"{kind} is needed here", hint)
         values = (*self.around(symbol, expr.span), *(slot.value for slot in slots))
+        self.whole(symbol, expr.span)
         return n.Apply(symbol.name, values, expr.span), symbol.kind
 
 

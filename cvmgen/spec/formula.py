@@ -12,7 +12,10 @@ from cvmgen.spec.nodes import Binders, ExampleValue, Expr, Slot
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What an expression stands for: int, bool, set, or a list of something."""
+    """What an expression stands for: int, bool, set, selected, or a list of something.
+
+    A selected list is as long as the data say; the others are short: shapes, indices, axes.
+    """
 
     name: str
     element: Kind | None = None
@@ -25,6 +28,8 @@ class Kind:
                 return "a condition"
             case "set":
                 return "a set"
+            case "selected":
+                return "a selected list"
             case _:
                 return "a list" if self.element == INT else "a list of lists"
 
@@ -32,6 +37,7 @@ class Kind:
 INT = Kind("int")
 BOOL = Kind("bool")
 SET = Kind("set")
+SELECTED = Kind("selected")
 LIST = Kind("list", INT)
 LISTS = Kind("list", LIST)
 
@@ -95,13 +101,19 @@ class Let:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A formula with parameters: a `let` with indices, a `where` or a `def`."""
+    """A formula with parameters: a `let` with indices, a `where` or a `def`.
+
+    Of a selected list, `ranges` are the extents of its parameters and `capacity` is the most
+    entries that it can have, both by shapes and attributes alone.
+    """
 
     name: str
     parameters: tuple[tuple[str, Kind], ...]
     body: Expr
     kind: Kind
     span: Span = field(compare=False, repr=False)
+    ranges: tuple[Expr, ...] = ()
+    capacity: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)

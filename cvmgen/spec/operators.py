@@ -16,9 +16,10 @@ from cvmgen.spec.calls import Shared
 from cvmgen.spec.equations import check_equation, free_name
 from cvmgen.spec.examples import check_example
 from cvmgen.spec.expressions import ExpressionChecker
-from cvmgen.spec.formula import INT, LIST
+from cvmgen.spec.formula import INT, LIST, SELECTED
 from cvmgen.spec.operands import check_input, check_output
 from cvmgen.spec.scope import PoisonedError, Symbol
+from cvmgen.spec.selections import Sizes, check_selection, from_set, is_selection
 
 
 def check_operator(
@@ -69,7 +70,7 @@ class OperatorChecker:
         self.although = ""
         self.outputs: dict[str, f.Output] = {}
         self.operands: list[f.Input | f.Attribute] = []
-        self.definitions: dict[str, Span] = {}
+        self.definitions: dict[str, f.Definition] = {}
         self.reading: set[str] = set()  # definitions that read elements of inputs
         self.within: tuple[n.IndexRange, ...] = ()
         self.block_name = ""  # 'case' or 'within', inside one
@@ -221,21 +222,26 @@ class OperatorChecker:
     def let(self, item: d.LetDecl) -> f.Let | f.Definition:
         free_name(self.expressions, item.name, item.name_span)
         if item.name in self.definitions:
-            first = self.definitions[item.name].line
+            first = self.definitions[item.name].span.line
             message = f"'{item.name}' is already a let with indices, declared in line {first}"
             raise SpecError(item.name_span, message, "choose another name")
-        if item.parameters is not None or self.within:
-            return self.definition(item, item.parameters or ())
+        selected = is_selection(item.value, item.name)
+        if item.parameters is not None or self.within or selected:
+            return self.definition(item, item.parameters or (), selected=selected)
         value, kind = self.expressions.check(item.value)
-        if self.element(value) is None:
+        if self.element(value) is not None:
+            value, kind = from_set(value, kind)
+        else:
             self.expressions.scope.add(Symbol(item.name, "let", kind, item.name_span))
             return f.Let(item.name, value, kind, item.span)
         # What depends on elements is no value of the call: it stands for its formula.
         self.expressions.scope.add(Symbol(item.name, "definition", kind, item.name_span))
         return self.defined(item, f.Definition(item.name, (), value, kind, item.span))
 
-    def definition(self, item: d.LetDecl, parameters: tuple[d.Parameter, ...]) -> f.Definition:
-        """A `let` with indices; inside `within` those of the block come first."""
+    def definition(
+        self, item: d.LetDecl, parameters: tuple[d.Parameter, ...], *, selected: bool
+    ) -> f.Definition:
+        """A `let` with indices, or a selected list; inside `within` its indices come first."""
         around = tuple(binder.index for binder in self.within)
         kinds = tuple((each.name, LIST if each.pack else INT) for each in parameters)
         outer = self.expressions.scope
@@ -244,17 +250,40 @@ class OperatorChecker:
                 scope.symbols[index] = Symbol(index, "parameter", INT, item.name_span)
             for parameter, (_, kind) in zip(parameters, kinds, strict=True):
                 scope.add(Symbol(parameter.name, "parameter", kind, parameter.span))
-            value, kind = self.expressions.check(item.value)
-        symbol = Symbol(item.name, "definition", kind, item.name_span, kinds, within=around)
-        outer.add(symbol)
+            symbol = Symbol(item.name, "definition", SELECTED, item.name_span, kinds, within=around)
+            if selected:
+                names = (*around, *(name for name, _ in kinds))
+                scope.symbols[item.name] = symbol
+                value, kind = check_selection(self.expressions, item.value, item.name, names)
+            else:
+                value, kind = self.expressions.check(item.value)
+                if self.element(value) is not None:
+                    value, kind = from_set(value, kind)
+        outer.add(replace(symbol, kind=kind))
         every = (*((index, INT) for index in around), *kinds)
         return self.defined(item, f.Definition(item.name, every, value, kind, item.span))
 
     def defined(self, item: d.LetDecl, definition: f.Definition) -> f.Definition:
-        self.definitions[item.name] = item.name_span
-        if self.element(definition.body) is not None:
+        if definition.kind == SELECTED:
+            definition = self.sized(item, definition)
+        self.definitions[item.name] = definition
+        if definition.kind == SELECTED or self.element(definition.body) is not None:
             self.reading.add(item.name)
         return definition
+
+    def sized(self, item: d.LetDecl, definition: f.Definition) -> f.Definition:
+        """A selected list with the ranges of its indices and the most entries it can have."""
+        inputs = {each.name: each for each in self.operands if isinstance(each, f.Input)}
+        known = {**self.expressions.calls.definitions, **self.definitions, item.name: definition}
+        sizes = Sizes(inputs, known)
+        around = {binder.index: binder.high for binder in self.within}
+        for parameter in item.parameters or ():
+            if parameter.pack:
+                message = "a selected list is made for single indices, not for packs"
+                raise SpecError(parameter.span, message)
+        names = [name for name, _ in definition.parameters]
+        ranges = tuple(around.get(name) or sizes.range(definition, name) for name in names)
+        return replace(definition, ranges=ranges, capacity=sizes.capacity(definition.body))
 
     def element(self, checked: object) -> n.Access | n.Apply | None:
         """Where a checked part of the formula reads an element of an input, if it does."""

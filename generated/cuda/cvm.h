@@ -621,6 +621,46 @@ static inline void cvm_where_defaults(cvm_where_args *args) {
 int cvm_where_infer(const cvm_where_args *args, cvmgen_error *error);
 int cvm_where(const cvm_where_args *args, cvmgen_error *error);
 
+/* cvm.get_valid_count: How many rows of each batch score above a threshold, and those rows in front, in their order. spec/cvm/vision.cvm:4 */
+typedef struct cvm_get_valid_count_args {
+    const cvmgen_tensor *X;
+    cvmgen_tensor *valid_count;
+    cvmgen_tensor *Y;
+    int64_t score_threshold;
+    int32_t check_values; /* not 0: refuse data beyond their precision */
+} cvm_get_valid_count_args;
+/* All attributes at their defaults, everything else 0. */
+static inline void cvm_get_valid_count_defaults(cvm_get_valid_count_args *args) {
+    static cvm_get_valid_count_args zero; /* in C++ a const one would need a value */
+    *args = zero;
+}
+/* Check the call; set the shape and precision of each output that is not NULL. */
+int cvm_get_valid_count_infer(const cvm_get_valid_count_args *args, cvmgen_error *error);
+int cvm_get_valid_count(const cvm_get_valid_count_args *args, cvmgen_error *error);
+
+/* cvm.non_max_suppression: Boxes by descending score, without those that overlap one of their class before them. spec/cvm/vision.cvm:19 */
+typedef struct cvm_non_max_suppression_args {
+    const cvmgen_tensor *X;
+    const cvmgen_tensor *valid_count;
+    cvmgen_tensor *Y;
+    int64_t iou_threshold; /* in [1, inf) */
+    int64_t max_output_size;
+    int64_t force_suppress;
+    int64_t top_k;
+    int32_t check_values; /* not 0: refuse data beyond their precision */
+} cvm_non_max_suppression_args;
+/* All attributes at their defaults, everything else 0. */
+static inline void cvm_non_max_suppression_defaults(cvm_non_max_suppression_args *args) {
+    static cvm_non_max_suppression_args zero; /* in C++ a const one would need a value */
+    *args = zero;
+    args->iou_threshold = 50;
+    args->max_output_size = -1;
+    args->top_k = -1;
+}
+/* Check the call; set the shape and precision of each output that is not NULL. */
+int cvm_non_max_suppression_infer(const cvm_non_max_suppression_args *args, cvmgen_error *error);
+int cvm_non_max_suppression(const cvm_non_max_suppression_args *args, cvmgen_error *error);
+
 #ifdef __cplusplus
 }
 #endif
@@ -775,6 +815,14 @@ int cvm_squeeze_cuda(const cvm_squeeze_args *args, cvmgen_stream stream, cvmgen_
 /* cvm.where: Elements of A where the condition is not 0, else of B. spec/cvm/transform.cvm:217 */
 int cvm_where_cuda_infer(const cvm_where_args *args, cvmgen_error *error);
 int cvm_where_cuda(const cvm_where_args *args, cvmgen_stream stream, cvmgen_error *error);
+
+/* cvm.get_valid_count: How many rows of each batch score above a threshold, and those rows in front, in their order. spec/cvm/vision.cvm:4 */
+int cvm_get_valid_count_cuda_infer(const cvm_get_valid_count_args *args, cvmgen_error *error);
+int cvm_get_valid_count_cuda(const cvm_get_valid_count_args *args, cvmgen_stream stream, cvmgen_error *error);
+
+/* cvm.non_max_suppression: Boxes by descending score, without those that overlap one of their class before them. spec/cvm/vision.cvm:19 */
+int cvm_non_max_suppression_cuda_infer(const cvm_non_max_suppression_args *args, cvmgen_error *error);
+int cvm_non_max_suppression_cuda(const cvm_non_max_suppression_args *args, cvmgen_stream stream, cvmgen_error *error);
 
 #ifdef __cplusplus
 }

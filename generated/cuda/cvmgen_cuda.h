@@ -50,25 +50,56 @@ static inline int64_t cvmgen_domain(std::initializer_list<int64_t> extents) {
     return size;
 }
 
+/* A status of the CUDA runtime as one of ours. */
+static inline int cvmgen_device_status(cvmgen_error *error, cudaError_t status) {
+    if (status == cudaSuccess) return CVMGEN_OK;
+    cudaGetLastError(); /* said here, so that no later call takes it for its own */
+    return cvmgen_fail(error, CVMGEN_DEVICE,
+                       cvmgen_format("CUDA: %s", cudaGetErrorString(status)).text);
+}
+
 template <typename T> struct cvmgen_exactly { typedef T type; };
 
-/* Start a kernel with a thread for each element, as far as the grid goes: kernels stride. The
+/* Start a kernel whose blocks work on one item each, as far as the grid goes: they stride. The
    kernel alone says what types the arguments have. */
+template <typename... Parameters>
+static int cvmgen_launch_blocks(cvmgen_error *error, cudaStream_t stream, int64_t blocks,
+                                void (*kernel)(Parameters...),
+                                typename cvmgen_exactly<Parameters>::type... arguments) {
+    static_assert((sizeof(Parameters) + ... + 0) <= 4096, "kernels take 4 KB of parameters");
+    const int64_t most = 65536;
+    void *pointers[] = {&arguments...};
+    if (blocks < 1) return CVMGEN_OK;
+    const dim3 grid((unsigned)(blocks < most ? blocks : most)), block(CVMGEN_BLOCK);
+    return cvmgen_device_status(error, cudaLaunchKernel(kernel, grid, block, pointers, 0, stream));
+}
+/* Start a kernel with a thread for each element, as far as the grid goes: they stride. */
 template <typename... Parameters>
 static int cvmgen_launch(cvmgen_error *error, cudaStream_t stream, int64_t elements,
                          void (*kernel)(Parameters...),
                          typename cvmgen_exactly<Parameters>::type... arguments) {
-    static_assert((sizeof(Parameters) + ... + 0) <= 4096, "kernels take 4 KB of parameters");
-    const int64_t most = 65536, blocks = (elements + CVMGEN_BLOCK - 1) / CVMGEN_BLOCK;
-    void *pointers[] = {&arguments...};
-    if (elements < 1) return CVMGEN_OK;
-    const dim3 grid((unsigned)(blocks < most ? blocks : most)), block(CVMGEN_BLOCK);
-    const cudaError_t status = cudaLaunchKernel(kernel, grid, block, pointers, 0, stream);
-    if (status == cudaSuccess) return CVMGEN_OK;
-    cudaGetLastError(); /* said here, so that no later call takes it for its own */
-    cvmgen_refuse(error, "", "", cvmgen_format("CUDA: %s", cudaGetErrorString(status)).text);
-    if (error != NULL) error->status = CVMGEN_DEVICE;
-    return CVMGEN_DEVICE;
+    const int64_t blocks = (elements + CVMGEN_BLOCK - 1) / CVMGEN_BLOCK;
+    return cvmgen_launch_blocks<Parameters...>(error, stream, blocks, kernel, arguments...);
+}
+
+/* ---------------------------------------------------------------- scratch lists */
+
+/* Device memory for `count` entries of lists that a call makes, from the stream's turn on;
+   cvmgen_device_free() takes *memory back, whatever the outcome. */
+static inline int cvmgen_device_scratch(cvmgen_error *error, cudaStream_t stream, int64_t count,
+                                        int64_t **memory) {
+    const int64_t most = PTRDIFF_MAX / (int64_t)sizeof(int64_t);
+    void *found = NULL;
+    cudaError_t status = cudaErrorMemoryAllocation;
+    if (0 <= count && count <= most)
+        status = cudaMallocAsync(&found, (size_t)(count > 0 ? count : 1) * sizeof(int64_t), stream);
+    *memory = status == cudaSuccess ? (int64_t *)found : NULL;
+    return cvmgen_device_status(error, status);
+}
+/* Give the memory back once the stream has come this far. */
+static inline void cvmgen_device_free(cudaStream_t stream, int64_t *memory) {
+    /* A device that fails here fails in every later call, which says so. */
+    if (memory != NULL && cudaFreeAsync(memory, stream) != cudaSuccess) cudaGetLastError();
 }
 #endif
 #endif

@@ -4,6 +4,9 @@
 #ifndef CVMGEN_RUNTIME_H
 #define CVMGEN_RUNTIME_H
 #include "cvmgen.h"
+#ifndef __CUDACC_RTC__
+#include <stdbool.h>
+#endif
 
 #ifdef __CUDACC__
 #define CVMGEN_FUNCTION static inline __host__ __device__
@@ -113,10 +116,67 @@ CVMGEN_FUNCTION int64_t cvmgen_walk_offset(int64_t row, const cvmgen_list *box,
     return offset;
 }
 
+/* ---------------------------------------------------------------- sorting */
+
+/* What a list is sorted by: its entry r by the `width` numbers from at[r * width] on, the first of
+   them before the others. */
+typedef struct cvmgen_keys {
+    const int64_t *at;
+    int64_t width;
+} cvmgen_keys;
+
+/* Whether the keys of entry `a` are at most those of entry `b`. */
+CVMGEN_FUNCTION bool cvmgen_in_order(cvmgen_keys keys, int64_t a, int64_t b) {
+    if (keys.width == 1) return keys.at[a] <= keys.at[b];
+    for (int64_t k = 0; k < keys.width; ++k) {
+        const int64_t one = keys.at[a * keys.width + k], other = keys.at[b * keys.width + k];
+        if (one != other) return one < other;
+    }
+    return true;
+}
+/* The first `count` entries of what order[a..middle) and order[b..end) merge to; both are sorted,
+   and of equal keys those of the former come first. */
+CVMGEN_FUNCTION void cvmgen_merge_runs(const int64_t *order, int64_t a, int64_t middle, int64_t b,
+                                       int64_t end, cvmgen_keys keys, int64_t *merged,
+                                       int64_t count) {
+    for (int64_t at = 0; at < count; ++at)
+        if (b == end || (a < middle && cvmgen_in_order(keys, order[a], order[b])))
+            merged[at] = order[a++];
+        else
+            merged[at] = order[b++];
+}
+/* Sort the numbers low..high-1 by the keys of these entries, into these places of `order` or, as
+   each round of merging goes from one to the other, of `other`; returns which. That depends on
+   `size` alone, which is at least high - low: parts of one size end in the same array. */
+CVMGEN_FUNCTION int64_t *cvmgen_sort_part(cvmgen_keys keys, int64_t low, int64_t high, int64_t size,
+                                          int64_t *order, int64_t *other) {
+    const int64_t shortest = 16; /* runs that insertion makes faster than merging does */
+    for (int64_t i = low; i < high; ++i) {
+        const int64_t start = i - (i - low) % shortest;
+        int64_t at = i;
+        for (; at > start && !cvmgen_in_order(keys, order[at - 1], i); --at)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    for (int64_t run = shortest; run < size; run *= 2) {
+        int64_t *const merged = other;
+        for (int64_t at = low; at < high; at += 2 * run) {
+            const int64_t middle = cvmgen_min_i64(at + run, high);
+            const int64_t end = cvmgen_min_i64(middle + run, high);
+            if (middle == end || cvmgen_in_order(keys, order[middle - 1], order[middle]))
+                for (int64_t i = at; i < end; ++i) merged[i] = order[i];
+            else
+                cvmgen_merge_runs(order, at, middle, middle, end, keys, merged + at, end - at);
+        }
+        other = order;
+        order = merged;
+    }
+    return order;
+}
+
 #ifndef __CUDACC_RTC__
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,6 +240,12 @@ static inline int cvmgen_refuse(cvmgen_error *error, const char *argument, const
         cvmgen_copy_text(error->rule, sizeof error->rule, rule);
     }
     return CVMGEN_REFUSED;
+}
+/* What no argument is to blame for: memory or a device that fails. */
+static inline int cvmgen_fail(cvmgen_error *error, int status, const char *reason) {
+    cvmgen_refuse(error, "", "", reason);
+    if (error != NULL) error->status = status;
+    return status;
 }
 static inline void cvmgen_begin(cvmgen_error *error, const char *operator_name) {
     if (error == NULL) return;
@@ -463,14 +529,35 @@ static inline int cvmgen_widen(cvmgen_error *error, const cvmgen_tensor *tensor,
     }
     const int64_t size = cvmgen_elements(tensor);
     *copy = (int32_t *)malloc((size_t)size * sizeof(int32_t));
-    if (*copy == NULL) {
-        cvmgen_refuse(error, "", "", "no memory for a copy as int32");
-        if (error != NULL) error->status = CVMGEN_NO_MEMORY;
-        return CVMGEN_NO_MEMORY;
-    }
+    if (*copy == NULL)
+        return cvmgen_fail(error, CVMGEN_NO_MEMORY, "no memory for a copy as int32");
     for (int64_t i = 0; i < size; ++i) (*copy)[i] = ((const int8_t *)tensor->data)[i];
     *elements = *copy;
     return CVMGEN_OK;
+}
+
+/* ---------------------------------------------------------------- scratch lists */
+
+/* Memory for `count` entries of lists that a call makes; free() takes *memory back, whatever the
+   outcome. */
+static inline int cvmgen_scratch(cvmgen_error *error, int64_t count, int64_t **memory) {
+    const int64_t most = PTRDIFF_MAX / (int64_t)sizeof(int64_t);
+    *memory = NULL;
+    if (0 <= count && count <= most)
+        *memory = (int64_t *)malloc((size_t)cvmgen_max_i64(count, 1) * sizeof(int64_t));
+    if (*memory != NULL) return CVMGEN_OK;
+    return cvmgen_fail(error, CVMGEN_NO_MEMORY, "no memory for the lists of a call");
+}
+/* Put list[0..count) in ascending order of the rows of `keys`, row r of which belongs to list[r]
+   as given; equal rows keep their order. `spare` holds 2 * count entries. */
+static inline void cvmgen_sort(int64_t *list, const int64_t *keys, int64_t width, int64_t *spare,
+                               int64_t count) {
+    const cvmgen_keys by = {keys, width};
+    if (count < 2) return;
+    const int64_t *order = cvmgen_sort_part(by, 0, count, count, spare, spare + count);
+    int64_t *sorted = order == spare ? spare + count : spare;
+    for (int64_t i = 0; i < count; ++i) sorted[i] = list[order[i]];
+    memcpy(list, sorted, (size_t)count * sizeof *list);
 }
 #endif
 #endif

@@ -14,7 +14,8 @@ import pytest
 
 import cvmgen
 from cvmgen.api import Operators
-from cvmgen.api.library import c_sources
+from cvmgen.api.library import RUNNABLE, c_sources
+from cvmgen.api.library import TARGETS as KNOWN
 from cvmgen.build import compile_library
 from cvmgen.errors import BuildError, CvmgenError
 
@@ -26,6 +27,15 @@ def test_an_unknown_target() -> None:
     with pytest.raises(CvmgenError) as caught:
         cvmgen.load("rust")
     assert str(caught.value) == "unknown target 'rust'; targets are c, python, cuda"
+
+
+@pytest.mark.parametrize("target", KNOWN)
+def test_targets_that_run_are_those_that_load(target: str, generated: Path) -> None:
+    if target in RUNNABLE:
+        assert cvmgen.load(target, folder=generated).target == target
+        return
+    with pytest.raises(CvmgenError, match="generated and compiled, but not yet run from Python"):
+        cvmgen.load(target, folder=generated)
 
 
 def test_a_folder_without_operators(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ SIGNATURES = {
 def test_signatures(ops: Operators) -> None:
     assert {name: ops[name].signature for name in SIGNATURES} == SIGNATURES
     assert repr(ops.cvm.abs) == "<operator cvm.abs(X)>"
+    assert (ops.cvm.abs.variadic, ops.extra.concatenate.variadic) == (None, "I")
 
 
 def test_description(ops: Operators, formulas: dict[str, Operator]) -> None:
@@ -90,6 +91,26 @@ def test_inferred_shapes_and_precisions(ops: Operators) -> None:
     assert ops.extra.divided.infer([(2, 3)], [9], divisor=5) == (((2, 3), (2, 3)), (9, 8))
     assert ops.cvm.take.infer([(4, 5), (2, 3)], [9, 4], axis=-1) == (((4, 2, 3),), (9,))
     assert ops.cvm.take.infer([(4, 5), (2, 3)], [9, 4]) == (((2, 3),), (9,))
+
+
+MISSING: list[tuple[str, list[Any], dict[str, Any], str]] = [
+    ("cvm.relu", [], {}, "cvm.relu: X: this input is missing"),
+    ("cvm.dense", [(2, 3)], {}, "cvm.dense: W: this input is missing"),
+    ("cvm.dense", [None, (2, 3)], {}, "cvm.dense: X: this input is missing"),
+    ("cvm.clip", [], {}, "cvm.clip: X: this input is missing"),
+    ("extra.concatenate", [], {"axis": 0}, "extra.concatenate: I: this input is missing"),
+    ("extra.concatenate", [None], {"axis": 0}, "extra.concatenate: I: this input is missing"),
+    ("extra.concatenate", [[]], {"axis": 0}, "extra.concatenate: I: at least one input is needed"),
+]
+
+
+@pytest.mark.parametrize(("name", "shapes", "attributes", "message"), MISSING)
+def test_inference_without_an_input(
+    ops: Operators, name: str, shapes: list[Any], attributes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(OperatorError) as caught:
+        ops[name].infer(shapes, [8] * len(shapes), **attributes)
+    assert str(caught.value) == message
 
 
 def test_numbers_of_numpy(ops: Operators) -> None:

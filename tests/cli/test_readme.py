@@ -57,6 +57,12 @@ def test_every_command_is_named(cvmgen: Command) -> None:
         assert f"`cvmgen {name}" in README
 
 
+def test_the_operators_are_those_of_the_specs(cvmgen: Command) -> None:
+    """With the lines of their formulas, and what each target does with them."""
+    outcome = cvmgen("list", "--into", ROOT / "README.md", "--check")
+    assert outcome.code == 0, "README.md is stale; `make readme` brings it up to date"
+
+
 @pytest.fixture(autouse=True)
 def cache() -> None:
     """The user's own cache: it has the project's library, and compiling that takes time."""

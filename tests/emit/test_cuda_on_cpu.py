@@ -25,9 +25,8 @@ from cvmgen.spec.examples import plain
 from tests.conformance import random_calls
 from tests.emit.cuda_texts import (
     NAMES,
-    WARNINGS,
-    compile_with,
-    cplusplus,
+    State,
+    compile_for_cpu,
     operators,
     program,
     write_all,
@@ -35,24 +34,6 @@ from tests.emit.cuda_texts import (
 
 CALLS = 15  # of each operator
 MARGIN = 7  # elements in front of an output and behind it
-
-
-class State(ctypes.Structure):
-    """cuda_on_cpu_state."""
-
-    _fields_ = tuple(
-        (name, ctypes.c_int64)
-        for name in (
-            "blocks",
-            "threads",
-            "fixed",
-            "backwards",
-            "fail",
-            "launches",
-            "pending_errors",
-            "stream",
-        )
-    )
 
 
 class OnCpu(CBackend):
@@ -66,12 +47,11 @@ class OnCpu(CBackend):
 
     def fix(self, blocks: int, threads: int, *, backwards: bool) -> None:
         """Run kernels on this grid, whatever is launched: they stride over what is beyond."""
-        self.state.blocks, self.state.threads, self.state.fixed = blocks, threads, 1
-        self.state.backwards = backwards
+        self.state.fix(blocks, threads, backwards=backwards)
 
     def free(self) -> None:
         """Run what is launched, the first thread first."""
-        self.state.fixed = self.state.backwards = self.state.fail = 0
+        self.state.free()
         self.stream = None
 
     def function(self, name: str) -> Any:
@@ -89,17 +69,17 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> OnCpu:
     (folder / "all.cc").write_text(
         "".join(f'#include "{name.replace(".", "/")}.cu"\n' for name in NAMES)
     )
-    shim = ("-include", str(Path(__file__).with_name("cuda_on_cpu.h")), "-I.", "-std=c++17")
-    command = (cplusplus(), *shim, *WARNINGS, "-Werror", "-shared", "-fPIC", "all.cc")
-    compile_with((*command, "-o", "all.so"), folder)
     codes = {name: dtype.code for name, dtype in DTYPES.items()}
-    return OnCpu(folder / "all.so", Manifest(tuple(map(info, NAMES)), codes), folder)
+    return OnCpu(
+        compile_for_cpu("all.cc", folder), Manifest(tuple(map(info, NAMES)), codes), folder
+    )
 
 
 @pytest.fixture
 def on_cpu(library: OnCpu) -> Iterator[OnCpu]:
     yield library
     library.free()
+    assert library.state.allocated == 0
 
 
 @functools.cache
@@ -296,7 +276,7 @@ MIXED = [
         ("B", "int8", "on a device this input must be int32"),
     ),
     (
-        "cvm.concatenate",
+        "extra.concatenate",
         ([ONES32, ONES8],),
         {"axis": 0},
         ("I", "int8", "on a device all inputs must have one element type"),

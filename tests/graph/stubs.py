@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -31,6 +31,7 @@ class Stub:
     inputs: tuple[str, ...]
     rule: Callable[..., list[tuple[Sequence[int], int]]]
     function: Callable[..., Any]
+    variadic: str | None = None
 
     def infer(self, *, shapes: Any, precisions: Any, **attributes: Any) -> Inferred:
         outputs = self.rule(shapes, precisions, **attributes)
@@ -39,20 +40,26 @@ class Stub:
             raise OperatorError(self.name, "output precision", str(worst), "must be at most 32")
         return Inferred(*zip(*((tuple(shape), p) for shape, p in outputs), strict=True))
 
-    def bind(self, *arrays: Any, out: Any, precisions: Mapping[str, int], **attributes: Any) -> Any:
-        assert set(precisions) == set(self.inputs[: len(arrays)])
+    def bind(self, *arrays: Any, out: Any, precisions: Sequence[Any], **attributes: Any) -> Any:
+        assert len(arrays) == len(precisions) == len(self.inputs)
+        given = [array for array in arrays if array is not None]
         outputs = out if isinstance(out, tuple) else (out,)
         for one in outputs:
-            assert not any(np.shares_memory(one, array) for array in arrays)
+            assert not any(np.shares_memory(one, array) for array in flat(given))
 
         def call() -> None:
-            results = self.function(*arrays, **attributes)
+            results = self.function(*given, **attributes)
             for target, result in zip(
                 outputs, results if isinstance(out, tuple) else (results,), strict=True
             ):
                 target[...] = result
 
         return call
+
+
+def flat(given: Sequence[Any]) -> list[Any]:
+    """Arrays, and those of lists of arrays."""
+    return [one for each in given for one in (each if isinstance(each, list) else [each])]
 
 
 def same(shapes: Any, precisions: Any) -> list[tuple[Shape, int]]:
@@ -87,6 +94,11 @@ def densely(shapes: Any, precisions: Any) -> list[tuple[Shape, int]]:
     return [((shapes[0][0], shapes[1][0]), with_bias)]
 
 
+def joined(shapes: Any, precisions: Any, axis: int) -> list[tuple[Shape, int]]:
+    (parts,), (bits,) = shapes, precisions
+    return [(np.concatenate([np.empty(shape) for shape in parts], axis).shape, max(bits))]
+
+
 def clip(x: Any, precision: int) -> Any:
     limit = 2 ** (precision - 1) - 1
     return np.clip(x, -limit, limit)
@@ -110,6 +122,7 @@ STUBS = (
     Stub("broadcast_mul", ("A", "B"), multiplied, np.multiply),
     Stub("batch_flatten", ("X",), flattened, lambda x: x.reshape(len(x), -1)),
     Stub("get_valid_count", ("X",), counted, count_valid),
+    Stub("concatenate", ("I",), joined, np.concatenate, variadic="I"),
     Stub("dense", ("X", "W", "B"), densely, lambda x, w, b=0: x @ w.T + b),
 )
 LIBRARY = SimpleNamespace(cvm=SimpleNamespace(**{stub.name: stub for stub in STUBS}))

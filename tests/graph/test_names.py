@@ -38,7 +38,9 @@ TRANSLATED: list[tuple[str, Attributes, str, Attributes]] = [
     ("cvm_clip", {"precision": 8, "is_sign": True}, "cvm_clip", {"precision": 8}),
     ("strided_slice", {"begin": (1,), "stride": (2,)}, "slice", {"begin": (1,), "strides": (2,)}),
     ("get_valid_counts", {"score_threshold": 3}, "get_valid_count", {"score_threshold": 3}),
-    ("reshape", {"shape": (2, 3)}, "reshape", {"target_shape": (2, 3)}),
+    ("reshape", {"shape": (3, 2)}, "reshape", {"target_shape": (3, 2)}),
+    ("reshape", {"shape": (0, -1, 1)}, "reshape", {"target_shape": (2, 3, 1)}),
+    ("reshape", {"shape": -1}, "reshape", {"target_shape": (6,)}),
     ("squeeze", {"axis": 0}, "squeeze", {"axes": (0,)}),
     ("take", {"axis": None}, "take", {"axis": None}),
     ("concatenate", {}, "concatenate", {"axis": 1}),
@@ -48,7 +50,7 @@ TRANSLATED: list[tuple[str, Attributes, str, Attributes]] = [
 
 @pytest.mark.parametrize(("name", "attributes", "ours", "expected"), TRANSLATED)
 def test_translated(name: str, attributes: Attributes, ours: str, expected: Attributes) -> None:
-    operator, result = translate(name, list(attributes.items()))
+    operator, result = translate(name, list(attributes.items()), [(2, 3)])
     assert operator == ours
     assert result == expected
     assert [type(value) for value in result.values()] == [type(v) for v in expected.values()]
@@ -74,7 +76,7 @@ REFUSED = [
 @pytest.mark.parametrize(("name", "attribute", "value", "rule"), REFUSED)
 def test_refused(name: str, attribute: str, value: Value, rule: str) -> None:
     with pytest.raises(AttributeFault) as caught:
-        translate(name, [(attribute, value)])
+        translate(name, [(attribute, value)], [])
     assert caught.value.attribute == attribute
     assert rule in caught.value.rule
 
@@ -100,7 +102,7 @@ CHECKED = [
 def test_what_only_repeats_the_shapes_is_checked(
     name: str, attribute: str, right: Value, wrong: Value, shapes: Shapes, needed: str
 ) -> None:
-    assert attribute not in translate(name, [(attribute, right)])[1]
+    assert attribute not in translate(name, [(attribute, right)], shapes)[1]
     check_shapes(name, [(attribute, right)], shapes)
     with pytest.raises(AttributeFault) as caught:
         check_shapes(name, [(attribute, wrong)], shapes)

@@ -233,7 +233,7 @@ def test_what_an_operator_says_of_itself() -> None:
     assert plain(example.result) == [0, 0]
 
 
-RAW = (n.Name, n.Bracket, n.Call, n.Below, n.PackBelow, n.Member, n.PartSlot, n.Sorted)
+RAW = (n.Name, n.Bracket, n.Call, n.Below, n.PackBelow, n.Member, n.PartSlot)
 
 
 @pytest.mark.parametrize("name", sorted(operators()))

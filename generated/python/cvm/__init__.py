@@ -36,8 +36,11 @@ from .expand_dims import expand_dims
 from .reshape import reshape
 from .squeeze import squeeze
 from .where import where
+from .get_valid_count import get_valid_count
+from .non_max_suppression import non_max_suppression
 
 strided_slice = slice
+get_valid_counts = get_valid_count
 
 __all__ = [
     "abs",
@@ -61,9 +64,12 @@ __all__ = [
     "elemwise_sub",
     "expand_dims",
     "flatten",
+    "get_valid_count",
+    "get_valid_counts",
     "max",
     "max_pool2d",
     "negative",
+    "non_max_suppression",
     "relu",
     "repeat",
     "reshape",

@@ -1,0 +1,123 @@
+"""Nests as CUDA kernels: the outermost loops are the grid, a thread for each iteration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cvmgen.emit import c
+from cvmgen.emit.c_like import identifier, indent
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, walk
+from cvmgen.lower.guards import assigned, changed
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The loops whose iterations are threads, outermost first, and what each thread does."""
+
+    loops: tuple[i.Loop, ...]
+    body: tuple[i.Stmt, ...]
+
+    @property
+    def extents(self) -> tuple[i.Expr, ...]:
+        return tuple(map(extent, self.loops))
+
+
+def grid(body: tuple[i.Stmt, ...], most: int | None = None) -> Grid:
+    """The outermost loops of a nest that can all run in parallel, with the locals between them.
+
+    `most` are all that are wanted.
+
+    As in `lower.parallel`, every iteration writes elements of its own. A local in front of a
+    loop is computed by each thread again, so the loops need not be perfectly nested: a walk
+    over rows and along a row is one grid.
+    """
+    loops: list[i.Loop] = []
+    locals_: list[i.Stmt] = []
+    while True:
+        *before, last = body
+        inner = {each.name for each in before if isinstance(each, i.Let)}
+        if not isinstance(last, i.Loop) or last.low is None or len(inner) < len(before):
+            break
+        if len(loops) == most or any(
+            isinstance(each, i.Load) for each in walk((last.low, last.high))
+        ):
+            break
+        varying = inner | assigned(tuple(locals_)) | {loop.index for loop in loops}
+        if inner & changed(body) or names_in((last.low, last.high)) & varying:
+            break
+        loops.append(last)
+        locals_ += before
+        body = last.body
+    return Grid(tuple(loops), (*locals_, *body))
+
+
+def extent(loop: i.Loop) -> i.Expr:
+    if loop.low is None or loop.low == i.Const(0):
+        return loop.high
+    return i.Binary("-", loop.high, loop.low)
+
+
+class CudaKernelPrinter(c.KernelPrinter):
+    """Statements of a nest, its outermost loops as a grid; lists are references."""
+
+    def __init__(self, program: i.Program, body: tuple[i.Stmt, ...]) -> None:
+        super().__init__(program, body, ())
+        self.taken = set(names_in(body)) | assigned(body)
+
+    def fresh(self, name: str) -> str:
+        local, number = name, 2
+        while local in self.taken:
+            local, number = f"{name}_{number}", number + 1
+        self.taken.add(local)
+        return local
+
+    def threads(self, found: Grid) -> list[str]:
+        """The kernel's statements: a stride over the grid, or one thread for all."""
+        match found.loops:
+            case ():
+                return ["if (cvmgen_thread() > 0) return;", *self.block(found.body)]
+            case (loop,) if loop.low == i.Const(0):
+                index = identifier(loop.index)
+                return self.stride(index, self.expr(loop.high, 8), self.block(found.body))
+            case _:
+                elements, at = self.fresh("elements"), self.fresh("at")
+                product = " * ".join(self.expr(each, 11) for each in found.extents)
+                lines = [*self.unravel(found, at), *self.block(found.body)]
+                return [
+                    f"const int64_t {elements} = {product};",
+                    *self.stride(at, elements, lines),
+                ]
+
+    @staticmethod
+    def stride(at: str, elements: str, lines: list[str]) -> list[str]:
+        head = f"for (int64_t {at} = cvmgen_thread(); {at} < {elements}; {at} += cvmgen_threads())"
+        if len(lines) == 1 and not lines[0].startswith("if "):
+            return [head, *indent(lines)]
+        return [f"{head} {{", *indent(lines), "}"]
+
+    def unravel(self, found: Grid, at: str) -> list[str]:
+        """The indices of a thread, the innermost loop's fastest."""
+        read = names_in(found.body)
+        outermost, *others = found.loops
+        if len(others) < 2:
+            sizes = [self.expr(extent(loop), 11) for loop in others]
+            values = [" / ".join([at, *sizes]), *(f"{at} % {size}" for size in sizes)]
+            return [
+                self.index(loop, value)
+                for loop, value in zip(found.loops, values, strict=True)
+                if loop.index in read
+            ]
+        rest = self.fresh("rest")
+        lines = [f"int64_t {rest} = {at};"]
+        for loop in reversed(others):
+            size = self.expr(extent(loop), 11)
+            if loop.index in read:
+                lines.append(self.index(loop, f"{rest} % {size}"))
+            lines.append(f"{rest} /= {size};")
+        return [*lines, self.index(outermost, rest)] if outermost.index in read else lines[:-1]
+
+    def index(self, loop: i.Loop, value: str) -> str:
+        if loop.low is not None and loop.low != i.Const(0):
+            value = f"{self.expr(loop.low, 9)} + {value}"
+        return f"const int64_t {identifier(loop.index)} = {value};"

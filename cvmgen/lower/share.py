@@ -1,0 +1,110 @@
+"""What a formula names and uses more than once becomes a local, where it is sure to be needed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import rebuild, substitute
+
+SCOPES = (i.Fold, i.Gather, i.Bind)  # what binds names of its own
+
+
+def share(expr: i.Expr, named: Mapping[i.Expr, str], fresh: Callable[[str], str]) -> i.Expr:
+    """`expr` with a binding for each subtree of `named` that occurs in it more than once.
+
+    A binding stands at the innermost place that holds all occurrences, and only where one of
+    them is evaluated whatever the conditions say.
+    """
+    if not named or isinstance(expr, SCOPES):
+        return expr
+    bindings, body = bound(expr, named, fresh)
+
+    def below(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(below(each) for each in value)
+        return share(value, named, fresh) if isinstance(value, i.Expr) else value
+
+    node: Any = body
+    done: i.Expr = replace(
+        node, **{each.name: below(getattr(node, each.name)) for each in fields(node)}
+    )
+    for name, value in reversed(bindings):
+        done = i.Bind(name, value, done)
+    return done
+
+
+def bound(
+    expr: i.Expr, named: Mapping[i.Expr, str], fresh: Callable[[str], str]
+) -> tuple[list[tuple[str, i.Expr]], i.Expr]:
+    """Bindings that belong in front of `expr`, in order, and `expr` with their names."""
+    parts = [Counter(each for each in inside(part) if each in named) for part in operands(expr)]
+    total: Counter[i.Expr] = sum(parts, Counter())
+    sure = set(certain(expr))
+    candidates = [
+        each
+        for each, count in total.items()
+        if count > 1 and each in sure and max(part[each] for part in parts) < count
+    ]
+    candidates.reverse()  # of equal size the first comes last, since bindings are turned round
+    candidates.sort(key=lambda each: -sum(1 for _ in inside(each)))
+    bindings: list[tuple[str, i.Expr]] = []
+    for each in candidates:
+        held = (expr, *(value for _, value in bindings))
+        if sum(1 for tree in held for node in inside(tree) if node == each) < 2:
+            continue
+        mark = f"{named[each]} {len(bindings)}"  # no name of a formula has a space
+        expr = put(expr, each, mark)
+        bindings = [(known, put(value, each, mark)) for known, value in bindings]
+        bindings.append((mark, each))
+    names = {mark: fresh(mark.split()[0]) for mark, _ in reversed(bindings)}
+    done = [(names[mark], renamed(value, names)) for mark, value in reversed(bindings)]
+    return done, renamed(expr, names)
+
+
+def renamed(tree: i.Expr, names: Mapping[str, str]) -> i.Expr:
+    result: i.Expr = substitute(tree, {old: i.Var(new) for old, new in names.items()})
+    return result
+
+
+def put(tree: i.Expr, value: i.Expr, name: str) -> i.Expr:
+    result: i.Expr = rebuild(tree, lambda node: i.Var(name) if node == value else node)
+    return result
+
+
+def operands(expr: i.Expr) -> Iterator[i.Expr]:
+    """The expressions directly below one that binds nothing."""
+
+    def within(value: Any) -> Iterator[i.Expr]:
+        if isinstance(value, i.Expr):
+            yield value
+        elif isinstance(value, tuple):
+            for each in value:
+                yield from within(each)
+
+    if not isinstance(expr, SCOPES):
+        for each in fields(expr):
+            yield from within(getattr(expr, each.name))
+
+
+def inside(expr: i.Expr) -> Iterator[i.Expr]:
+    """An expression and those below it, but for what other scopes hold."""
+    yield expr
+    for each in operands(expr):
+        yield from inside(each)
+
+
+def certain(expr: i.Expr) -> Iterator[i.Expr]:
+    """Those of `inside` that are evaluated whenever `expr` is."""
+    yield expr
+    match expr:
+        case i.Select(condition=condition):
+            yield from certain(condition)
+        case i.Logic(operands=(first, *_)):
+            yield from certain(first)
+        case _:
+            for each in operands(expr):
+                yield from certain(each)
