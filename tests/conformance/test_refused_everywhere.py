@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 from random import Random
 from typing import Any
 
@@ -15,7 +17,7 @@ from cvmgen.reference import Reference
 from cvmgen.spec.formula import Attribute, Input
 from cvmgen.spec.formula import Operator as Formula
 from tests import conftest
-from tests.conformance import test_refusals, test_refusals_transform
+from tests.conformance import test_refusals, test_refusals_transform, test_refusals_vision
 from tests.conformance.calls import Array, Call, Conformance, measured
 from tests.conformance.random_calls import call
 from tests.conformance.refused import RANK_17, TARGETS
@@ -40,6 +42,12 @@ class Accepted:
         inputs = list(self.inputs)
         inputs[at] = [array, *inputs[at][1:]] if item.variadic else array
         return inputs, f"{item.name}[0]" if item.variadic else item.name
+
+    def results(self, at: int, array: Array) -> Any:
+        """Arrays for the outputs, `array` for one of them."""
+        arrays = [np.zeros(shape, np.int32) for shape in self.shapes]
+        arrays[at] = array
+        return tuple(arrays) if len(arrays) > 1 else array
 
     def first(self, item: Input) -> Array:
         operand = self.inputs[self.formula.inputs.index(item)]
@@ -77,7 +85,8 @@ def refusals(libraries: dict[str, Operators], name: str, *inputs: Any, **given: 
 
 
 def test_every_operator_has_a_table_of_refusals() -> None:
-    named = {row[0] for table in (test_refusals, test_refusals_transform) for row in table.CALLS}
+    tables = (test_refusals, test_refusals_transform, test_refusals_vision)
+    named = {row[0] for table in tables for row in table.CALLS}
     assert named == {operator.name for operator in FORMULAS.values()}
 
 
@@ -197,16 +206,16 @@ def test_results_in_the_memory_of_inputs(
     libraries: dict[str, Operators], accepted: dict[str, Accepted], name: str
 ) -> None:
     here = accepted[name]
-    (shape,) = here.shapes
-    for item in here.formula.inputs:
+    for item, (at, shape) in product(here.formula.inputs, enumerate(here.shapes)):
         array = here.first(item)
-        memory = np.zeros(max(array.size, int(np.prod(shape))), np.int32)
+        memory = np.zeros(max(array.size, prod(shape)), np.int32)
         shared = memory[: array.size].reshape(array.shape)
         shared[...] = array
         inputs, argument = here.changed(item, shared)
-        out = memory[: int(np.prod(shape))].reshape(shape)
+        out = here.results(at, memory[: prod(shape)].reshape(shape))
         said = refusals(libraries, name, *inputs, **here.attributes, out=out)
-        assert said == {f"{name}: Y: it shares memory with {argument}"}
+        output = here.formula.output_names[at]
+        assert said == {f"{name}: {output}: it shares memory with {argument}"}
 
 
 @EVERY
@@ -214,15 +223,16 @@ def test_results_that_do_not_fit(
     libraries: dict[str, Operators], accepted: dict[str, Accepted], name: str
 ) -> None:
     here = accepted[name]
-    (shape,) = here.shapes
-    longer = (*shape[:-1], shape[-1] + 1)
-    fixed = np.zeros(shape, np.int32)
-    fixed.setflags(write=False)
-    rows = [
-        (np.zeros(longer, np.int32), f"Y = shape {longer}: the shape must be {shape}"),
-        (np.zeros(shape), "Y = dtype float64: elements must be int8 or int32"),
-        (fixed, "Y: it is read-only"),
-    ]
-    for out, message in rows:
-        said = refusals(libraries, name, *here.inputs, **here.attributes, out=out)
-        assert said == {f"{name}: {message}"}
+    for at, shape in enumerate(here.shapes):
+        longer = (*shape[:-1], shape[-1] + 1)
+        fixed = np.zeros(shape, np.int32)
+        fixed.setflags(write=False)
+        rows = [
+            (np.zeros(longer, np.int32), f" = shape {longer}: the shape must be {shape}"),
+            (np.zeros(shape), " = dtype float64: elements must be int8 or int32"),
+            (fixed, ": it is read-only"),
+        ]
+        for array, message in rows:
+            out = here.results(at, array)
+            said = refusals(libraries, name, *here.inputs, **here.attributes, out=out)
+            assert said == {f"{name}: {here.formula.output_names[at]}{message}"}
