@@ -43,7 +43,7 @@ SIGNATURES = {
 def test_signatures(ops: Operators) -> None:
     assert {name: ops[name].signature for name in SIGNATURES} == SIGNATURES
     assert repr(ops.cvm.abs) == "<operator cvm.abs(X)>"
-    assert (ops.cvm.abs.variadic, ops.extra.concatenate.variadic) == (None, "I")
+    assert (ops.cvm.abs.variadic, ops.cvm.concatenate.variadic) == (None, "I")
 
 
 def test_description(ops: Operators, formulas: dict[str, Operator]) -> None:
@@ -98,9 +98,9 @@ MISSING: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("cvm.dense", [(2, 3)], {}, "cvm.dense: W: this input is missing"),
     ("cvm.dense", [None, (2, 3)], {}, "cvm.dense: X: this input is missing"),
     ("cvm.clip", [], {}, "cvm.clip: X: this input is missing"),
-    ("extra.concatenate", [], {"axis": 0}, "extra.concatenate: I: this input is missing"),
-    ("extra.concatenate", [None], {"axis": 0}, "extra.concatenate: I: this input is missing"),
-    ("extra.concatenate", [[]], {"axis": 0}, "extra.concatenate: I: at least one input is needed"),
+    ("cvm.concatenate", [], {"axis": 0}, "cvm.concatenate: I: this input is missing"),
+    ("cvm.concatenate", [None], {"axis": 0}, "cvm.concatenate: I: this input is missing"),
+    ("cvm.concatenate", [[]], {"axis": 0}, "cvm.concatenate: I: at least one input is needed"),
 ]
 
 

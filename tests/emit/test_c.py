@@ -28,6 +28,7 @@ from tests.conformance.random_calls import DRAW, call
 from tests.conftest import load_all
 from tests.emit import texts
 from tests.emit.digests import CALLS as LARGE_CALLS
+from tests.emit.nests import made_by_nests
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -201,10 +202,9 @@ def test_every_nest_says_where_its_formula_stands(
 ) -> None:
     for operator in formulas.values():
         text = c_text(folders, operator)
-        equations = [each for each in f.all_items(operator.items) if isinstance(each, f.Equation)]
-        places = [each.span.place for each in equations]
+        places = [each.span.place for each in made_by_nests(operator)]
         kernels = list(kernel_bodies(text, operator.name))
-        assert len(kernels) >= len(equations), operator.full_name
+        assert len(kernels) >= len(places), operator.full_name
         for kernel in kernels:
             assert any(f"/* {place}: " in kernel for place in places), kernel[:200]
         for place in places:

@@ -95,11 +95,8 @@ def test_a_loop_that_does_not_begin_at_zero() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_kernel_says_where_it_comes_from(name: str) -> None:
     kernels = text(name).split('extern "C" __global__ ')[1:]
-    nests = program(name).nests
-    variants = len(interface.variants(program(name)))
-    assert len(kernels) == variants * len(nests)
-    for number, kernel in enumerate(kernels):
-        nest = nests[number // variants]
+    nests = [nest for nest in program(name).nests for _ in interface.variants(program(name), nest)]
+    for kernel, nest in zip(kernels, nests, strict=True):
         assert f" /* {nest.span.place}: {nest.formula} */ " in " ".join(kernel.split())
 
 

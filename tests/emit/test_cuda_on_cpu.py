@@ -276,7 +276,7 @@ MIXED = [
         ("B", "int8", "on a device this input must be int32"),
     ),
     (
-        "extra.concatenate",
+        "cvm.concatenate",
         ([ONES32, ONES8],),
         {"axis": 0},
         ("I", "int8", "on a device all inputs must have one element type"),

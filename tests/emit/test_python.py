@@ -21,6 +21,7 @@ from cvmgen.errors import OperatorError
 from cvmgen.spec import formula as f
 from tests.conformance.calls import Conformance, compare, wanted_dtype
 from tests.conformance.random_calls import DRAW, call
+from tests.emit.nests import made_by_nests
 
 # Refuses the import of everything that only generating needs, and of cvmgen itself.
 ALONE = """
@@ -224,9 +225,7 @@ def test_every_nest_says_where_its_formula_stands(
         folder = extra_generated if operator.opset == "extra" else generated
         text = (folder / "python" / operator.opset / f"{operator.name}.py").read_text()
         nests = text.split("\ndef _nest_")[1:]
-        equations = [each for each in f.all_items(operator.items) if isinstance(each, f.Equation)]
-        assert len(nests) == len(equations), operator.full_name
-        places = [equation.span.place for equation in equations]
+        places = [each.span.place for each in made_by_nests(operator)]
         for nest, place in zip(nests, places, strict=True):
             assert f"# {place}: " in nest, operator.full_name
 
