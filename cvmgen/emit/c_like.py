@@ -64,6 +64,11 @@ def paren(text: str, level: int, least: int) -> str:
     return f"({text})" if level < least else text
 
 
+def negative(text: str) -> str:
+    """Minus a value; two signs in a row would be a decrement."""
+    return f"-({text})" if text.startswith("-") else f"-{text}"
+
+
 class CPrinter:
     """Prints IR. `pointers` are lists reached through a pointer; the rest are values."""
 
@@ -89,7 +94,7 @@ class CPrinter:
                 first, second = self.expr(expr.left), self.expr(expr.right)
                 return f"cvmgen_{op}({first}, {second})", PRIMARY
             case i.Binary(op="-", left=i.Const(value=0), right=right):
-                return f"-{self.expr(right, UNARY)}", UNARY
+                return negative(self.expr(right, UNARY)), UNARY
             case i.Binary(op=op, left=left, right=right):
                 level, sign = BINARY[op]
                 # Shifts beside sums get parentheses, as compilers ask for.

@@ -256,21 +256,14 @@ class ValueTyper:
         if modular and natural == "i32":
             return self.wrap(expr.op, left, right)
         if offset or (not self.host and found is None):
-            first = converted(left[0], left[1], "i64")
-            return i.Binary(expr.op, first, right[0]), "i64", clamp(found)
+            return i.Binary(expr.op, *raised(left, right, "i64")), "i64", clamp(found)
         if found is None:
             found = combine(expr.op, left[2] or INT64, right[2] or INT64)
             assert found is not None
         wide = next((name for name, bits in BITS.items() if found.fits(bits)), None)
         if wide is None:
             wide, found = "i128", Range(-(1 << 127), (1 << 127) - 1)
-        first = left[0]
-        second = right[0]
-        if first == i.Const(0):
-            second = converted(second, right[1], wide)
-        else:
-            first = converted(first, left[1], wide)
-        return i.Binary(expr.op, first, second), wide, found
+        return i.Binary(expr.op, *raised(left, right, wide)), wide, found
 
     def product_of_extents(self, expr: i.Expr) -> Range | None:
         """Different extents of one tensor: their product is at most its size."""
@@ -299,8 +292,7 @@ class ValueTyper:
         found = rule(left[2] or INT64, right[2] or INT64)
         natural = self.operands(left, right)
         wide = next((n for n, b in BITS.items() if b >= BITS[natural] and found.fits(b)), "i128")
-        first = converted(left[0], left[1], wide) if wide != natural else left[0]
-        return i.Binary(op, first, right[0]), wide, found
+        return i.Binary(op, *raised(left, right, wide)), wide, found
 
     def helper(self, function: str, left: Typed, right: Typed, rule: RangeRule) -> Typed:
         """A floor division or remainder of values that may be negative."""
@@ -455,6 +447,21 @@ def converted(expr: i.Expr, old: str, new: str) -> i.Expr:
     if isinstance(expr, i.Const) and new != "u32":
         return expr
     return i.Convert(new, expr)
+
+
+def raised(left: Typed, right: Typed, wide: str) -> tuple[i.Expr, i.Expr]:
+    """The operands of an operation that C does in `wide`, for which one of that type is enough.
+
+    A constant is the one only beside another: alone it has no type of its own.
+    """
+    values = [each for each in (left, right) if not isinstance(each[0], i.Const)]
+    if any(BITS[type_name] >= BITS[wide] for _, type_name, _ in values):
+        return left[0], right[0]
+    if not values:
+        return (left[0] if left[1] == wide else i.Convert(wide, left[0])), right[0]
+    if values[0] is left:
+        return i.Convert(wide, left[0]), right[0]
+    return left[0], i.Convert(wide, right[0])
 
 
 def narrowed(typed: Typed) -> i.Expr:
