@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 
 WIDTH = 100
 BREAKS = (", ", " && ", " || ", " + ", " - ", " * ", " ? ", " : ", " PRId64")
+PYTHON_BREAKS = (", ", " and ", " or ", " + ", " - ", " * ", " // ", " % ", " if ", " else ")
+# What may stand on both sides of a value that gets parentheses.
+STATEMENT = re.compile(r"(?P<head>if |return |.+? [-+*]?= )(?P<value>.*?)(?P<end>:?)")
 
 
 def wrap_c(lines: Iterable[str]) -> list[str]:
@@ -43,15 +47,9 @@ def _code(line: str) -> list[str]:
     if len(line) > WIDTH and word and line.lstrip().startswith("if ("):
         pad = line[: len(line) - len(line.lstrip())] + "    "
         return [*_code(f"{head})"), f"{pad}return {value}"]
-    pieces: list[str] = []
-    pad = line[: len(line) - len(line.lstrip())] + "    "
-    while len(line) > WIDTH and not line.lstrip().startswith("#"):
-        at = _break(line, WIDTH, len(pad), nested=False)
-        if at is None:
-            break
-        pieces.append(line[:at].rstrip())
-        line = pad + line[at:].lstrip()
-    return [*pieces, line]
+    if line.lstrip().startswith("#"):
+        return [line]
+    return _broken(line, BREAKS, least_depth=0)
 
 
 def _python(line: str) -> list[str]:
@@ -61,21 +59,46 @@ def _python(line: str) -> list[str]:
         return [line]
     if text.startswith("# "):
         return _words(text, pad, pad + "#   ")
+    outer = [at for at, _, depth in _places(line, PYTHON_BREAKS) if depth == 0]
+    pieces = _broken(line, PYTHON_BREAKS, least_depth=1)
+    if not outer or (outer[0] >= WIDTH and max(map(len, pieces)) <= WIDTH):
+        return pieces
+    return _broken(pad + _enclosed(text), PYTHON_BREAKS, least_depth=1)
+
+
+def _enclosed(statement: str) -> str:
+    """A statement with its value in parentheses, so that it can be broken."""
+    parts = STATEMENT.fullmatch(statement)
+    if parts is None:
+        return statement
+    return f"{parts['head']}({parts['value']}){parts['end']}"
+
+
+def _broken(line: str, signs: tuple[str, ...], least_depth: int) -> list[str]:
+    """A line in pieces: each ends at its last break at the least depth of brackets."""
+    pad = line[: len(line) - len(line.lstrip())] + "    "
+    places = [each for each in _places(line, signs) if each[2] >= least_depth]
     pieces: list[str] = []
-    while len(line) > WIDTH:
-        at = _break(line, WIDTH, len(pad) + 4, nested=not pieces)
-        if at is None:
+    start, lead = 0, ""
+    while len(lead) + len(line) - start > WIDTH:
+        shift = len(lead) - start
+        fit = [
+            (-depth, place)
+            for sign, place, depth in places
+            if sign + shift < WIDTH and place + shift > len(pad)
+        ]
+        if not fit:
             break
-        pieces.append(line[:at].rstrip())
-        line = f"{pad}    {line[at:].lstrip()}"
-    return [*pieces, line]
+        _, end = max(fit)
+        pieces.append(lead + line[start:end].rstrip())
+        start, lead = end, pad
+    return [*pieces, lead + line[start:]]
 
 
-def _break(line: str, width: int, least: int, *, nested: bool) -> int | None:
-    """Where to break: the last place before `width` at the least depth of brackets."""
-    best: tuple[int, int] | None = None
+def _places(line: str, signs: tuple[str, ...]) -> Iterator[tuple[int, int, int]]:
+    """Where a sign begins, where a line may end there, and the depth of brackets around."""
     depth, quote, at = 0, "", 0
-    while at < min(len(line), width):
+    while at < len(line):
         char = line[at]
         if quote:
             if char == "\\":
@@ -88,11 +111,6 @@ def _break(line: str, width: int, least: int, *, nested: bool) -> int | None:
             depth += 1
         elif char in ")]}":
             depth -= 1
-        else:
-            found = next((sign for sign in BREAKS if line.startswith(sign, at)), None)
-            place = at + (len(found) if found == ", " else 1) if found else 0
-            allowed = place > least and (depth > 0 or not nested)
-            if found and allowed and (best is None or depth <= best[0]):
-                best = (depth, place)
+        elif found := next((sign for sign in signs if line.startswith(sign, at)), None):
+            yield at, at + (len(found) if found == ", " else 1), depth
         at += 1
-    return None if best is None else best[1]
