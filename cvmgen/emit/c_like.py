@@ -160,8 +160,6 @@ class CPrinter:
                 return f"{value % (1 << 32)}u", PRIMARY
             case i.Const(value=value) if type_name == "i64":
                 return f"INT64_C({value})", PRIMARY
-            case i.Convert(type="i64", operand=inner) if type_name == "i128":
-                return self.convert("i128", inner)
             case _:
                 return f"({MACHINE_TYPES[type_name]}){self.expr(operand, UNARY)}", UNARY
 

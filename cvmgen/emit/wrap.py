@@ -75,21 +75,19 @@ def _enclosed(statement: str) -> str:
 
 
 def _broken(line: str, signs: tuple[str, ...], least_depth: int) -> list[str]:
-    """A line in pieces: each ends at its last break at the least depth of brackets."""
+    """A line in pieces: each ends at its last break at the least depth of brackets, or, where
+    none comes in time, at the first."""
     pad = line[: len(line) - len(line.lstrip())] + "    "
     places = [each for each in _places(line, signs) if each[2] >= least_depth]
     pieces: list[str] = []
     start, lead = 0, ""
     while len(lead) + len(line) - start > WIDTH:
         shift = len(lead) - start
-        fit = [
-            (-depth, place)
-            for sign, place, depth in places
-            if sign + shift < WIDTH and place + shift > len(pad)
-        ]
-        if not fit:
+        left = [each for each in places if each[1] + shift > len(pad)]
+        fit = [(-depth, place) for sign, place, depth in left if sign + shift < WIDTH]
+        if not left:
             break
-        _, end = max(fit)
+        end = max(fit)[1] if fit else left[0][1]
         pieces.append(lead + line[start:end].rstrip())
         start, lead = end, pad
     return [*pieces, lead + line[start:]]

@@ -318,20 +318,26 @@ class ValueTyper:
         found = None if left[2] is None else ranges.floordiv(left[2], right[2] or Range(1, 1))
         value_type = left[1]
         first = left[0]
+        if BITS[value_type] <= most < 64:
+            first, value_type = i.Convert("i64", first), "i64"
         if most >= BITS[value_type]:
-            first, value_type = converted(first, value_type, "i64"), "i64"
-        if most >= BITS[value_type]:
-            raise InternalError("types: a shift by 64 or more")
+            # A shift to the last bit leaves the sign, as any longer one would.
+            shift = self.at_most(shift, BITS[value_type] - 1)
         return i.Binary("shr", first, shift[0]), value_type, found
 
     def power_of_two(self, exponent: Typed) -> Typed:
         """2^e as 1 << e in a type that holds it."""
-        high = exponent[2].high if exponent[2] is not None else 63
-        low = max(exponent[2].low, 0) if exponent[2] is not None else 0
-        found = Range(1 << low, 1 << min(high, 126))
+        known = known_range(exponent)
+        found = Range(1 << min(max(known.low, 0), 126), 1 << min(max(known.high, 0), 126))
         wide = next((name for name, bits in BITS.items() if found.fits(bits)), "i128")
         one: i.Expr = i.Const(1) if wide == "i32" else i.Convert(wide, i.Const(1))
+        if known_range(exponent).high > 126:
+            exponent = self.at_most(exponent, 126)
         return i.Binary("shl", one, exponent[0]), wide, found
+
+    def at_most(self, typed: Typed, most: int) -> Typed:
+        """The lower one of a value and a constant."""
+        return self.extreme("min", [typed, (i.Const(most), "i32", Range(most, most))])
 
     def select(self, expr: i.Select, modular: bool, offset: bool) -> Typed:
         test = self.condition(expr.condition)
@@ -377,14 +383,13 @@ class ValueTyper:
         if function == "abs":
             found = None if typed[0][2] is None else ranges.magnitude(typed[0][2])
             return self.suffixed("abs", typed, found)
-        pair = [each[2] for each in typed]
-        if any(each is None for each in pair):
-            return self.suffixed(function, typed, None)
-        known_pair = [each for each in pair if each is not None]
+        return self.extreme(function, typed)
+
+    def extreme(self, function: str, typed: list[Typed]) -> Typed:
+        """The least or the largest of several values."""
+        known = [known_range(each) for each in typed]
         choose = max if function == "max" else min
-        found = Range(
-            choose(each.low for each in known_pair), choose(each.high for each in known_pair)
-        )
+        found = Range(choose(each.low for each in known), choose(each.high for each in known))
         return self.suffixed(function, typed, found)
 
     def ceildiv(self, expr: i.Call) -> Range | None:
@@ -410,6 +415,12 @@ class ValueTyper:
         for value in values[2:]:  # max(a, b, c) is max(max(a, b), c)
             result = i.Call(name, (result, value))
         return result, natural, found if natural == "i128" else clamp(found)
+
+
+def known_range(typed: Typed) -> Range:
+    """The range of a value, at worst that of its type."""
+    bits = BITS[typed[1]]
+    return typed[2] or Range(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
 def positive(left: Typed, right: Typed, least: int = 1) -> bool:

@@ -49,6 +49,7 @@ def type_nest(program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType]) -> 
         host.ranges[nest.each[0]] = Range(0, MAX_INPUTS)
     host.block(nest.prologue)
     wide: set[str] = set()
+    assigned = {each.name: "i32" for each in walk(nest.body) if isinstance(each, i.Assign)}
     sums = frozenset(_accumulated(nest.body, "+", "*"))
     while True:
         typer = Typer(program.operator, dtypes, host=False)
@@ -57,10 +58,12 @@ def type_nest(program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType]) -> 
         typer.modular = modular_accumulators(nest.body)
         typer.sums = sums
         typer.wide = set(wide)
+        typer.assigned = dict(assigned)
         body = typer.block(nest.body)
-        if typer.wide == wide:
+        if typer.wide == wide and typer.assigned == assigned:
             return replace(nest, body=body)
-        wide = typer.wide  # an accumulator turned out to need a wider type: once more
+        # A local turned out to need a wider type than its declaration has: once more.
+        wide, assigned = typer.wide, typer.assigned
 
 
 def _accumulated(statements: tuple[i.Stmt, ...], *ops: str) -> set[str]:
@@ -73,11 +76,13 @@ class Typer(ValueTyper):
     """Walks statements in order.
 
     `sums` are the accumulators of sums and products; `wide` those of maxima and minima
-    whose values int32 does not hold, and of sums whose terms it does not hold.
+    whose values int32 does not hold, and of sums whose terms it does not hold. `assigned`
+    are the types of the locals that a nest sets on several ways.
     """
 
     sums: frozenset[str] = frozenset()
     wide: set[str]
+    assigned: dict[str, str]
 
     # -------------------------------------------------------- statements
 
@@ -188,8 +193,8 @@ class Typer(ValueTyper):
             self.types[name] = "i64"
             self.ranges[name] = found if found is not None and found.fits(64) else INT64
             return replace(statement, type="i64", value=saturated(typed, type_name))
-        if isinstance(value, i.Const):  # an accumulator, or set by both branches of a test
-            type_name, found = "i64", None
+        if name in self.assigned:
+            type_name = self.assigned[name]
         self.types[name], self.ranges[name] = type_name, found
         return replace(statement, type=type_name, value=typed)
 
@@ -210,11 +215,19 @@ class Typer(ValueTyper):
             return replace(statement, value=self.condition(statement.value))
         typed, type_name, found = self.expr(statement.value)
         if not self.host:
+            self.join(statement.name, type_name, found)
             return replace(statement, value=typed)
         known = self.ranges.get(statement.name)
         joined = None if known is None or found is None else known.join(found)
         self.ranges[statement.name] = joined or INT64
         return replace(statement, value=saturated(typed, type_name))
+
+    def join(self, name: str, type_name: str, found: Range | None) -> None:
+        """Another value for a local of a nest: its type and range hold all of them."""
+        known = self.ranges[name]
+        self.ranges[name] = None if known is None or found is None else known.join(found)
+        if BITS[type_name] > BITS[self.assigned[name]]:
+            self.assigned[name] = type_name
 
     def accumulate(self, statement: i.Accumulate) -> i.Stmt:
         name, op, value = statement.name, statement.op, statement.value

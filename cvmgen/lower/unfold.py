@@ -88,6 +88,28 @@ def makes_list(expr: i.Expr) -> bool:
             return False
 
 
+def makes_truth(expr: i.Expr) -> bool:
+    """Whether an expression is visibly a condition; a name may be one too."""
+    match expr:
+        case i.Compare() | i.Logic() | i.Not() | i.Contains() | i.Given() | i.Const(value=bool()):
+            return True
+        case i.Fold(op=op):
+            return op in ("any", "all")
+        case i.Bind(body=body):
+            return makes_truth(body)
+        case i.Select(then=then, otherwise=otherwise):
+            return makes_truth(then) or makes_truth(otherwise)
+        case _:
+            return False
+
+
+def undecided(expr: i.Select) -> tuple[str, i.Expr]:
+    """The type of a local for what is chosen, and a value until then."""
+    if makes_list(expr.then) or makes_list(expr.otherwise):
+        return "list", i.ListOf(())
+    return ("bool", i.Const(False)) if makes_truth(expr) else ("int", i.Const(0))
+
+
 class Unfold:
     """Rewrites blocks; `self.out` is the block under construction."""
 
@@ -256,9 +278,7 @@ class Unfold:
             return i.Select(condition, then, otherwise)
         name = self.fresh("chosen")
         span = self.span
-        is_list = makes_list(expr.then) or makes_list(expr.otherwise)
-        kind = "list" if is_list else "int"
-        start: i.Expr = i.ListOf(()) if is_list else i.Const(0)
+        kind, start = undecided(expr)
         self.out.append(i.Let(name, kind, start, span))
         self.out.append(
             i.If(
