@@ -20,7 +20,7 @@ from cvmgen.emit.render import NOTICE, render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
-from cvmgen.lower.guards import changed
+from cvmgen.lower.guards import assigned, changed
 from cvmgen.lower.parallel import mark_parallel
 from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.spec.formula import Operator
@@ -124,7 +124,12 @@ class KernelPrinter(CPrinter):
         nested = any(isinstance(each, i.Loop) for each in walk(inner.body))
         least = SERIAL_REDUCTIONS if heavy else SERIAL_ELEMENTS
         if nested and not heavy:
-            extents += [self.count(each) for each in inner.body if isinstance(each, i.Loop)]
+            within = assigned(loop.body)
+            extents += [
+                self.count(each)
+                for each in inner.body
+                if isinstance(each, i.Loop) and not names_in((each.low, each.high)) & within
+            ]
         return f"{' * '.join(extents)} >= {least}"
 
     def count(self, loop: i.Loop) -> str:

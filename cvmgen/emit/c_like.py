@@ -35,7 +35,6 @@ LIMITS = {
     -(1 << 63): "INT64_MIN",
     (1 << 63) - 1: "INT64_MAX",
 }
-LIST_FUNCTIONS = {"union", "difference"}
 KEYWORDS = frozenset(
     " ".join(
         (
@@ -90,9 +89,8 @@ class CPrinter:
                 return self.number(value)
             case i.Var(name=name):
                 return identifier(name), PRIMARY
-            case i.Binary(op=op) if op in LIST_FUNCTIONS:
-                first, second = self.expr(expr.left), self.expr(expr.right)
-                return f"cvmgen_{op}({first}, {second})", PRIMARY
+            case i.Binary(op="difference", left=left, right=right):
+                return f"cvmgen_difference({self.expr(left)}, {self.expr(right)})", PRIMARY
             case i.Binary(op="-", left=i.Const(value=0), right=right):
                 return negative(self.expr(right, UNARY)), UNARY
             case i.Binary(op=op, left=left, right=right):
@@ -213,7 +211,7 @@ class CPrinter:
             case i.Var(name=name):
                 return f"&{identifier(name)}"
             case _:
-                raise InternalError("emit: a list without a name has no address")
+                return f"cvmgen_box({self.expr(sequence)}).list"
 
     # -------------------------------------------------------- statements
 
@@ -289,6 +287,8 @@ class CPrinter:
     def append(self, statement: i.Append) -> list[str]:
         name, value = identifier(statement.name), self.expr(statement.value)
         if not self.host:
+            if statement.kind == "set":
+                return [f"cvmgen_include(&{name}, {value});"]
             return [f"{name}.at[{name}.length++] = {value};"]
         function = "cvmgen_insert" if statement.kind == "set" else "cvmgen_append"
         return [f"if ({function}(error, &{name}, {value})) return CVMGEN_REFUSED;"]

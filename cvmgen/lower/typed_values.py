@@ -40,6 +40,7 @@ class ValueTyper:
         self.ranges: dict[str, Range | None] = {}
         self.types: dict[str, str] = {}
         self.modular: frozenset[str] = frozenset()
+        self.empty: set[str] = set()  # lists that have no entry yet
         self.extent_of: dict[str, str] = {}
         for item in operator.inputs:
             for extent in item.extents:
@@ -73,8 +74,6 @@ class ValueTyper:
                 return self.entries(sequence)
             case i.Select(then=then, otherwise=otherwise):
                 return joined_all([self.entries(then), self.entries(otherwise)])
-            case i.Binary(op="union", left=left, right=right):
-                return joined_all([self.entries(left), self.entries(right)])
             case i.Binary(op="difference", left=left):
                 return self.entries(left)
             case i.Call(function=function) if function in LIST_CALLS:
@@ -101,7 +100,7 @@ class ValueTyper:
             case i.Part(sequence=sequence, low=low, high=high):
                 ends = (None if end is None else self.index(end) for end in (low, high))
                 return i.Part(self.list_value(sequence), *ends)
-            case i.Binary(op="union" | "difference" as op, left=left, right=right):
+            case i.Binary(op="difference" as op, left=left, right=right):
                 return i.Binary(op, self.list_value(left), self.list_value(right))
             case i.Item(sequence=sequence, index=index):
                 return i.Item(sequence, self.index(index))
@@ -121,7 +120,7 @@ class ValueTyper:
             case i.ListOf() | i.Part():
                 return True
             case i.Binary(op=op):
-                return op in ("union", "difference")
+                return op == "difference"
             case i.Call(function=function):
                 return function in ("strides", "zeros", "unflatten")
             case i.Select(then=then):

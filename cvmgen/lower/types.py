@@ -23,6 +23,7 @@ from cvmgen.lower.typed_values import (
     INT64,
     ValueTyper,
     converted,
+    joined_all,
     saturated,
 )
 
@@ -108,9 +109,9 @@ class Typer(ValueTyper):
                 return done
             case i.Append(name=name, value=value):
                 typed, type_name, found = self.expr(value)
-                known = self.ranges.get(name)
-                joined = found if known is None or found is None else known.join(found)
-                self.ranges[name] = joined
+                known = [] if name in self.empty else [self.ranges.get(name)]
+                self.ranges[name] = joined_all([*known, found])
+                self.empty.discard(name)
                 return replace(statement, value=saturated(typed, type_name))
             case i.Store():
                 return self.store(statement)
@@ -165,6 +166,8 @@ class Typer(ValueTyper):
         value = self.list_value(statement.value)
         self.ranges[statement.name] = self.entries(statement.value)
         self.types[statement.name] = "list"
+        if value == i.ListOf(()):
+            self.empty.add(statement.name)
         return replace(statement, value=value)
 
     def let(self, statement: i.Let) -> i.Let:

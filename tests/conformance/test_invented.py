@@ -91,6 +91,16 @@ WRONG_ONCE = [
     ("1 if (any[j < N](X[j] > 0) if X[i] > 0 else X[i] < 5) else 0", "a condition is chosen"),
     ("1 if X[i] == X[i] or a < a else 0", "it is always so, which is no fault"),
     ("X[i] mod 0 if N > 1000 else 3", "a division by 0 that no call comes to"),
+    ("sum[j in {X[l] mod 7 for l < N}](j)", "a set holds each value once in kernels too"),
+    (
+        "count({X[l] mod 3 for l < N} + ({B[l] mod 5 for l < N} if a > 0 else {k for l < 2}))",
+        "the union of sets that a kernel makes",
+    ),
+    ("1 if i in {X[l] mod 3 for l < N} - {B[i] mod 2 for l < 1} else 0", "what is left of a set"),
+    ("sum[j in ((X[i], B[i]) if X[i] > 0 else (a, k, 3))](j)", "lists written out in kernels"),
+    ("len((i for l < 3 if X[i] > l) if a > 0 else (k, a))", "lists of different kinds"),
+    ("max[j in {(X[i] + l) mod 9 - 4 for l < 5}](j mod 5)", "entries may be negative"),
+    ("X[(0 * l + i for l < 1)...] + flatten_index((i, 0), (N, 3))", "a list as an index"),
     ("B[i] * (0 - (0 - i))", "two signs in a row are no decrement"),
     ("0 if 65536 >= X[i] else 1", "an int8 is always below 65536, which is no fault"),
     (
