@@ -17,19 +17,17 @@ from cvmgen.reference import Reference
 from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files
 from tests.conformance.calls import Call, Conformance, data
-from tests.conformance.invented import Inventor, operator
+from tests.conformance.invented import SPACES, VECTOR, Inventor, Space
 from tests.conformance.wild import wild
 
-# A formula that is drawn may compare what cannot differ; a person's may not, so cc warns.
-FLAGS = ("-O0", "-Wno-tautological-compare")
 CLIP = "def clip(x, low, high) = max(low, min(x, high))\n"
 
 
-def agree(folder: Path, bodies: list[str], calls: int) -> None:
-    texts = [operator(f"f{at}", body) for at, body in enumerate(bodies)]
+def agree(folder: Path, bodies: list[str], calls: int, space: Space = VECTOR) -> None:
+    texts = [space.operator(f"f{at}", body) for at, body in enumerate(bodies)]
     operators = check_files([SpecFile(Source("f.cvm", CLIP + "".join(texts)), "invented")])
     write_changed(folder, driver.generate(operators, ("c", "python")))
-    library = compile_library(c_sources(folder), name="invented", flags=FLAGS)
+    library = compile_library(c_sources(folder), name="invented", flags=("-O0",))
     libraries: dict[str, Operators] = {
         "c": cvmgen.load("c", folder=folder, library=library),
         "python": cvmgen.load("python", folder=folder),
@@ -39,14 +37,14 @@ def agree(folder: Path, bodies: list[str], calls: int) -> None:
     for each, body in zip(operators, bodies, strict=True):
         random = Random(body)
         for number in range(calls):
-            check(conformance, each.full_name, random, broken=number % 3 == 2)
+            check(conformance, each.full_name, random, space, broken=number % 3 == 2)
 
 
-def check(conformance: Conformance, name: str, random: Random, broken: bool) -> None:
+def check(conformance: Conformance, name: str, random: Random, space: Space, broken: bool) -> None:
     """One call; with data that break their precision, where `broken`."""
-    extent = random.choice((1, 1, 2, 3, 5, 9))
     bits = random.choice((1, 3, 8, 9, 16, 31, 32)), random.choice((1, 3, 8, 16, 32))
-    operands = tuple(data(random, (extent,), each) for each in bits)
+    shapes = space.drawn(random)
+    operands = tuple(data(random, *each) for each in zip(shapes, bits, strict=True))
     if broken:
         operands = tuple(wild(random, each) for each in operands)
     attributes = {
@@ -56,16 +54,18 @@ def check(conformance: Conformance, name: str, random: Random, broken: bool) -> 
     conformance.check(Call(name, operands, attributes, bits), dtype=np.int32)
 
 
-def test_invented_formulas(tmp_path: Path) -> None:
-    inventor = Inventor(Random(1))
-    agree(tmp_path, [inventor.body() for _ in range(60)], calls=9)
+@pytest.mark.parametrize("space", SPACES, ids=("vector", "matrix", "box"))
+def test_invented_formulas(tmp_path: Path, space: Space) -> None:
+    inventor = Inventor(Random(1), space)
+    agree(tmp_path, [inventor.body() for _ in range(40)], calls=9, space=space)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("space", SPACES, ids=("vector", "matrix", "box"))
 @pytest.mark.parametrize("seed", range(2, 12))
-def test_many_invented_formulas(tmp_path: Path, seed: int) -> None:
-    inventor = Inventor(Random(seed))
-    agree(tmp_path, [inventor.body() for _ in range(100)], calls=18)
+def test_many_invented_formulas(tmp_path: Path, seed: int, space: Space) -> None:
+    inventor = Inventor(Random(seed), space)
+    agree(tmp_path, [inventor.body() for _ in range(100)], calls=18, space=space)
 
 
 # Right sides that were wrong once, and what was wrong with them.
