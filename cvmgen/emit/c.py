@@ -124,7 +124,7 @@ class KernelPrinter(CPrinter):
         nested = any(isinstance(each, i.Loop) for each in walk(inner.body))
         least = SERIAL_REDUCTIONS if heavy else SERIAL_ELEMENTS
         if nested and not heavy:
-            within = assigned(loop.body)
+            within = assigned((loop,))
             extents += [
                 self.count(each)
                 for each in inner.body

@@ -25,6 +25,7 @@ RangeRule = Callable[[Range, Range], Range]
 BITS = {"i32": 32, "i64": 64, "i128": 128}
 EXTENT = Range(1, MAX_SIZE - 1)
 LENGTH = Range(0, MAX_RANK)
+WIDEST = 126  # of a power of two that has a machine type, its negative too
 INT64 = Range(-(1 << 63), (1 << 63) - 1)
 LIST_CALLS = {"strides": Range(1, MAX_SIZE - 1)}
 INDEX_CALLS = ("flatten_index", "dot", "walk_offset", "last", "rows", "power", "unflatten")
@@ -259,9 +260,9 @@ class ValueTyper:
         if found is None:
             found = combine(expr.op, left[2] or INT64, right[2] or INT64)
             assert found is not None
-        wide = next((name for name, bits in BITS.items() if found.fits(bits)), None)
-        if wide is None:
-            wide, found = "i128", Range(-(1 << 127), (1 << 127) - 1)
+        wide = holding(found)
+        if not found.fits(BITS[wide]):
+            found = limits(wide)
         return i.Binary(expr.op, *raised(left, right, wide)), wide, found
 
     def product_of_extents(self, expr: i.Expr) -> Range | None:
@@ -327,11 +328,12 @@ class ValueTyper:
     def power_of_two(self, exponent: Typed) -> Typed:
         """2^e as 1 << e in a type that holds it."""
         known = known_range(exponent)
-        found = Range(1 << min(max(known.low, 0), 126), 1 << min(max(known.high, 0), 126))
-        wide = next((name for name, bits in BITS.items() if found.fits(bits)), "i128")
+        ends = (min(max(end, 0), WIDEST) for end in (known.low, known.high))
+        found = Range(*(1 << end for end in ends))
+        wide = holding(found)
         one: i.Expr = i.Const(1) if wide == "i32" else i.Convert(wide, i.Const(1))
-        if known_range(exponent).high > 126:
-            exponent = self.at_most(exponent, 126)
+        if known.high > WIDEST:
+            exponent = self.at_most(exponent, WIDEST)
         return i.Binary("shl", one, exponent[0]), wide, found
 
     def at_most(self, typed: Typed, most: int) -> Typed:
@@ -404,7 +406,7 @@ class ValueTyper:
         if narrow and any(each[1] == "i32" for each in typed):
             natural = "i32"
         if found is not None and not found.fits(BITS[natural]):
-            natural = next(name for name, bits in BITS.items() if found.fits(bits))
+            natural = holding(found)
         values = [
             narrowed(each) if natural == "i32" else converted(each[0], each[1], natural)
             for each in typed
@@ -416,10 +418,22 @@ class ValueTyper:
         return result, natural, found if natural == "i128" else clamp(found)
 
 
+def limits(type_name: str) -> Range:
+    """What a type holds; of the widest one, what a power of two bounds."""
+    if type_name == "i128":
+        return Range(-(1 << WIDEST), 1 << WIDEST)
+    bits = BITS[type_name]
+    return Range(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+
+def holding(found: Range) -> str:
+    """The narrowest type that holds every value."""
+    return next((name for name, bits in BITS.items() if found.fits(bits)), "i128")
+
+
 def known_range(typed: Typed) -> Range:
     """The range of a value, at worst that of its type."""
-    bits = BITS[typed[1]]
-    return typed[2] or Range(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    return typed[2] or limits(typed[1])
 
 
 def positive(left: Typed, right: Typed, least: int = 1) -> bool:

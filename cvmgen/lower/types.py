@@ -21,9 +21,12 @@ from cvmgen.lower.typed_values import (
     BITS,
     EXTENT,
     INT64,
+    WIDEST,
     ValueTyper,
     converted,
+    holding,
     joined_all,
+    limits,
     saturated,
 )
 
@@ -76,9 +79,9 @@ def _accumulated(statements: tuple[i.Stmt, ...], *ops: str) -> set[str]:
 class Typer(ValueTyper):
     """Walks statements in order.
 
-    `sums` are the accumulators of sums and products; `wide` those of maxima and minima
-    whose values int32 does not hold, and of sums whose terms it does not hold. `assigned`
-    are the types of the locals that a nest sets on several ways.
+    `sums` are the accumulators of sums and products; `wide` those whose terms int32 does not
+    hold. `assigned` are the types of maxima and minima, and of the locals that a nest sets
+    on several ways.
     """
 
     sums: frozenset[str] = frozenset()
@@ -180,13 +183,7 @@ class Typer(ValueTyper):
             return replace(statement, type="u32", value=value)
         match value:
             case i.Call(function="lowest" | "highest" as end):
-                narrow = not self.host and name not in self.wide
-                type_name = "i32" if narrow else "i64"
-                bits = BITS[type_name]
-                limit = -(1 << (bits - 1)) if end == "lowest" else (1 << (bits - 1)) - 1
-                self.types[name] = type_name
-                self.ranges[name] = Range(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
-                return replace(statement, type=type_name, value=i.Const(limit))
+                return self.extreme_let(statement, end)
             case _:
                 pass
         if name in self.sums:
@@ -200,6 +197,19 @@ class Typer(ValueTyper):
             type_name = self.assigned[name]
         self.types[name], self.ranges[name] = type_name, found
         return replace(statement, type=type_name, value=typed)
+
+    def extreme_let(self, statement: i.Let, end: str) -> i.Let:
+        """A maximum or minimum before its first value: the end of its type."""
+        name = statement.name
+        type_name = "i64" if self.host else self.assigned.get(name, "i32")
+        self.types[name], self.ranges[name] = type_name, limits(type_name)
+        if type_name == "i128":
+            most = i.Binary("shl", i.Convert("i128", i.Const(1)), i.Const(WIDEST))
+            value: i.Expr = most if end == "highest" else i.Binary("-", i.Const(0), most)
+        else:
+            known = limits(type_name)
+            value = i.Const(known.low if end == "lowest" else known.high)
+        return replace(statement, type=type_name, value=value)
 
     def exact_sum(self, statement: i.Let) -> i.Let:
         """A sum whose value matters: of int32 terms modulo 2^64, exact below 2^31 terms; of
@@ -229,7 +239,11 @@ class Typer(ValueTyper):
         """Another value for a local of a nest: its type and range hold all of them."""
         known = self.ranges[name]
         self.ranges[name] = None if known is None or found is None else known.join(found)
-        if BITS[type_name] > BITS[self.assigned[name]]:
+        self.widen(name, type_name)
+
+    def widen(self, name: str, type_name: str) -> None:
+        """Let a local have a type that is at least as wide."""
+        if BITS[type_name] > BITS[self.assigned.get(name, "i32")]:
             self.assigned[name] = type_name
 
     def accumulate(self, statement: i.Accumulate) -> i.Stmt:
@@ -245,10 +259,10 @@ class Typer(ValueTyper):
             self.ranges[name] = INT64
             return replace(statement, value=saturated(typed, type_name))
         if op in ("max", "min"):
-            if found is None or not found.fits(32):
-                self.wide.add(name)
-                return replace(statement, value=converted(typed, type_name, "i64"))
-            return replace(statement, value=typed)
+            self.widen(name, holding(found) if found is not None else type_name)
+            if self.types[name] == "i32":
+                return replace(statement, value=typed)
+            return replace(statement, value=converted(typed, type_name, self.types[name]))
         if op == "+" and (found is None or not found.fits(32)):
             self.wide.add(name)
         if self.types[name] == "i128":

@@ -365,9 +365,21 @@ class Unfold:
             block, test = self.inside(condition)
             body = (*block, i.If(test, body, (), span))
         for each in reversed(over):
-            body = (loop_over(each, body, span),)
+            if self.everything and isinstance(each, i.OverPack) and each.slots is None:
+                body = (self.positions(each, body),)
+            else:
+                body = (loop_over(each, body, span),)
         # Bounds of the loops may need statements of their own.
         return self.block(body) if self.everything else body
+
+    def positions(self, over: i.OverPack, body: tuple[i.Stmt, ...]) -> i.Stmt:
+        """A loop over the positions of a box, the multi-index of each in a local list."""
+        at = self.fresh(f"{over.pack}_at")
+        index = i.Call("unflatten", (i.Var(at), over.extents))
+        if over.pack in names_in(body):
+            body = (i.Let(over.pack, "list", index, self.span), *body)
+        size = i.Call("size", (over.extents,))
+        return i.Loop(at, i.Const(0), size, body, 0, self.span)
 
 
 class UnfoldHost(Unfold):

@@ -59,8 +59,6 @@ class Lengths:
                 most = self.most(each, given)
                 if most is None or most > MAX_RANK:
                     yield self.error(each)
-                elif isinstance(each, (n.Listing, n.SetOf)):
-                    yield from whole_boxes(each)
 
     def makes_list(self, node: object) -> TypeGuard[n.Listing | n.SetOf | n.TupleOf | n.Arithmetic]:
         match node:
@@ -195,15 +193,6 @@ class Lengths:
                 return 0
             case _:
                 return None
-
-
-def whole_boxes(expr: n.Listing | n.SetOf) -> Iterator[SpecError]:
-    """An error for a list that a kernel would make of a walk over a box."""
-    for binder in expr.binders.items:
-        if isinstance(binder, n.PackRange):
-            message = "a kernel makes no list over a whole multi-index"
-            hint = f"reduce over it instead, as in count[{expr.binders.span.text}](...)"
-            yield SpecError(binder.span, message, hint)
 
 
 def steady(expr: n.Expr) -> bool:

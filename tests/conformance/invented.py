@@ -200,8 +200,6 @@ class Inventor:
     def collection(self, index: str) -> str:
         """A set or a list that is made in the kernel: of few entries, whatever the data."""
         over, own = self.new(index)
-        if "..." in own:  # kernels make no list over a box
-            over, own = f"q{self.used} < 3", index
         modulus = self.random.choice((2, 5, -3, 13))
         few = f"{{{self.value(1, own, nested=True)} mod {modulus} for {over}}}"
         at = f"t{self.used}"

@@ -101,6 +101,12 @@ WRONG_ONCE = [
     ("len((i for l < 3 if X[i] > l) if a > 0 else (k, a))", "lists of different kinds"),
     ("max[j in {(X[i] + l) mod 9 - 4 for l < 5}](j mod 5)", "entries may be negative"),
     ("X[(0 * l + i for l < 1)...] + flatten_index((i, 0), (N, 3))", "a list as an index"),
+    (
+        "min[j < N](X[j] * (X[j] * X[j] - 7)) mod 1000 + max[j < N](X[j] * X[j]) mod 1000",
+        "an extreme has a type that holds it",
+    ),
+    ("count({B[j] mod 5 for j < i + 1})", "what a loop is worth is known in front of it"),
+    ("max[j < N](w) + w where w = X[i] div 3", "a name of a where is no value of the host"),
     ("B[i] * (0 - (0 - i))", "two signs in a row are no decrement"),
     ("0 if 65536 >= X[i] else 1", "an int8 is always below 65536, which is no fault"),
     (
