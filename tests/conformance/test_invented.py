@@ -16,6 +16,7 @@ from cvmgen.build import compile_library, write_changed
 from cvmgen.reference import Reference
 from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Call, Conformance, data
 from tests.conformance.invented import SPACES, VECTOR, Inventor, Space
 from tests.conformance.wild import wild
@@ -23,9 +24,14 @@ from tests.conformance.wild import wild
 CLIP = "def clip(x, low, high) = max(low, min(x, high))\n"
 
 
-def agree(folder: Path, bodies: list[str], calls: int, space: Space = VECTOR) -> None:
+def checked(bodies: list[str], space: Space) -> tuple[Operator, ...]:
+    """An operator for each right side."""
     texts = [space.operator(f"f{at}", body) for at, body in enumerate(bodies)]
-    operators = check_files([SpecFile(Source("f.cvm", CLIP + "".join(texts)), "invented")])
+    return check_files([SpecFile(Source("f.cvm", CLIP + "".join(texts)), "invented")])
+
+
+def agree(folder: Path, bodies: list[str], calls: int, space: Space = VECTOR) -> None:
+    operators = checked(bodies, space)
     write_changed(folder, driver.generate(operators, ("c", "python")))
     library = compile_library(c_sources(folder), name="invented", flags=("-O0",))
     libraries: dict[str, Operators] = {
@@ -42,6 +48,10 @@ def agree(folder: Path, bodies: list[str], calls: int, space: Space = VECTOR) ->
 
 def check(conformance: Conformance, name: str, random: Random, space: Space, broken: bool) -> None:
     """One call; with data that break their precision, where `broken`."""
+    conformance.check(call(name, random, space, broken), dtype=np.int32)
+
+
+def call(name: str, random: Random, space: Space, broken: bool) -> Call:
     bits = random.choice((1, 3, 8, 9, 16, 31, 32)), random.choice((1, 3, 8, 16, 32))
     shapes = space.drawn(random)
     operands = tuple(data(random, *each) for each in zip(shapes, bits, strict=True))
@@ -51,7 +61,7 @@ def check(conformance: Conformance, name: str, random: Random, space: Space, bro
         "a": random.randint(-5, 5),
         "k": random.choice((0, 1, -1, 5, 2**31 - 1, -(2**31))),
     }
-    conformance.check(Call(name, operands, attributes, bits), dtype=np.int32)
+    return Call(name, operands, attributes, bits)
 
 
 @pytest.mark.parametrize("space", SPACES, ids=("vector", "matrix", "box"))
