@@ -21,6 +21,7 @@ from cvmgen.lower.guards import place_guards
 from cvmgen.lower.host_values import host_values
 from cvmgen.lower.lift import lift_host
 from cvmgen.lower.offsets import find_offsets
+from cvmgen.lower.split import split_indices
 from cvmgen.lower.translate import translate
 from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.lower.unfold import unfold_all, unfold_nests
@@ -34,17 +35,23 @@ Passes = tuple[tuple[str, Pass], ...]
 Before = TypeVar("Before")
 After = TypeVar("After")
 
-# From the translated formula to nests that every target can print.
-COMMON: Passes = (
+STATEMENTS: Passes = (
     ("lift", lift_host),
     ("unfold", unfold_nests),
     ("guards", place_guards),
+)
+OFFSETS: Passes = (
     ("offsets", find_offsets),
     ("flatten", flatten_packs),
     ("host_values", host_values),
 )
-# What C and CUDA need besides: no comprehensions, no multi-indices.
+# From the translated formula to nests that every target can print.
+COMMON: Passes = (*STATEMENTS, *OFFSETS)
+# For C and CUDA: no divided indices, no multi-indices, no comprehensions.
 C_LIKE: Passes = (
+    *STATEMENTS,
+    ("split", split_indices),
+    *OFFSETS,
     ("walks", walk_boxes),
     ("unfold_all", unfold_all),
 )
@@ -62,7 +69,7 @@ def typed(program: i.Program) -> i.Program:
     return replace(host, nests=nests)
 
 
-SHOWN: Passes = (*COMMON, *C_LIKE, ("types", typed))
+SHOWN: Passes = (*C_LIKE, ("types", typed))
 STAGES = ("parse", "check", "translate", *(name for name, _ in SHOWN))
 
 
@@ -90,7 +97,7 @@ TARGETS: Mapping[str, Target] = {
         support_file="{opset}/{name}",
     ),
     "c": Target(
-        (*COMMON, *C_LIKE),
+        C_LIKE,
         c.emit_operator,
         c.emit_header,
         c.emit_support,
@@ -99,7 +106,7 @@ TARGETS: Mapping[str, Target] = {
         support_file="{name}",
     ),
     "cuda": Target(
-        (*COMMON, *C_LIKE),
+        C_LIKE,
         cuda.emit_operator,
         cuda.emit_header,
         cuda.emit_support,

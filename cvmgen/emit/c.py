@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from cvmgen import rules
 from cvmgen.dtypes import (
     DTYPES,
+    LIST_CAPACITY,
     MAX_PRECISION,
     MAX_RANK,
     MAX_SIZE,
@@ -38,6 +39,7 @@ def emit_support() -> dict[str, str]:
     """The files that every operator includes."""
     values = {
         "max_rank": MAX_RANK,
+        "list_capacity": LIST_CAPACITY,
         "max_size": MAX_SIZE,
         "max_precision": MAX_PRECISION,
         "rank_limit": rules.RANK_LIMIT,

@@ -167,11 +167,11 @@ class CPrinter:
                 return self.length(arguments[0]), PRIMARY
             case "max_rank":
                 return "CVMGEN_MAX_RANK", PRIMARY
-            case "zeros":
-                return f"cvmgen_zeros({self.expr(arguments[0])})", PRIMARY
+            case "zeros" | "ones":
+                return f"cvmgen_{function}({self.expr(arguments[0])})", PRIMARY
             case "size" | "last" | "rows" | "strides":
                 return f"cvmgen_{function}({self.pointer(arguments[0])})", PRIMARY
-            case "flatten_index" | "dot":
+            case "flatten_index" | "dot" | "split":
                 pair = ", ".join(map(self.pointer, arguments))
                 return f"cvmgen_{function}({pair})", PRIMARY
             case "unflatten":

@@ -143,7 +143,7 @@ class Offsets:
         """A host list by name; computed once where it has none."""
         if isinstance(expr, i.Var):
             return expr
-        for output in _outputs(self.program.prepare, self.case):
+        for output in outputs(self.program.prepare, self.case):
             if output.extents == expr:
                 return i.Var(shape_name(output.tensor))
         if expr not in self.lists:
@@ -187,7 +187,7 @@ class Offsets:
                     (self.extent(extent.new, known, which), extent.pack)
                     for extent, known in zip(item.extents, self.known(tensor), strict=True)
                 )
-        for statement in _outputs(self.program.prepare, self.case):
+        for statement in outputs(self.program.prepare, self.case):
             if statement.tensor == tensor:
                 match statement.extents:
                     case i.ListOf(entries=entries):
@@ -216,8 +216,8 @@ class Offsets:
         return self.against_list(tensor, index, self.shape_list(tensor, whole))
 
     def shape_list(self, tensor: str, whole: i.Expr) -> i.Expr:
-        outputs = {each.tensor for each in _outputs(self.program.prepare, self.case)}
-        return i.Var(shape_name(tensor)) if tensor in outputs else whole
+        stored = {each.tensor for each in outputs(self.program.prepare, self.case)}
+        return i.Var(shape_name(tensor)) if tensor in stored else whole
 
     def aligned(self, tensor: str, index: Slots, shape: Slots) -> i.Expr:
         """Horner over slots that stand one against one."""
@@ -236,7 +236,9 @@ class Offsets:
         if walked is not None and self.same_box(walked.extents, extents):
             return i.Dot(walked.name, None)
         match value:
-            case i.Call(function="unflatten", arguments=(position, box)) if box == extents:
+            case i.Call(function="unflatten", arguments=(position, box)) if self.same_box(
+                box, extents
+            ):
                 return position
             case _:
                 pass
@@ -252,7 +254,7 @@ class Offsets:
             return True
         return any(
             walked == i.Var(shape_name(output.tensor)) and extents == output.extents
-            for output in _outputs(self.program.prepare, self.case)
+            for output in outputs(self.program.prepare, self.case)
         )
 
     def whole_walk(self, value: i.Expr) -> Walked | None:
@@ -538,12 +540,12 @@ def _rename(statements: tuple[i.Stmt, ...], old: str, new: str) -> tuple[i.Stmt,
     return result
 
 
-def _outputs(prepare: tuple[i.Stmt, ...], case: int | None) -> list[i.SetOutput]:
+def outputs(prepare: tuple[i.Stmt, ...], case: int | None) -> list[i.SetOutput]:
     """The outputs that a nest of this case can write."""
     found = [each for each in prepare if isinstance(each, i.SetOutput)]
     for statement in prepare:
         if isinstance(statement, i.Cases) and case is not None:
-            found.extend(_outputs(statement.branches[case][1], None))
+            found.extend(outputs(statement.branches[case][1], None))
     return found
 
 
