@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from cvmgen import rules
 from cvmgen.dtypes import (
@@ -21,9 +21,10 @@ from cvmgen.emit.render import NOTICE, render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
+from cvmgen.lower.copies import Copies, Run
 from cvmgen.lower.guards import changed
 from cvmgen.lower.parallel import mark_parallel
-from cvmgen.lower.types import type_nest, type_prepare
+from cvmgen.lower.types import host_ranges, type_nest, type_prepare
 from cvmgen.spec.formula import Operator
 
 SERIAL_ELEMENTS = 16384  # below, starting threads costs more than an elementwise loop
@@ -123,15 +124,35 @@ class KernelPrinter(CPrinter):
             if isinstance(body, i.Loop):
                 inner = body
         heavy = any(isinstance(each, i.Accumulate) for each in walk(loop.body))
-        nested = any(isinstance(each, i.Loop) for each in walk(inner.body))
         least = SERIAL_REDUCTIONS if heavy else SERIAL_ELEMENTS
-        if nested and not heavy:
-            extents += [self.count(each) for each in inner.body if isinstance(each, i.Loop)]
-        return f"{' * '.join(extents)} >= {least}"
+        if not heavy:
+            extents += [self.count(each) for each in repeated(inner.body)]
+        several = ""
+        if loop.parallel == 1 and any(isinstance(each, Run) for each in repeated(loop.body)):
+            several = f"{self.expr(loop.high, 8)} > 1 && "  # one long run has its own threads
+        return f"{several}{' * '.join(extents)} >= {least}"
 
-    def count(self, loop: i.Loop) -> str:
-        """About how often a loop runs."""
-        return self.length(loop.high) if loop.low is None else self.expr(loop.high, 10)
+    def count(self, statement: i.Loop | Run) -> str:
+        """About how many iterations a loop has, or elements a run."""
+        match statement:
+            case i.Loop(low=None, high=members):
+                return self.length(members)
+            case i.Loop(high=high):
+                return self.expr(high, 10)
+            case _:
+                return self.expr(statement.count, 10)
+
+
+def repeated(body: tuple[i.Stmt, ...]) -> Iterator[i.Loop | Run]:
+    """The loops and runs of a block; of a choice, those of the first branch."""
+    for each in body:
+        match each:
+            case i.Loop() | i.Copy() | i.Fill():
+                yield each
+            case i.If(then=then):
+                yield from repeated(then)
+            case _:
+                pass
 
 
 class CEmitter:
@@ -227,7 +248,8 @@ class CEmitter:
     def kernel(self, number: int, nest: i.Nest, source: DType, stored: DType) -> str:
         dtypes = self.dtypes(source, stored)
         typed = type_nest(self.program, nest, dtypes)
-        body = mark_parallel(typed.body)
+        runs = Copies(dtypes, host_ranges(self.program, nest))
+        body = mark_parallel(runs.block(typed.body))
         parameters = [f"const {self.name}_plan *plan"]
         for tensor in self.tensors(nest):
             constant = "" if tensor == nest.tensor else "const "

@@ -239,12 +239,32 @@ class CPrinter:
                 return self.append(statement)
             case i.Store(target=target, value=value):
                 return [f"{self.expr(target)} = {self.expr(value)};"]
+            case i.Copy() | i.Fill():
+                return [self.run(statement)]
             case i.Loop():
                 return self.loop(statement)
             case i.If():
                 return self.branch(statement)
             case _:
                 raise InternalError(f"emit: {type(statement).__name__} is not for this place")
+
+    def run(self, run: i.Copy | i.Fill) -> str:
+        """A copy or fill of a run, by steps where they are not known to be 1."""
+        count, steps = self.expr(run.count), [self.expr(run.step)]
+        match run:
+            case i.Copy(source=source, source_step=step):
+                name, given = "copy", [self.address(run.target), self.address(source)]
+                steps.append(self.expr(step))
+            case i.Fill(value=value):
+                name, given = "fill", [self.address(run.target), self.expr(value)]
+        if steps == ["1"] * len(steps):
+            return f"cvmgen_{name}_{run.type}({', '.join(given)}, {count});"
+        return f"cvmgen_{name}_steps_{run.type}({', '.join(given)}, {count}, {', '.join(steps)});"
+
+    def address(self, place: i.Load) -> str:
+        if place.offset == i.Const(0):
+            return identifier(place.tensor)
+        return f"&{self.expr(place)}"
 
     def let(self, statement: i.Let) -> list[str]:
         type_name = MACHINE_TYPES[statement.type]

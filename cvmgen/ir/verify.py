@@ -129,6 +129,15 @@ class Verifier:
                 self.tensor(target.tensor, self.outputs, "an output")
                 self.operands(target, scope)
                 self.expr(value, scope)
+            case i.Copy(target=target, source=source):
+                self.tensor(target.tensor, self.outputs, "an output")
+                self.operands(target, scope)
+                self.expressions((statement.step, source, statement.source_step), scope)
+                self.expr(statement.count, scope)
+            case i.Fill(target=target, step=step, value=value, count=count):
+                self.tensor(target.tensor, self.outputs, "an output")
+                self.operands(target, scope)
+                self.expressions((step, value, count), scope)
             case i.Loop(index=index, low=low, high=high, body=body):
                 self.expressions((low, high), scope)
                 self.inner(body, scope, changing, index)
