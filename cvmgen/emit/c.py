@@ -21,10 +21,11 @@ from cvmgen.emit.render import NOTICE, render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
-from cvmgen.lower.copies import Copies, Run
+from cvmgen.lower.copies import Run, copy_runs
+from cvmgen.lower.facts import Facts
 from cvmgen.lower.guards import changed
 from cvmgen.lower.parallel import mark_parallel
-from cvmgen.lower.types import host_ranges, type_nest, type_prepare
+from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.spec.formula import Operator
 
 SERIAL_ELEMENTS = 16384  # below, starting threads costs more than an elementwise loop
@@ -248,8 +249,8 @@ class CEmitter:
     def kernel(self, number: int, nest: i.Nest, source: DType, stored: DType) -> str:
         dtypes = self.dtypes(source, stored)
         typed = type_nest(self.program, nest, dtypes)
-        runs = Copies(dtypes, host_ranges(self.program, nest))
-        body = mark_parallel(runs.block(typed.body))
+        facts = Facts.of(self.program, nest)
+        body = mark_parallel(copy_runs(typed.body, dtypes, facts))
         parameters = [f"const {self.name}_plan *plan"]
         for tensor in self.tensors(nest):
             constant = "" if tensor == nest.tensor else "const "

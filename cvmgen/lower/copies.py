@@ -14,22 +14,31 @@ from dataclasses import dataclass, replace
 from cvmgen import algebra
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, rebuild, substitute, walk
+from cvmgen.ir.visit import names_in, substitute, walk
+from cvmgen.lower.facts import Facts
 from cvmgen.lower.guards import changed
-from cvmgen.lower.ranges import Range
 from cvmgen.lower.typed_values import BITS
 
 Run = i.Copy | i.Fill
 ZERO = i.Const(0)
-FAULTS = (i.Load, i.Item, i.Call)  # what may have no value where a loop has no iteration
+BITS_OF = BITS | {"i8": 8, "u32": 32, "u64": 64}
+
+
+def copy_runs(
+    body: tuple[i.Stmt, ...], dtypes: Mapping[str, DType], facts: Facts
+) -> tuple[i.Stmt, ...]:
+    """The typed body of a nest with a copy or a fill for each loop that does no more."""
+    narrow = (each.name for each in walk(body) if isinstance(each, i.Let) and each.type == "i32")
+    return Copies(dtypes, facts, frozenset(narrow)).block(body)
 
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Rewrites a typed nest; `ranges` are those of the host values that it reads."""
+    """Rewrites a typed nest; `facts` are those of the host values that it reads."""
 
     dtypes: Mapping[str, DType]
-    ranges: Mapping[str, Range | None]
+    facts: Facts
+    narrow: frozenset[str]  # locals of 32 bits: products of them might need more
 
     def block(self, statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
         return tuple(self.statement(statement) for statement in statements)
@@ -52,6 +61,8 @@ class Copies:
                 return self.stored(loop, store) or loop
             case (i.Copy() | i.Fill() as run,):
                 return self.longer(loop, run) or loop
+            case (i.If() as choice,):
+                return self.longer_choice(loop, choice) or loop
             case _:
                 return loop
 
@@ -73,7 +84,7 @@ class Copies:
         """The stored value without conversions that its store undoes."""
         bits = self.dtypes[store.target.tensor].bits
         value = store.value
-        while isinstance(value, i.Convert) and bits_of(value) >= bits:
+        while isinstance(value, i.Convert) and BITS_OF[value.type] >= bits:
             value = value.operand
         keeps = isinstance(value, i.Select) or (
             isinstance(value, i.Load) and self.dtypes[value.tensor].bits == bits
@@ -97,9 +108,11 @@ class Copies:
 
     def narrowed(self, store: i.Store, value: i.Expr) -> i.Store:
         """A branch of the value, converted as the whole was."""
-        narrow = isinstance(store.value, i.Convert) and not isinstance(value, i.Const)
-        assert not narrow or isinstance(store.value, i.Convert)
-        return replace(store, value=i.Convert(store.value.type, value) if narrow else value)
+        match store.value:
+            case i.Convert(type=kind):
+                return replace(store, value=i.Convert(kind, value))
+            case _:
+                return replace(store, value=value)
 
     def copy(self, loop: i.Loop, store: i.Store, source: i.Load) -> i.Stmt | None:
         target = self.place(loop, store.target)
@@ -115,18 +128,22 @@ class Copies:
         target = self.place(loop, store.target)
         if target is None or not self.sure(loop, value):
             return None
-        return i.Fill(self.element(store), *target, value, count(loop), loop.span)
+        kind = self.element(store)
+        return i.Fill(kind, *target, folded(value, kind), count(loop), loop.span)
 
     def element(self, store: i.Store) -> str:
         return f"i{self.dtypes[store.target.tensor].bits}"
 
-    def place(self, loop: i.Loop, place: i.Load) -> tuple[i.Load, i.Expr] | None:
+    def place(self, loop: i.Loop, place: i.Access | i.Load) -> tuple[i.Load, i.Expr] | None:
         """The place of a loop's first element, and the step to the next."""
+        assert isinstance(place, i.Load)
         index = i.Var(loop.index)
         found = algebra.linear(place.offset, [index], frozenset({loop.index}))
         if found is None:
             return None
         step = found[0].get(index, ZERO)
+        if not plain(step) or names_in(step) & self.narrow:
+            return None
         assert loop.low is not None
         first = algebra.simplify(substitute(place.offset, {loop.index: loop.low}))
         begin = replace(place, offset=first)
@@ -134,27 +151,15 @@ class Copies:
 
     def sure(self, loop: i.Loop, expr: i.Expr) -> bool:
         """Whether an expression has a value in front of the loop, as inside it."""
-        if not any(isinstance(each, FAULTS) for each in walk(expr)):
+        if not any(may_fail(each) for each in walk(expr)):
             return True
-        return loop.low == ZERO and self.positive(loop.high)
-
-    def positive(self, expr: i.Expr) -> bool:
-        match expr:
-            case i.Const(value=value):
-                return value >= 1
-            case i.Var(name=name):
-                found = self.ranges.get(name)
-                return found is not None and found.low >= 1
-            case i.Binary(op="*", left=left, right=right):
-                return self.positive(left) and self.positive(right)
-            case _:
-                return False
+        return loop.low == ZERO and self.facts.positive(loop.high)
 
     # -------------------------------------------------------- runs side by side
 
     def longer(self, loop: i.Loop, run: Run) -> i.Stmt | None:
         """The loop and the run in it as one run, where each begins where the last one ended."""
-        if loop.index in names_in((run.count, run.step)) or not self.positive(run.count):
+        if loop.index in names_in((run.count, run.step)) or not self.facts.positive(run.count):
             return None
         target = self.beside(loop, run.target, run.step, run.count)
         length = algebra.product([count(loop), run.count])
@@ -171,9 +176,20 @@ class Copies:
             case _:
                 return None
 
-    def beside(
-        self, loop: i.Loop, place: i.Load, step: i.Expr, length: i.Expr
-    ) -> i.Load | None:
+    def longer_choice(self, loop: i.Loop, choice: i.If) -> i.Stmt | None:
+        """The loop around a choice of runs as a choice of longer runs."""
+        if loop.index in names_in(choice.condition) or not self.sure(loop, choice.condition):
+            return None
+        match choice:
+            case i.If(
+                then=(i.Copy() | i.Fill() as then,), otherwise=(i.Copy() | i.Fill() as other,)
+            ):
+                yes, no = self.longer(loop, then), self.longer(loop, other)
+            case _:
+                return None
+        return None if yes is None or no is None else replace(choice, then=(yes,), otherwise=(no,))
+
+    def beside(self, loop: i.Loop, place: i.Load, step: i.Expr, length: i.Expr) -> i.Load | None:
         """The first place of all, if the next run begins where one ends."""
         found = self.place(loop, place)
         if found is None or not algebra.equal(found[1], i.Binary("*", step, length)):
@@ -181,8 +197,26 @@ class Copies:
         return found[0]
 
 
-def bits_of(value: i.Convert) -> int:
-    return {"i8": 8, "u32": 32, "u64": 64}.get(value.type) or BITS[value.type]
+def may_fail(node: object) -> bool:
+    """Whether a node may have no value where the loop around it has no iteration."""
+    match node:
+        case i.Load() | i.Item() | i.Call():
+            return True
+        case i.Binary(op="truncdiv" | "rem" | "shl" | "shr"):
+            return True
+        case _:
+            return False
+
+
+def folded(value: i.Expr, kind: str) -> i.Expr:
+    """A constant as the element that it becomes; other values as they are."""
+    inner = value
+    while isinstance(inner, i.Convert):
+        inner = inner.operand
+    if not isinstance(inner, i.Const):
+        return value
+    half = 1 << (BITS_OF[kind] - 1)
+    return i.Const((inner.value + half) % (2 * half) - half)
 
 
 def count(loop: i.Loop) -> i.Expr:

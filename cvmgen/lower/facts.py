@@ -7,35 +7,43 @@ from collections.abc import Iterable
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild, substitute, walk
+from cvmgen.lower.guards import changed
 from cvmgen.lower.translate import shape_name
+from cvmgen.spec.formula import Input
 
 RING = ("+", "-", "*")
 BINDERS = (i.Gather, i.Fold, i.Bind)
 
 
 class Facts:
-    """What `prepare` says of the values that nests of one case read.
+    """What the host code in front of a nest says of the values that the nest reads.
 
     Answers are proofs: False and None mean "not known", never "not so".
     """
 
-    def __init__(self, prepare: tuple[i.Stmt, ...], case: int | None) -> None:
+    def __init__(self) -> None:
         self.lets: dict[str, i.Expr] = {}
         self.positive_names: set[str] = set()  # scalars of at least 1
         self.positive_lists: set[str] = set()  # lists whose entries are at least 1
+        self.shapes_of_many: set[str] = set()  # lists of such lists
         self.indices: set[str] = set()  # scalars of at least 0
-        self.learn(prepare, case)
+
+    @classmethod
+    def of(cls, program: i.Program, nest: i.Nest) -> Facts:
+        facts = cls()
+        facts.learn(program.prepare, nest.case)
+        facts.learn(nest.prologue, None)
+        for name in changed((*program.prepare, *nest.prologue)):
+            facts.lets.pop(name, None)
+        return facts
 
     def learn(self, statements: Iterable[i.Stmt], case: int | None) -> None:
         for statement in statements:
             match statement:
                 case i.Let(name=name, value=value):
                     self.lets[name] = value
-                case i.TakeInput(input=item) if not item.optional and not item.variadic:
-                    for extent in item.extents:
-                        if extent.new:
-                            known = self.positive_lists if extent.pack else self.positive_names
-                            known.add(extent.new)
+                case i.TakeInput(input=item) if not item.optional:
+                    self.extents(item)
                 case i.TakeAttribute(attribute=attribute) if not attribute.optional:
                     self.attribute(statement)
                 case i.SetOutput(tensor=tensor, extents=extents):
@@ -45,6 +53,16 @@ class Facts:
                     self.learn(branches[case][1], None)
                 case _:
                     pass
+
+    def extents(self, item: Input) -> None:
+        """Every extent of a tensor is at least 1."""
+        for extent in item.extents:
+            if extent.new is None:
+                continue
+            if item.variadic:
+                self.shapes_of_many |= {extent.new} if extent.pack else set()
+            else:
+                (self.positive_lists if extent.pack else self.positive_names).add(extent.new)
 
     def attribute(self, statement: i.TakeAttribute) -> None:
         attribute, low = statement.attribute, statement.low
@@ -65,12 +83,30 @@ class Facts:
                 if name in self.positive_names:
                     return True
                 return name in self.lets and self.positive(self.lets[name])
-            case i.Item(sequence=i.Var(name=name)):
-                return name in self.positive_lists
+            case i.Item(sequence=sequence):
+                return self.positive_list(sequence)
+            case i.Call(function="size" | "rows" | "last", arguments=(sequence,)):
+                return self.positive_list(sequence)
             case i.Binary(op="*", left=left, right=right):
                 return self.positive(left) and self.positive(right)
             case i.Select(then=then, otherwise=otherwise):
                 return self.positive(then) and self.positive(otherwise)
+            case _:
+                return False
+
+    def positive_list(self, sequence: i.Expr) -> bool:
+        """Whether every entry of a list is at least 1."""
+        match sequence:
+            case i.Var(name=name) if name in self.lets and name not in self.positive_lists:
+                return self.positive_list(self.lets[name])
+            case i.Var(name=name):
+                return name in self.positive_lists
+            case i.Item(sequence=i.Var(name=name)):
+                return name in self.shapes_of_many
+            case i.Part(sequence=whole):
+                return self.positive_list(whole)
+            case i.Call(function="split", arguments=(box, _)):
+                return self.positive_list(box)
             case _:
                 return False
 
@@ -164,8 +200,9 @@ class Facts:
     def listed(self, entries: tuple[tuple[i.Expr, bool], ...], index: i.Expr) -> i.Expr | None:
         """The entry that stands alone at exactly this index, or inside the first spread list."""
         place: i.Expr = i.Const(0)
+        index = self.expanded(index)
         for value, spread in entries:
-            if not spread and algebra.equal(place, index):
+            if not spread and algebra.equal(self.expanded(place), index):
                 return self.expanded(value)
             length = part_length(value) if spread else i.Const(1)
             if length is None:

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild, walk
+from cvmgen.lower.cuts import Slots, cut
 from cvmgen.lower.translate import shape_name
 from cvmgen.source import Span
 
-Slots = tuple[tuple[i.Expr, bool], ...]
 START = i.Const(0)
 
 
@@ -225,7 +225,8 @@ class Offsets:
         for number, ((value, pack), (extent, _)) in enumerate(zip(index, shape, strict=True)):
             if pack:
                 inner = self.pack_offset(tensor, value, extent)
-                extent = i.Call("size", (extent,))
+                known = self.lists.get(extent)
+                extent = i.Call("size", (extent if known is None else i.Var(known),))
                 value = inner
             offset = i.Binary("+", i.Binary("*", offset, extent), value) if number else value
         return offset
@@ -276,14 +277,9 @@ class Offsets:
 
     def against_list(self, tensor: str, index: Slots, whole: i.Expr) -> i.Expr:
         """Slots against a shape of open rank: each by the strides from where it stands."""
-        if len(index) == 2 and not index[0][1] and index[1][1]:
-            tail = i.Part(whole, i.Const(1), None)
-            match index[1][0]:
-                case i.Call(function="unflatten", arguments=(position, box)) if box == tail:
-                    step = i.Call("size", (tail,))
-                    return i.Binary("+", i.Binary("*", index[0][0], step), position)
-                case _:
-                    pass
+        shape = cut(whole, (self.own_box(value) if pack else None for value, pack in index))
+        if shape is not None:
+            return self.aligned(tensor, index, shape)
         if len(index) == 1 and index[0][1]:
             return self.pack_offset(tensor, index[0][0], whole)
         box = self.named(whole, f"{tensor}_extents")
@@ -302,6 +298,16 @@ class Offsets:
             parts.append(found)
             place = i.Binary("+", place, length)
         return algebra.total(parts)
+
+    def own_box(self, value: i.Expr) -> i.Expr:
+        """What a multi-index runs over, as the formula says it; the index list where unknown."""
+        match value, self.whole_walk(value):
+            case i.Call(function="unflatten", arguments=(_, box)), _:
+                return box
+            case _, Walked(extents=i.Var(name=name) as extents):
+                return next((box for box, known in self.lists.items() if known == name), extents)
+            case _:
+                return value
 
     def length(self, value: i.Expr) -> i.Expr | None:
         """The length of an index list, as a host expression."""

@@ -14,6 +14,12 @@ def mark_parallel(body: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
     Every iteration writes elements of its own: in gather form by construction, in scatter
     form because each element is written once.
     """
+    match body:
+        case (i.If(then=then, otherwise=otherwise) as choice,):
+            both = (mark_parallel(then), mark_parallel(otherwise))
+            return (replace(choice, then=both[0], otherwise=both[1]),)
+        case _:
+            pass
     if len(body) != 1 or not isinstance(body[0], i.Loop) or body[0].low is None:
         return body
     loop = body[0]

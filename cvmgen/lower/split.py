@@ -60,7 +60,7 @@ class Split:
 
     def __init__(self, program: i.Program, nest: i.Nest, taken: set[str]) -> None:
         self.boxes = outputs(program.prepare, nest.case)
-        self.facts = Facts((*program.prepare, *nest.prologue), nest.case)
+        self.facts = Facts.of(program, nest)
         self.inner = assigned(nest.body)
         self.local = self.inner | names_in(nest.body) | names_in(program.prepare)
         self.taken = taken

@@ -375,8 +375,6 @@ class ValueTyper:
             )
             known = {"size": EXTENT, "len": LENGTH, "max_rank": Range(MAX_RANK, MAX_RANK)}
             found = known.get(function)
-            if function in ("last", "rows") and self.is_box(expr.arguments[0]):
-                found = EXTENT
             if function == "ceildiv":
                 found = self.ceildiv(expr)
             return i.Call(function, arguments), "i64", found
@@ -397,11 +395,6 @@ class ValueTyper:
             choose(each.low for each in known_pair), choose(each.high for each in known_pair)
         )
         return self.suffixed(function, typed, found)
-
-    def is_box(self, expr: i.Expr) -> bool:
-        """Whether the entries of a list are extents: all at least 1, their product a size."""
-        found = self.entries(expr)
-        return found is not None and found.low >= 1
 
     def ceildiv(self, expr: i.Call) -> Range | None:
         left, right = (self.expr(argument)[2] for argument in expr.arguments)

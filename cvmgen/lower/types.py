@@ -43,7 +43,11 @@ def type_prepare(program: i.Program) -> i.Program:
 
 def type_nest(program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType]) -> i.Nest:
     """A nest with machine types for tensors of the given storage types."""
-    host = typed_host(program, nest)
+    host = Typer(program.operator, {}, host=True)
+    host.block(program.prepare)
+    if nest.each is not None:
+        host.ranges[nest.each[0]] = Range(0, MAX_INPUTS)
+    host.block(nest.prologue)
     wide: set[str] = set()
     sums = frozenset(_accumulated(nest.body, "+", "*"))
     while True:
@@ -57,21 +61,6 @@ def type_nest(program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType]) -> 
         if typer.wide == wide:
             return replace(nest, body=body)
         wide = typer.wide  # an accumulator turned out to need a wider type: once more
-
-
-def host_ranges(program: i.Program, nest: i.Nest) -> Mapping[str, Range | None]:
-    """The ranges of the host values that a nest may read; None for one that is not known."""
-    return typed_host(program, nest).ranges
-
-
-def typed_host(program: i.Program, nest: i.Nest) -> Typer:
-    """The types and ranges after the host code in front of a nest."""
-    host = Typer(program.operator, {}, host=True)
-    host.block(program.prepare)
-    if nest.each is not None:
-        host.ranges[nest.each[0]] = Range(0, MAX_INPUTS)
-    host.block(nest.prologue)
-    return host
 
 
 def _accumulated(statements: tuple[i.Stmt, ...], *ops: str) -> set[str]:
@@ -142,7 +131,7 @@ class Typer(ValueTyper):
                 shape = self.list_value(extents)
                 value, type_name, _ = self.expr(precision)
                 return replace(statement, extents=shape, precision=saturated(value, type_name))
-            case i.Merge():
+            case i.Merge() | i.Copy() | i.Fill():
                 return statement
             case i.Cases(branches=branches):
                 done_branches = tuple(

@@ -156,7 +156,7 @@ class Unfold:
                 self.out.append(done_output)
             case i.Cases(branches=branches):
                 self.cases(branches)
-            case i.Merge():
+            case i.Merge() | i.Copy() | i.Fill():
                 self.out.append(statement)
 
     def attribute(self, statement: i.TakeAttribute) -> None:

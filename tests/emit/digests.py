@@ -36,6 +36,11 @@ CALLS: dict[str, tuple[list[tuple[int, ...]], dict[str, Any]]] = {
     "extra.running_sum": ([(2000,)], {}),
     "extra.depth_to_space": ([(2, 36, 20, 20)], {"block": 3}),
     "extra.histogram": ([ROW], {"bins": 256}),
+    "extra.repeat": ([ROW], {"axis": 2, "repeats": 3}),
+    "extra.tile": ([ROW], {"reps": (2, 1, 2)}),
+    "extra.reshape": ([(3, 300, 700)], {"target_shape": (700, 900)}),
+    "extra.slice": ([(3, 300, 700)], {"begin": (1,)}),
+    "extra.reverse": ([(900_000,)], {}),
     "extra.swap_ends": ([(40, 20, 50)], {}),
 }
 
