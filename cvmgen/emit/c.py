@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from cvmgen import rules
 from cvmgen.dtypes import (
@@ -24,7 +24,7 @@ from cvmgen.ir.visit import names_in, walk
 from cvmgen.lower.copies import Run, copy_runs
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.guards import changed
-from cvmgen.lower.parallel import mark_parallel
+from cvmgen.lower.parallel import mark_parallel, repeated
 from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.spec.formula import Operator
 
@@ -142,18 +142,6 @@ class KernelPrinter(CPrinter):
                 return self.expr(high, 10)
             case _:
                 return self.expr(statement.count, 10)
-
-
-def repeated(body: tuple[i.Stmt, ...]) -> Iterator[i.Loop | Run]:
-    """The loops and runs of a block; of a choice, those of the first branch."""
-    for each in body:
-        match each:
-            case i.Loop() | i.Copy() | i.Fill():
-                yield each
-            case i.If(then=then):
-                yield from repeated(then)
-            case _:
-                pass
 
 
 class CEmitter:

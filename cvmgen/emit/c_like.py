@@ -240,7 +240,7 @@ class CPrinter:
             case i.Store(target=target, value=value):
                 return [f"{self.expr(target)} = {self.expr(value)};"]
             case i.Copy() | i.Fill():
-                return [self.run(statement)]
+                return self.run(statement)
             case i.Loop():
                 return self.loop(statement)
             case i.If():
@@ -248,18 +248,24 @@ class CPrinter:
             case _:
                 raise InternalError(f"emit: {type(statement).__name__} is not for this place")
 
-    def run(self, run: i.Copy | i.Fill) -> str:
+    def run(self, run: i.Copy | i.Fill) -> list[str]:
         """A copy or fill of a run, by steps where they are not known to be 1."""
-        count, steps = self.expr(run.count), [self.expr(run.step)]
+        steps = [self.expr(run.step)]
         match run:
             case i.Copy(source=source, source_step=step):
-                name, given = "copy", [self.address(run.target), self.address(source)]
+                name, value = "copy", self.address(source)
                 steps.append(self.expr(step))
-            case i.Fill(value=value):
-                name, given = "fill", [self.address(run.target), self.expr(value)]
+            case i.Fill():
+                name, value = "fill", self.expr(run.value)
         if steps == ["1"] * len(steps):
-            return f"cvmgen_{name}_{run.type}({', '.join(given)}, {count});"
-        return f"cvmgen_{name}_steps_{run.type}({', '.join(given)}, {count}, {', '.join(steps)});"
+            steps = []
+        else:
+            name += "_steps"
+        last = ", ".join([self.expr(run.count), *steps])
+        head = f"cvmgen_{name}_{run.type}({self.address(run.target)},"
+        single = f"{head} {value}, {last});"
+        # Below a loop or two; longer calls are easier to read line by line.
+        return [single] if len(single) <= 76 else [head, *indent([f"{value},", f"{last});"])]
 
     def address(self, place: i.Load) -> str:
         if place.offset == i.Const(0):
