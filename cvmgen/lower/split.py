@@ -9,7 +9,7 @@ every admitted call is proved from the formula; without a proof the loop stays a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from cvmgen import algebra
@@ -20,6 +20,7 @@ from cvmgen.lower.guards import assigned
 from cvmgen.lower.host_values import fresh
 from cvmgen.lower.offsets import insert, outputs
 from cvmgen.lower.translate import shape_name
+from cvmgen.source import Span
 
 DIVISIONS = ("floordiv", "mod")
 SLOT = i.Var("slot")
@@ -102,25 +103,18 @@ class Split:
 
     def two_loops(self, loop: i.Loop, divisor: i.Expr, count: i.Expr) -> i.Loop | None:
         """The loops over quotients and remainders; None if a division would be left."""
-        outer = fresh(f"{loop.index}_outer", self.local)
-        inner = fresh(f"{loop.index}_inner", self.local)
-        index = i.Var(loop.index)
-        parts = {"floordiv": i.Var(outer), "mod": i.Var(inner)}
-        whole = i.Binary("+", i.Binary("*", i.Var(outer), divisor), i.Var(inner))
-
-        def divided(node: i.Expr) -> i.Expr:
-            match node:
-                case i.Binary(op=op, left=left, right=right) if left == index and right == divisor:
-                    return parts.get(op, node)
-                case _:
-                    return node
-
-        body: tuple[i.Stmt, ...] = rebuild(loop.body, divided)
-        if any(True for _ in divisors(body, index)):
+        quotient = i.Binary("floordiv", i.Var(loop.index), divisor)
+        remainder = i.Binary("mod", i.Var(loop.index), divisor)
+        left = exchanged(loop.body, {quotient: i.Const(0), remainder: i.Const(0)})
+        if any(True for _ in divisors(left, i.Var(loop.index))):
             return None
+        outer = i.Var(fresh(f"{loop.index}_outer", self.local))
+        inner = i.Var(fresh(f"{loop.index}_inner", self.local))
+        whole = i.Binary("+", i.Binary("*", outer, divisor), inner)
+        body = exchanged(loop.body, {quotient: outer, remainder: inner})
         body = substitute(body, {loop.index: whole})
-        within = replace(loop, index=inner, high=divisor, body=body)
-        return replace(loop, index=outer, high=count, body=(within,))
+        within = replace(loop, index=inner.name, high=divisor, body=body)
+        return replace(loop, index=outer.name, high=count, body=(within,))
 
     # -------------------------------------------------------- boxes
 
@@ -152,7 +146,7 @@ class Split:
 
     def split_box(self, loop: i.PackLoop, factor: Factor) -> i.PackLoop:
         span = loop.span
-        box = self.box(loop.extents)
+        box = self.box(loop.extents, span)
         factors = i.Var(fresh(f"{loop.pack}_factors", self.taken))
         ones = i.Call("ones", (i.Call("len", (box,)),))
         entry: i.Stmt = i.SetAt(factors.name, factor.index, factor.divisor, span)
@@ -165,7 +159,7 @@ class Split:
         body = rebuild(loop.body, rewrite.change)
         return replace(loop, extents=i.Call("split", (box, factors)), body=body)
 
-    def box(self, extents: i.Expr) -> i.Expr:
+    def box(self, extents: i.Expr, span: Span) -> i.Expr:
         """The extents by name where they are those of an output."""
         for output in self.boxes:
             if output.extents == extents:
@@ -173,8 +167,18 @@ class Split:
         if isinstance(extents, i.Var):
             return extents
         name = fresh("box", self.taken)
-        self.host.append(i.Let(name, "list", extents, self.boxes[0].span))
+        self.host.append(i.Let(name, "list", extents, span))
         return i.Var(name)
+
+
+def exchanged(body: tuple[i.Stmt, ...], values: Mapping[i.Expr, i.Expr]) -> tuple[i.Stmt, ...]:
+    """The statements with some expressions replaced by others."""
+
+    def change(node: i.Expr) -> i.Expr:
+        return values.get(node, node) if isinstance(node, i.Binary) else node
+
+    result: tuple[i.Stmt, ...] = rebuild(body, change)
+    return result
 
 
 def divisors(body: tuple[i.Stmt, ...], index: i.Var) -> Iterator[i.Expr]:
