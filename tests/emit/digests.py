@@ -46,6 +46,11 @@ CALLS: dict[str, tuple[list[tuple[int, ...]], dict[str, Any]]] = {
     "extra.running_sum": ([(2000,)], {}),
     "extra.depth_to_space": ([(2, 36, 20, 20)], {"block": 3}),
     "extra.histogram": ([ROW], {"bins": 256}),
+    "cvm.repeat": ([ROW], {"axis": 2, "repeats": 3}),
+    "cvm.tile": ([ROW], {"reps": (2, 1, 2)}),
+    "cvm.reshape": ([(3, 300, 700)], {"target_shape": (700, 900)}),
+    "cvm.slice": ([(3, 300, 700)], {"begin": (1,)}),
+    "extra.reverse": ([(900_000,)], {}),
     "extra.swap_ends": ([(40, 20, 50)], {}),
 }
 

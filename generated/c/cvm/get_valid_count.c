@@ -147,12 +147,14 @@ static void get_valid_count_Y_int8_int8(const get_valid_count_plan *plan,
                                         const int64_t *restrict V_length, int8_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, K = plan->K;
     /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    CVMGEN_OMP(omp parallel for collapse(3) if (B * N * K >= 16384))
+    CVMGEN_OMP(omp parallel for collapse(2) if (B * N * K >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t i = 0; i < N; ++i) {
-            for (int64_t k = 0; k < K; ++k)
-                Y[(b * N + i) * K + k] = (int8_t)(i < V_length[b]
-                    ? X[(b * N + V[b * N + i]) * K + k] : -1);
+            if (i < V_length[b]) {
+                cvmgen_copy_i8(&Y[(b * N + i) * K], &X[(b * N + V[b * N + i]) * K], K);
+            } else {
+                cvmgen_fill_i8(&Y[(b * N + i) * K], -1, K);
+            }
         }
     }
 }
@@ -163,11 +165,15 @@ static void get_valid_count_Y_int8_int32(const get_valid_count_plan *plan,
                                          int32_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, K = plan->K;
     /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    CVMGEN_OMP(omp parallel for collapse(3) if (B * N * K >= 16384))
+    CVMGEN_OMP(omp parallel for collapse(2) if (B * N * K >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t i = 0; i < N; ++i) {
-            for (int64_t k = 0; k < K; ++k)
-                Y[(b * N + i) * K + k] = i < V_length[b] ? X[(b * N + V[b * N + i]) * K + k] : -1;
+            if (i < V_length[b]) {
+                for (int64_t k = 0; k < K; ++k)
+                    Y[(b * N + i) * K + k] = X[(b * N + V[b * N + i]) * K + k];
+            } else {
+                cvmgen_fill_i32(&Y[(b * N + i) * K], -1, K);
+            }
         }
     }
 }
@@ -177,12 +183,15 @@ static void get_valid_count_Y_int32_int8(const get_valid_count_plan *plan,
                                          const int64_t *restrict V_length, int8_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, K = plan->K;
     /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    CVMGEN_OMP(omp parallel for collapse(3) if (B * N * K >= 16384))
+    CVMGEN_OMP(omp parallel for collapse(2) if (B * N * K >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t i = 0; i < N; ++i) {
-            for (int64_t k = 0; k < K; ++k)
-                Y[(b * N + i) * K + k] = (int8_t)(i < V_length[b]
-                    ? X[(b * N + V[b * N + i]) * K + k] : -1);
+            if (i < V_length[b]) {
+                for (int64_t k = 0; k < K; ++k)
+                    Y[(b * N + i) * K + k] = (int8_t)X[(b * N + V[b * N + i]) * K + k];
+            } else {
+                cvmgen_fill_i8(&Y[(b * N + i) * K], -1, K);
+            }
         }
     }
 }
@@ -193,11 +202,14 @@ static void get_valid_count_Y_int32_int32(const get_valid_count_plan *plan,
                                           int32_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, K = plan->K;
     /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    CVMGEN_OMP(omp parallel for collapse(3) if (B * N * K >= 16384))
+    CVMGEN_OMP(omp parallel for collapse(2) if (B * N * K >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t i = 0; i < N; ++i) {
-            for (int64_t k = 0; k < K; ++k)
-                Y[(b * N + i) * K + k] = i < V_length[b] ? X[(b * N + V[b * N + i]) * K + k] : -1;
+            if (i < V_length[b]) {
+                cvmgen_copy_i32(&Y[(b * N + i) * K], &X[(b * N + V[b * N + i]) * K], K);
+            } else {
+                cvmgen_fill_i32(&Y[(b * N + i) * K], -1, K);
+            }
         }
     }
 }

@@ -301,14 +301,17 @@ static void non_max_suppression_Y_int8_int8(const non_max_suppression_plan *plan
                                             int8_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, max_output_size = plan->max_output_size;
     /* spec/cvm/vision.cvm:52: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
-    CVMGEN_OMP(omp parallel for collapse(3) if (B * N * 6 >= 16384))
+    CVMGEN_OMP(omp parallel for collapse(2) if (B * N * 6 >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t n = 0; n < N; ++n) {
-            for (int64_t k = 0; k < 6; ++k)
-                Y[(b * N + n) * 6
-                    + k] = (int8_t)(n < (max_output_size < 0 ? U_length[b]
-                    : cvmgen_min_i64(max_output_size, U_length[b]))
-                    ? X[(b * N + I[b * N + U[b * N + n]]) * 6 + k] : -1);
+            if (n < (max_output_size < 0 ? U_length[b]
+                : cvmgen_min_i64(max_output_size, U_length[b]))) {
+                cvmgen_copy_i8(&Y[(b * N + n) * 6],
+                    &X[(b * N + I[b * N + U[b * N + n]]) * 6],
+                    6);
+            } else {
+                cvmgen_fill_i8(&Y[(b * N + n) * 6], -1, 6);
+            }
         }
     }
 }
@@ -321,13 +324,16 @@ static void non_max_suppression_Y_int8_int32(const non_max_suppression_plan *pla
                                              int32_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, max_output_size = plan->max_output_size;
     /* spec/cvm/vision.cvm:52: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
-    CVMGEN_OMP(omp parallel for collapse(3) if (B * N * 6 >= 16384))
+    CVMGEN_OMP(omp parallel for collapse(2) if (B * N * 6 >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t n = 0; n < N; ++n) {
-            for (int64_t k = 0; k < 6; ++k)
-                Y[(b * N + n) * 6 + k] = n < (max_output_size < 0 ? U_length[b]
-                    : cvmgen_min_i64(max_output_size, U_length[b]))
-                    ? X[(b * N + I[b * N + U[b * N + n]]) * 6 + k] : -1;
+            if (n < (max_output_size < 0 ? U_length[b]
+                : cvmgen_min_i64(max_output_size, U_length[b]))) {
+                for (int64_t k = 0; k < 6; ++k)
+                    Y[(b * N + n) * 6 + k] = X[(b * N + I[b * N + U[b * N + n]]) * 6 + k];
+            } else {
+                cvmgen_fill_i32(&Y[(b * N + n) * 6], -1, 6);
+            }
         }
     }
 }
@@ -340,14 +346,16 @@ static void non_max_suppression_Y_int32_int8(const non_max_suppression_plan *pla
                                              int8_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, max_output_size = plan->max_output_size;
     /* spec/cvm/vision.cvm:52: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
-    CVMGEN_OMP(omp parallel for collapse(3) if (B * N * 6 >= 16384))
+    CVMGEN_OMP(omp parallel for collapse(2) if (B * N * 6 >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t n = 0; n < N; ++n) {
-            for (int64_t k = 0; k < 6; ++k)
-                Y[(b * N + n) * 6
-                    + k] = (int8_t)(n < (max_output_size < 0 ? U_length[b]
-                    : cvmgen_min_i64(max_output_size, U_length[b]))
-                    ? X[(b * N + I[b * N + U[b * N + n]]) * 6 + k] : -1);
+            if (n < (max_output_size < 0 ? U_length[b]
+                : cvmgen_min_i64(max_output_size, U_length[b]))) {
+                for (int64_t k = 0; k < 6; ++k)
+                    Y[(b * N + n) * 6 + k] = (int8_t)X[(b * N + I[b * N + U[b * N + n]]) * 6 + k];
+            } else {
+                cvmgen_fill_i8(&Y[(b * N + n) * 6], -1, 6);
+            }
         }
     }
 }
@@ -360,13 +368,17 @@ static void non_max_suppression_Y_int32_int32(const non_max_suppression_plan *pl
                                               int32_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, max_output_size = plan->max_output_size;
     /* spec/cvm/vision.cvm:52: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
-    CVMGEN_OMP(omp parallel for collapse(3) if (B * N * 6 >= 16384))
+    CVMGEN_OMP(omp parallel for collapse(2) if (B * N * 6 >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t n = 0; n < N; ++n) {
-            for (int64_t k = 0; k < 6; ++k)
-                Y[(b * N + n) * 6 + k] = n < (max_output_size < 0 ? U_length[b]
-                    : cvmgen_min_i64(max_output_size, U_length[b]))
-                    ? X[(b * N + I[b * N + U[b * N + n]]) * 6 + k] : -1;
+            if (n < (max_output_size < 0 ? U_length[b]
+                : cvmgen_min_i64(max_output_size, U_length[b]))) {
+                cvmgen_copy_i32(&Y[(b * N + n) * 6],
+                    &X[(b * N + I[b * N + U[b * N + n]]) * 6],
+                    6);
+            } else {
+                cvmgen_fill_i32(&Y[(b * N + n) * 6], -1, 6);
+            }
         }
     }
 }
