@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
 from cvmgen import rules
@@ -87,11 +88,15 @@ def declaration(operator: Operator) -> str:
     return "\n".join(lines)
 
 
-def file_header(operator: Operator) -> str:
-    """The comment at the top of a generated file: the formula and where it stands."""
+def file_header(program: i.Program) -> str:
+    """The comment at the top of a generated file: the formula, where it stands, the memory."""
+    operator = program.operator
     formula = "\n".join(f"   {line}" if line else "" for line in formula_lines(operator))
-    title = f"{operator.full_name}: {operator.doc}"
-    return f"/* {title}\n   {NOTICE} {operator.span.place}\n\n{formula.replace('*/', '* /')} */"
+    title = f"{operator.full_name}: {operator.doc}\n   {NOTICE} {operator.span.place}"
+    if program.scratch:
+        memory = f"Memory of int64 besides the tensors: {interface.scratch_text(program)}."
+        title += "".join(f"\n   {line}" for line in textwrap.wrap(memory, 94))
+    return f"/* {title}\n\n{formula.replace('*/', '* /')} */"
 
 
 def formula_lines(operator: Operator) -> list[str]:
@@ -175,7 +180,7 @@ class CEmitter:
     def text(self) -> str:
         return render(
             "c/operator.c.j2",
-            header=file_header(self.operator),
+            header=file_header(self.program),
             opset=self.operator.opset,
             name=self.name,
             prepare_head="\n".join(self.prepare_head()),
