@@ -282,8 +282,7 @@ class Prepare:
         return low, high
 
     def range_rule(self, statement: i.TakeAttribute) -> str:
-        shown = statement.attribute.interval_text or f"[{ATTRIBUTE_LOW}, {ATTRIBUTE_HIGH})"
-        rule = rules.range_rule(shown)
+        rule = rules.range_rule(statement.attribute.range_text)
         if not statement.terms:
             return quoted(rule)
         return f"{self.format(rule + ' (%s)', self.terms(statement.terms))}"

@@ -250,8 +250,7 @@ class Reference:
         text = rules.shape_text(whole) if isinstance(whole, tuple) else str(whole)
         low, high = self.ends(item, env)
         if not low <= entry < high:
-            shown = item.interval_text or f"[{ATTRIBUTE_LOW}, {ATTRIBUTE_HIGH})"
-            rule = rules.range_rule(shown)
+            rule = rules.range_rule(item.range_text)
             terms = self.terms((item.low, item.high), env)
             raise self.refuse(item.name, text, f"{rule} ({terms})" if terms else rule)
 
