@@ -22,10 +22,10 @@ from cvmgen.emit.render import NOTICE, render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
-from cvmgen.lower.guards import changed
+from cvmgen.lower.guards import assigned, changed
 from cvmgen.lower.parallel import mark_parallel
 from cvmgen.lower.types import type_nest, type_prepare
-from cvmgen.spec.formula import Operator
+from cvmgen.spec.formula import Input, Operator
 
 SERIAL_ELEMENTS = 16384  # below, starting threads costs more than an elementwise loop
 SERIAL_REDUCTIONS = 256
@@ -136,7 +136,12 @@ class KernelPrinter(CPrinter):
         nested = any(isinstance(each, i.Loop) for each in walk(inner.body))
         least = SERIAL_REDUCTIONS if heavy else SERIAL_ELEMENTS
         if nested and not heavy:
-            extents += [self.count(each) for each in inner.body if isinstance(each, i.Loop)]
+            within = assigned((loop,))
+            extents += [
+                self.count(each)
+                for each in inner.body
+                if isinstance(each, i.Loop) and not names_in((each.low, each.high)) & within
+            ]
         return f"{' * '.join(extents)} >= {least}"
 
     def count(self, loop: i.Loop) -> str:
@@ -343,7 +348,7 @@ class CEmitter:
         """`narrow`: every input that kernels read in its own type is int8."""
         tests = []
         lines = []
-        for item in self.operator.inputs:
+        for item in self.read_inputs:
             if item.name in self.wide:
                 continue
             if item.variadic:
@@ -360,6 +365,16 @@ class CEmitter:
             lines.append(f"const bool narrow = {' && '.join(tests)};")
         return [*lines, *self.result_type()]
 
+    @property
+    def read_inputs(self) -> list[Input]:
+        """The inputs whose elements a kernel reads; of others only the shape matters."""
+        read = {
+            name
+            for nest in self.program.nests
+            for name in interface.inputs_read(self.program, nest)
+        }
+        return [item for item in self.operator.inputs if item.name in read]
+
     def result_type(self) -> list[str]:
         first = self.operator.output_names[0]
         lines = [f"const bool narrow_result = args->{first}->dtype == CVMGEN_INT8;"]
@@ -373,7 +388,7 @@ class CEmitter:
 
     def dispatch(self) -> list[str]:
         lines = ["int status = CVMGEN_OK;"]
-        plain = [item for item in self.operator.inputs if not item.variadic]
+        plain = [item for item in self.read_inputs if not item.variadic]
         for item in plain:
             lines.append(f"const int32_t *{item.name} = NULL;")
             lines.append(f"int32_t *{item.name}_copy = NULL;")

@@ -35,7 +35,6 @@ LIMITS = {
     -(1 << 63): "INT64_MIN",
     (1 << 63) - 1: "INT64_MAX",
 }
-LIST_FUNCTIONS = {"union", "difference"}
 KEYWORDS = frozenset(
     " ".join(
         (
@@ -64,6 +63,11 @@ def paren(text: str, level: int, least: int) -> str:
     return f"({text})" if level < least else text
 
 
+def negative(text: str) -> str:
+    """Minus a value; two signs in a row would be a decrement."""
+    return f"-({text})" if text.startswith("-") else f"-{text}"
+
+
 class CPrinter:
     """Prints IR. `pointers` are lists reached through a pointer; the rest are values."""
 
@@ -85,11 +89,10 @@ class CPrinter:
                 return self.number(value)
             case i.Var(name=name):
                 return identifier(name), PRIMARY
-            case i.Binary(op=op) if op in LIST_FUNCTIONS:
-                first, second = self.expr(expr.left), self.expr(expr.right)
-                return f"cvmgen_{op}({first}, {second})", PRIMARY
+            case i.Binary(op="difference", left=left, right=right):
+                return f"cvmgen_difference({self.expr(left)}, {self.expr(right)})", PRIMARY
             case i.Binary(op="-", left=i.Const(value=0), right=right):
-                return f"-{self.expr(right, UNARY)}", UNARY
+                return negative(self.expr(right, UNARY)), UNARY
             case i.Binary(op=op, left=left, right=right):
                 level, sign = BINARY[op]
                 # Shifts beside sums get parentheses, as compilers ask for.
@@ -161,8 +164,6 @@ class CPrinter:
                 return f"{value % (1 << 32)}u", PRIMARY
             case i.Const(value=value) if type_name == "i64":
                 return f"INT64_C({value})", PRIMARY
-            case i.Convert(type="i64", operand=inner) if type_name == "i128":
-                return self.convert("i128", inner)
             case _:
                 return f"({MACHINE_TYPES[type_name]}){self.expr(operand, UNARY)}", UNARY
 
@@ -222,7 +223,7 @@ class CPrinter:
             case i.Var(name=name):
                 return f"&{identifier(name)}"
             case _:
-                raise InternalError("emit: a list without a name has no address")
+                return f"cvmgen_box({self.expr(sequence)}).list"
 
     # -------------------------------------------------------- statements
 
@@ -310,6 +311,8 @@ class CPrinter:
     def append(self, statement: i.Append) -> list[str]:
         name, value = identifier(statement.name), self.expr(statement.value)
         if not self.host:
+            if statement.kind == "set":
+                return [f"cvmgen_include(&{name}, {value});"]
             return [f"{name}.at[{name}.length++] = {value};"]
         function = "cvmgen_insert" if statement.kind == "set" else "cvmgen_append"
         return [f"if ({function}(error, &{name}, {value})) return CVMGEN_REFUSED;"]

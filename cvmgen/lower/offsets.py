@@ -219,7 +219,7 @@ class Offsets:
             pack == extent_pack for (_, pack), (_, extent_pack) in zip(index, shape, strict=True)
         ):
             return self.aligned(tensor, index, shape)
-        whole = shape[0][0] if len(shape) == 1 else i.ListOf(shape)
+        whole = shape[0][0] if len(shape) == 1 and shape[0][1] else i.ListOf(shape)
         return self.against_list(tensor, index, self.shape_list(tensor, whole))
 
     def shape_list(self, tensor: str, whole: i.Expr) -> i.Expr:

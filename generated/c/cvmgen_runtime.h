@@ -26,6 +26,11 @@ CVMGEN_FUNCTION int64_t cvmgen_abs_i64(int64_t a) { return a < 0 ? -a : a; }
 CVMGEN_FUNCTION __int128 cvmgen_min_i128(__int128 a, __int128 b) { return a < b ? a : b; }
 CVMGEN_FUNCTION __int128 cvmgen_max_i128(__int128 a, __int128 b) { return a > b ? a : b; }
 CVMGEN_FUNCTION __int128 cvmgen_abs_i128(__int128 a) { return a < 0 ? -a : a; }
+/* Integers beyond int64 become its nearest end. */
+CVMGEN_FUNCTION int64_t cvmgen_saturate(__int128 value) {
+    if (value > INT64_MAX) return INT64_MAX;
+    return value < INT64_MIN ? INT64_MIN : (int64_t)value;
+}
 CVMGEN_FUNCTION __int128 cvmgen_floor_div_i128(__int128 a, __int128 b) {
     if (b == 0) return 0;
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
@@ -192,6 +197,39 @@ CVMGEN_FUNCTION int64_t *cvmgen_sort_part(cvmgen_keys keys, int64_t low, int64_t
     }
     return order;
 }
+/* A list that has no name, as one that has an address until the end of the statement. */
+typedef struct cvmgen_boxed { cvmgen_list list[1]; } cvmgen_boxed;
+CVMGEN_FUNCTION cvmgen_boxed cvmgen_box(cvmgen_list list) {
+    cvmgen_boxed boxed;
+    boxed.list[0] = list;
+    return boxed;
+}
+CVMGEN_FUNCTION cvmgen_list cvmgen_part(cvmgen_list list, int64_t low, int64_t high) {
+    cvmgen_list part;
+    part.length = high - low;
+    for (int64_t i = low; i < high; ++i) part.at[i - low] = list.at[i];
+    return part;
+}
+CVMGEN_FUNCTION bool cvmgen_contains(const cvmgen_list *list, int64_t value) {
+    for (int64_t i = 0; i < list->length; ++i)
+        if (list->at[i] == value) return true;
+    return false;
+}
+CVMGEN_FUNCTION cvmgen_list cvmgen_difference(cvmgen_list set, cvmgen_list other) {
+    cvmgen_list result;
+    result.length = 0;
+    for (int64_t i = 0; i < set.length; ++i)
+        if (!cvmgen_contains(&other, set.at[i])) result.at[result.length++] = set.at[i];
+    return result;
+}
+/* Add a value to a set, which is an ascending list and has room for it. */
+CVMGEN_FUNCTION void cvmgen_include(cvmgen_list *set, int64_t value) {
+    int64_t at = set->length;
+    if (cvmgen_contains(set, value)) return;
+    for (; at > 0 && set->at[at - 1] > value; --at) set->at[at] = set->at[at - 1];
+    set->at[at] = value;
+    ++set->length;
+}
 
 #ifndef __CUDACC_RTC__
 #include <inttypes.h>
@@ -207,11 +245,6 @@ CVMGEN_FUNCTION int64_t *cvmgen_sort_part(cvmgen_keys keys, int64_t low, int64_t
 #define CVMGEN_OMP(...)
 #endif
 
-/* Integers beyond int64 become its nearest end. */
-static inline int64_t cvmgen_saturate(__int128 value) {
-    if (value > INT64_MAX) return INT64_MAX;
-    return value < INT64_MIN ? INT64_MIN : (int64_t)value;
-}
 static inline int64_t cvmgen_saturating_add(int64_t a, int64_t b) {
     return cvmgen_saturate((__int128)a + b);
 }
@@ -280,19 +313,6 @@ static inline cvmgen_list cvmgen_extents(const cvmgen_tensor *tensor) {
     for (int64_t i = 0; i < list.length; ++i) list.at[i] = tensor->extents[i];
     return list;
 }
-/* A list that has no name, as one that has an address until the end of the statement. */
-typedef struct cvmgen_boxed { cvmgen_list list[1]; } cvmgen_boxed;
-static inline cvmgen_boxed cvmgen_box(cvmgen_list list) {
-    cvmgen_boxed boxed;
-    boxed.list[0] = list;
-    return boxed;
-}
-static inline cvmgen_list cvmgen_part(cvmgen_list list, int64_t low, int64_t high) {
-    cvmgen_list part;
-    part.length = high - low;
-    for (int64_t i = low; i < high; ++i) part.at[i - low] = list.at[i];
-    return part;
-}
 static inline cvmgen_list cvmgen_strides(const cvmgen_list *extents) {
     cvmgen_list strides;
     int64_t step = 1;
@@ -303,10 +323,19 @@ static inline cvmgen_list cvmgen_strides(const cvmgen_list *extents) {
     }
     return strides;
 }
+/* Refuse what a list has no room for. */
+static inline int cvmgen_check_room(cvmgen_error *error, const cvmgen_list *list) {
+    if (list->length < CVMGEN_MAX_RANK) return CVMGEN_OK;
+    return cvmgen_refuse(error, "", "", "a list has at most 16 entries");
+}
 static inline int cvmgen_append(cvmgen_error *error, cvmgen_list *list, int64_t value) {
-    if (list->length == CVMGEN_MAX_RANK)
-        return cvmgen_refuse(error, "", "", "a list has at most 16 entries");
+    if (cvmgen_check_room(error, list)) return CVMGEN_REFUSED;
     list->at[list->length++] = value;
+    return CVMGEN_OK;
+}
+static inline int cvmgen_insert(cvmgen_error *error, cvmgen_list *set, int64_t value) {
+    if (!cvmgen_contains(set, value) && cvmgen_check_room(error, set)) return CVMGEN_REFUSED;
+    cvmgen_include(set, value);
     return CVMGEN_OK;
 }
 static inline int cvmgen_extend(cvmgen_error *error, cvmgen_list *list, cvmgen_list more) {
@@ -314,38 +343,12 @@ static inline int cvmgen_extend(cvmgen_error *error, cvmgen_list *list, cvmgen_l
         if (cvmgen_append(error, list, more.at[i])) return CVMGEN_REFUSED;
     return CVMGEN_OK;
 }
-static inline bool cvmgen_contains(const cvmgen_list *list, int64_t value) {
-    for (int64_t i = 0; i < list->length; ++i)
-        if (list->at[i] == value) return true;
-    return false;
-}
 static inline bool cvmgen_same(const cvmgen_list *a, const cvmgen_list *b) {
     if (a->length != b->length) return false;
     for (int64_t i = 0; i < a->length; ++i)
         if (a->at[i] != b->at[i]) return false;
     return true;
 }
-/* A set is an ascending list. */
-static inline int cvmgen_insert(cvmgen_error *error, cvmgen_list *set, int64_t value) {
-    int64_t at = set->length;
-    if (cvmgen_contains(set, value)) return CVMGEN_OK;
-    if (cvmgen_append(error, set, value)) return CVMGEN_REFUSED;
-    for (; at > 0 && set->at[at - 1] > value; --at) set->at[at] = set->at[at - 1];
-    set->at[at] = value;
-    return CVMGEN_OK;
-}
-static inline cvmgen_list cvmgen_difference(cvmgen_list set, cvmgen_list other) {
-    cvmgen_list result;
-    result.length = 0;
-    for (int64_t i = 0; i < set.length; ++i)
-        if (!cvmgen_contains(&other, set.at[i])) result.at[result.length++] = set.at[i];
-    return result;
-}
-static inline cvmgen_list cvmgen_union(cvmgen_list set, cvmgen_list other) {
-    for (int64_t i = 0; i < other.length; ++i) cvmgen_insert(NULL, &set, other.at[i]);
-    return set;
-}
-
 /* Join neighbouring dimensions of a box that every walk crosses with one stride, and drop
    those of extent 1. At least one dimension stays. */
 static inline void cvmgen_merge(cvmgen_list *box, int count, cvmgen_list *const *steps) {

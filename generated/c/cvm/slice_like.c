@@ -217,17 +217,13 @@ int cvm_slice_like(const cvm_slice_like_args *args, cvmgen_error *error) {
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "shape_like", args->shape_like))
         return CVMGEN_REFUSED;
-    const bool narrow = cvmgen_is_int8(args->X) && cvmgen_is_int8(args->shape_like);
+    const bool narrow = cvmgen_is_int8(args->X);
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
     const int32_t *X = NULL;
     int32_t *X_copy = NULL;
-    const int32_t *shape_like = NULL;
-    int32_t *shape_like_copy = NULL;
     if (!narrow && status == CVMGEN_OK)
         status = cvmgen_widen(error, args->X, &X, &X_copy);
-    if (!narrow && status == CVMGEN_OK)
-        status = cvmgen_widen(error, args->shape_like, &shape_like, &shape_like_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
             slice_like_Y_int8_int8(&plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
@@ -239,6 +235,5 @@ int cvm_slice_like(const cvm_slice_like_args *args, cvmgen_error *error) {
             slice_like_Y_int32_int32(&plan, X, (int32_t *)args->Y->data);
     }
     free(X_copy);
-    free(shape_like_copy);
     return status;
 }

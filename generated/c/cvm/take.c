@@ -286,7 +286,7 @@ static void take_Y_1_int32_int8(const take_plan *plan, const int32_t *restrict X
                     for (int64_t k = 0; k < k_run; ++k)
                         Y[((i_row * i_run + i) * m_size + j) * n_part_size
                             + (k_row * k_run + k)] = (int8_t)X[X_2_row + i * X_2_step
-                            + (int64_t)cvmgen_max_i32(0,
+                            + cvmgen_max_i32(0,
                             (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1))
                             * X_strides_i_extents_len + (X_row + k * X_step)];
                 }
@@ -317,7 +317,7 @@ static void take_Y_1_int32_int32(const take_plan *plan, const int32_t *restrict 
                     for (int64_t k = 0; k < k_run; ++k)
                         Y[((i_row * i_run + i) * m_size + j) * n_part_size
                             + (k_row * k_run + k)] = X[X_2_row + i * X_2_step
-                            + (int64_t)cvmgen_max_i32(0,
+                            + cvmgen_max_i32(0,
                             (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1))
                             * X_strides_i_extents_len + (X_row + k * X_step)];
                 }

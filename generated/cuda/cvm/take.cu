@@ -177,7 +177,7 @@ cvm_take_Y_1_int32_int8(const __grid_constant__ take_Y_1_values values,
         const int64_t X_row = cvmgen_walk_offset(k_row, &k_box, &X_steps);
         Y[((i_row * i_run + i) * m_size + j) * n_part_size
             + (k_row * k_run + k)] = (int8_t)X[X_2_row + i * X_2_step
-            + (int64_t)cvmgen_max_i32(0, (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1))
+            + cvmgen_max_i32(0, (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1))
             * X_strides_i_extents_len + (X_row + k * X_step)];
     }
 }
@@ -211,8 +211,7 @@ cvm_take_Y_1_int32_int32(const __grid_constant__ take_Y_1_values values,
         const int64_t X_2_row = cvmgen_walk_offset(i_row, &i_box, &X_steps_2);
         const int64_t X_row = cvmgen_walk_offset(k_row, &k_box, &X_steps);
         Y[((i_row * i_run + i) * m_size + j) * n_part_size + (k_row * k_run + k)] = X[X_2_row + i
-            * X_2_step
-            + (int64_t)cvmgen_max_i32(0, (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1))
+            * X_2_step + cvmgen_max_i32(0, (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1))
             * X_strides_i_extents_len + (X_row + k * X_step)];
     }
 }
