@@ -8,6 +8,7 @@ from typing import assert_never
 
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in
 
 MACHINE_TYPES = {
     "i8": "int8_t",
@@ -350,7 +351,9 @@ class CPrinter:
             length = self.length(loop.high)
             entry = self.expr(entry_at(loop.high, i.Var(at)))
             head = f"for (int64_t {at} = 0; {at} < {length}; ++{at})"
-            body = [f"const int64_t {index} = {entry};", *self.block(loop.body)]
+            body = self.block(loop.body)
+            if loop.index in names_in(loop.body):
+                body.insert(0, f"const int64_t {index} = {entry};")
             return [f"{head} {{", *indent(body), "}"]
         low, high = self.expr(loop.low), self.expr(loop.high, 8)
         head = f"for (int64_t {index} = {low}; {index} < {high}; ++{index})"

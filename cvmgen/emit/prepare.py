@@ -10,7 +10,7 @@ from cvmgen.emit.plan import host_types, plan_fields
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
 from cvmgen.lower.guards import assigned, changed
-from cvmgen.spec.formula import Attribute, Input
+from cvmgen.spec.formula import Attribute, Input, Let, all_items
 
 FAIL = "return CVMGEN_REFUSED;"
 
@@ -25,6 +25,7 @@ class Prepare:
         self.fields = plan_fields(program)
         self.used = self.used_names()
         self.printer = HostPrinter(program)
+        self.printer.shape_lists = shape_lists(program)
         self.line = ""
 
     def used_names(self) -> set[str]:
@@ -282,8 +283,7 @@ class Prepare:
         return low, high
 
     def range_rule(self, statement: i.TakeAttribute) -> str:
-        shown = statement.attribute.interval_text or f"[{ATTRIBUTE_LOW}, {ATTRIBUTE_HIGH})"
-        rule = rules.range_rule(shown)
+        rule = rules.range_rule(statement.attribute.range_text)
         if not statement.terms:
             return quoted(rule)
         return f"{self.format(rule + ' (%s)', self.terms(statement.terms))}"
@@ -434,6 +434,7 @@ class HostPrinter(CPrinter):
         super().__init__(host=True)
         self.program = program
         self.declared: set[str] = set()
+        self.shape_lists: frozenset[str] = frozenset()  # those that become a result's shape
         self.shapes = {
             extent.new: item.name
             for item in program.operator.inputs
@@ -457,12 +458,22 @@ class HostPrinter(CPrinter):
             case i.ListOf(entries=entries):
                 lines = [f"{local}.length = 0;"] if declared else [f"{start} = {{0}};"]
                 for entry, pack in entries:
+                    if name in self.shape_lists:
+                        function = "cvmgen_add_extents" if pack else "cvmgen_add_extent"
+                        lines.append(f"{function}(&{local}, {self.expr(entry)});")
+                        continue
                     function = "cvmgen_extend" if pack else "cvmgen_append"
                     call = f"{function}(error, &{local}, {self.expr(entry)})"
                     lines.append(f"if ({call}) {FAIL}")
                 return lines
             case _:
                 return [f"{start} = {self.expr(value)};"]
+
+    def append(self, statement: i.Append) -> list[str]:
+        if statement.name in self.shape_lists:
+            name, value = identifier(statement.name), self.expr(statement.value)
+            return [f"cvmgen_add_extent(&{name}, {value});"]
+        return super().append(statement)
 
     def statement(self, statement: i.Stmt) -> list[str]:
         match statement:
@@ -508,6 +519,33 @@ def reads(statements: tuple[i.Stmt, ...]) -> set[str]:
         if isinstance(each, (i.Assign, i.Append, i.SetAt)):
             reads.add(each.name)
     return reads
+
+
+def shape_lists(program: i.Program) -> frozenset[str]:
+    """The host's lists that are nothing but extents of a result, which may be too many."""
+    outputs = [each for each in walk(program.prepare) if isinstance(each, i.SetOutput)]
+    assigns = [each for each in walk(program.prepare) if isinstance(each, i.Assign)]
+    found = {name for each in outputs for name in _whole_lists(each.extents)}
+    more = found
+    while more:
+        values = [each.value for each in assigns if each.name in more]
+        more = {name for value in values for name in _whole_lists(value)} - found
+        found |= more
+    named = {each.name for each in all_items(program.operator.items) if isinstance(each, Let)}
+    return frozenset(found - named) | {f"{each.tensor}_shape" for each in outputs}
+
+
+def _whole_lists(expr: i.Expr) -> set[str]:
+    """The lists whose entries all are entries of a list."""
+    match expr:
+        case i.Var(name=name):
+            return {name}
+        case i.ListOf(entries=entries):
+            return {name for each, pack in entries if pack for name in _whole_lists(each)}
+        case i.Select(then=then, otherwise=otherwise):
+            return _whole_lists(then) | _whole_lists(otherwise)
+        case _:
+            return set()
 
 
 def _optional_terms(node: object) -> set[str]:

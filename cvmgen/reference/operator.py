@@ -250,8 +250,7 @@ class Reference:
         text = rules.shape_text(whole) if isinstance(whole, tuple) else str(whole)
         low, high = self.ends(item, env)
         if not low <= entry < high:
-            shown = item.interval_text or f"[{ATTRIBUTE_LOW}, {ATTRIBUTE_HIGH})"
-            rule = rules.range_rule(shown)
+            rule = rules.range_rule(item.range_text)
             terms = self.terms((item.low, item.high), env)
             raise self.refuse(item.name, text, f"{rule} ({terms})" if terms else rule)
 
@@ -280,8 +279,10 @@ class Reference:
     def output(self, item: f.Output, env: Env) -> Tensor:
         shape = self.compiler.index(item.slots, env)
         env["$out " + item.name] = shape
+        if len(shape) > MAX_RANK:
+            raise self.refuse(item.name, f"rank {len(shape)}", rules.RANK_LIMIT)
         text = f"shape {extents_text(shape)}"
-        if not 1 <= len(shape) <= MAX_RANK:
+        if not shape:
             raise self.refuse(item.name, text, rules.RANK_LIMIT)
         if any(extent < 1 for extent in shape):
             raise self.refuse(item.name, text, rules.OUTPUT_EXTENT)

@@ -142,6 +142,26 @@ def test_checked_form(why: str, block: str, last: Sequence[str]) -> None:
     assert items(block)[-len(last) :] == last, why
 
 
+# A declared range, and what a refusal calls it: a caller knows extents, but no constants.
+RANGES = [
+    ("", "[-2147483648, 2147483648)"),
+    ("in [1, 9]", "[1, 9]"),
+    ("in (-inf, inf)", "(-2147483648, 2147483648)"),
+    ("in (- inf, N)", "(-2147483648, N)"),
+    ("in [limit, 2*limit + N)", "[7, 2*7 + N)"),
+    ("in [-limit, double(limit)]", "[-7, double(7)]"),
+]
+
+
+@pytest.mark.parametrize(("declared", "shown"), RANGES)
+def test_ranges_as_refusals_show_them(declared: str, shown: str) -> None:
+    operator = written(
+        "const limit = 7 def double(k) = limit * k operator f { input X : cvm[N] "
+        f"attr a {declared} output Y : cvm[N] precision 32 Y[i] = a }}"
+    )
+    assert operator.attributes[0].range_text == shown
+
+
 def test_definitions_come_first_and_each_once() -> None:
     text = """
     const two = 2
