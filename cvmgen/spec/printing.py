@@ -172,6 +172,17 @@ class Printer:
         match value:
             case _ if column + margin + len(text) <= WIDTH:
                 yield text
+            case n.Negate(operand=n.Reduction() as operand):
+                first, *rest = self.broken(operand, column + 1, margin)
+                yield f"-{first}"
+                yield from (f" {line}" for line in rest)
+            case n.Access(
+                tensor=tensor,
+                which=None,
+                slots=(n.Slot(value=n.Listing(element=element, binders=binders), pack=True),),
+            ):
+                yield f"{tensor}[({self.text(element)}"
+                yield f"{' ' * len(tensor)}  for {self.binders(binders)})...]"
             case n.Arithmetic(sign="+" | "-" as sign, left=left, right=right):
                 yield from self.broken(left, column, margin)
                 yield f"{sign} {self.text(right, Level.PRODUCT)}"
@@ -181,10 +192,31 @@ class Printer:
                     yield f"{function}[{ranges}]("
                 else:
                     yield f"{function}[{ranges}"
-                    yield f"    if {self.text(binders.condition)}]("
+                    *tests, last = self.filled(binders.condition, WIDTH - column - margin - 6)
+                    yield from (f"    {line}" for line in tests)
+                    yield f"    {last}]("
                 yield f"  {self.text(body)})"
+            case n.Conditional(then=then, condition=condition, otherwise=otherwise):
+                yield self.text(then, Level.EITHER)
+                yield from self.filled(condition, WIDTH - column - margin)
+                yield f"else {self.text(otherwise)}"
             case _:
                 yield text
+
+    def filled(self, condition: n.Expr, room: int) -> Iterator[str]:
+        """`if ...` on as many lines as it takes, each beginning with `if` or `and`."""
+        if not isinstance(condition, n.Logic) or condition.word != "and":
+            yield f"if {self.text(condition, Level.EITHER)}"
+            return
+        line = ""
+        for test in condition.operands:
+            text = self.text(test, Level.INVERSE)
+            if line and len(line) + len(text) + len(" and ") > room:
+                yield line
+                line = f"   and {text}"
+            else:
+                line = f"{line} and {text}" if line else f"if {text}"
+        yield line
 
     def where(self, definitions: tuple[f.Definition, ...]) -> Iterator[str]:
         """`where a = ...,` and the others below it."""
@@ -282,7 +314,9 @@ class Printer:
         own = SIGNS.get(sign, Level.PRODUCT)
         if sign == "^":
             return f"{self.text(left, Level.ATOM)}^{self.text(right, Level.FACTOR)}", own
-        parts = self.text(left, own), self.text(right, Level(own + 1))
+        apart = isinstance(left, n.Arithmetic) and own == Level.PRODUCT and left.sign != sign
+        first = self.text(left, Level.POWER if apart else own)
+        parts = first, self.text(right, Level(own + 1))
         # Products of names stand close together beside other signs, as in y*SH - PH.
         return f" {sign} ".join(parts) if sign != "*" else "*".join(parts), own
 

@@ -58,7 +58,7 @@ EXPRESSIONS = (
     ("-(2^a)", "-2^a", "the sign in front of a power is outside it"),
     ("2^-a", "2^-a", "a power takes a factor on its right"),
     ("(a^b)^c", "(a^b)^c", "a power of a power keeps its parentheses"),
-    ("a mod b * c", "a mod b*c", "products are read from the left"),
+    ("a mod b * c", "(a mod b)*c", "products are read from the left"),
     ("a if b > 0 else (c if a > 0 else b)", "a if b > 0 else c if a > 0 else b", "to the right"),
     ("(a if b > 0 else c) + 1", "(a if b > 0 else c) + 1", "a choice inside a sum"),
     ("(1 if not (a < b and b < c or a == c) else 0)", None, "conditions by their levels"),
