@@ -89,9 +89,7 @@ class Adjoint:
             own = [each for each in items if isinstance(each, f.Equation)]
             output = next((each for each in items if isinstance(each, f.Output)), self.output)
             declared = self.declared | ({shape.name} if isinstance(shape, n.Ref) else set())
-            gradient = Gradient(
-                linear, self.wrt, output, items, self.names, declared, shape
-            )
+            gradient = Gradient(linear, self.wrt, output, items, self.names, declared, shape)
             found[at] = gradient.equation(own)
             self.used |= gradient.used
         if not any(found.values()):
@@ -332,9 +330,7 @@ class Needs:
     def available(self, needed: set[str], bound: set[str]) -> set[str]:
         """Every name that has a value among the kept items, or could have one."""
         known = bound | {
-            name
-            for name in needed
-            if isinstance(self.providers.get(name), f.Attribute)
+            name for name in needed if isinstance(self.providers.get(name), f.Attribute)
         }
         for item in self.adjoint.operator.items:
             names = provided(item)
@@ -342,9 +338,7 @@ class Needs:
                 known |= set(names)
         return known
 
-    def is_kept(
-        self, condition: n.Expr, available: set[str], inputs: Sequence[f.Input]
-    ) -> bool:
+    def is_kept(self, condition: n.Expr, available: set[str], inputs: Sequence[f.Input]) -> bool:
         """A requirement stays where all that it speaks of is known without the output's value."""
         given = {each.name for each in inputs}
         for node in n.walk(condition):

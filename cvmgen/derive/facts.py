@@ -50,7 +50,11 @@ def atom(expr: n.Expr) -> n.Expr:
         case n.Function(arguments=(n.Listing(), *_)):
             return expr
         case n.Function(name="len", arguments=(n.Part(sequence=whole, low=None, high=high),)):
-            return expr if high is None else replace(expr, arguments=(n.Part(whole, None, high, expr.span),))
+            return (
+                expr
+                if high is None
+                else replace(expr, arguments=(n.Part(whole, None, high, expr.span),))
+            )
         case _:
             return expr
 
@@ -245,12 +249,32 @@ class Facts:
             case _:
                 return None
 
+    def is_set(self, expr: n.Expr) -> bool:
+        """Whether a collection has each of its elements once."""
+        match expr:
+            case n.SetOf():
+                return True
+            case n.Ref(name=name) if name in self.lets:
+                return self.is_set(self.lets[name])
+            case n.Arithmetic(left=left):
+                return self.is_set(left)
+            case n.Conditional(then=then, otherwise=otherwise):
+                return self.is_set(then) and self.is_set(otherwise)
+            case _:
+                return False
+
     # -------------------------------------------------------- signs and bounds
 
     def at_least(self, expr: n.Expr, least: int) -> bool:
         """Whether an expression is proved to be `least` (0 or 1) or more."""
         found = self.lower(expr)
-        return found is not None and found >= least
+        if found is not None and found >= least:
+            return True
+        match expr:
+            case n.Arithmetic(sign="+" | "-", span=span):
+                return self.is_below(n.Negate(expr, span), n.Number(1 - least, span))
+            case _:
+                return False
 
     def lower(self, expr: n.Expr) -> int | None:
         """A number that the expression is proved not to be below: 0, 1, or more for numbers."""
@@ -281,7 +305,9 @@ class Facts:
             case n.Function(name="len" | "size" | "count" | "flatten_index"):
                 return 0
             case n.Function(name="max", arguments=arguments):
-                return max((each for each in map(self.lower, arguments) if each is not None), default=None)
+                return max(
+                    (each for each in map(self.lower, arguments) if each is not None), default=None
+                )
             case _:
                 return None
 

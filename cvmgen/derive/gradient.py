@@ -68,9 +68,7 @@ class Gradient:
         assert whole is not None
         return self.written(found[0][0], targets, whole)
 
-    def written(
-        self, like: f.Equation, targets: Sequence[Target], value: n.Expr
-    ) -> f.Equation:
+    def written(self, like: f.Equation, targets: Sequence[Target], value: n.Expr) -> f.Equation:
         span = like.domain.span
         slots = tuple(n.Slot(each.ref(value), each.pack, span) for each in targets)
         ranges = tuple(range_of(each, value) for each in targets)
@@ -101,9 +99,7 @@ class Gradient:
             )
         )
 
-    def name(
-        self, slot: n.Slot, extent: n.Expr, bound: set[str], names: Sequence[str]
-    ) -> str:
+    def name(self, slot: n.Slot, extent: n.Expr, bound: set[str], names: Sequence[str]) -> str:
         taken = {*self.declared, *names}
         match slot.value:
             case n.Ref(name=name) if name in bound and name not in taken:
@@ -158,7 +154,7 @@ class Gradient:
         if [slot.pack for slot in term.slots] != [each.pack for each in targets]:
             self.refuse(term.slots[0], "'{}' is read by other indices elsewhere in the formula")
         solver = Solver(self.facts(), self.taken(equation, term, targets))
-        renaming = self.renaming(equation, term, targets, solver)
+        renaming = renamings(equation, term, targets, solver)
         domain = tuple(self.shaped(each) for each in equation.domain.items)
         solver.bind(changed(each, renaming) for each in (*domain, *term.binders))
         solver.facts.below.update({each.name: each.extent for each in targets})
@@ -193,27 +189,6 @@ class Gradient:
     def taken(self, equation: f.Equation, term: Term, targets: Sequence[Target]) -> set[str]:
         own = {*self.declared, *(each.name for each in targets)}
         return own | {bound_by(each) for each in (*equation.domain.items, *term.binders)}
-
-    def renaming(
-        self, equation: f.Equation, term: Term, targets: Sequence[Target], solver: Solver
-    ) -> dict[str, n.Expr]:
-        """Other names for indices of the term that are called like an index of the left side."""
-        pairs = zip(term.slots, targets, strict=True)
-        same = {
-            target.name
-            for slot, target in pairs
-            if isinstance(slot.value, n.Ref) and slot.value.name == target.name
-        }
-        clashing = {each.name for each in targets} - same
-        found: dict[str, n.Expr] = {}
-        for binder in (*equation.domain.items, *term.binders):
-            name = bound_by(binder)
-            if name in clashing and name not in found:
-                pack = isinstance(binder, n.PackRange)
-                other = fresh("e" if pack else name, solver.taken)
-                solver.taken.add(other)
-                found[name] = n.Ref(other, "pack" if pack else "index", binder.span)
-        return found
 
     def shaped(self, binder: n.Binder) -> n.Binder:
         """A range over the whole output, with its shape as a list that has a name."""
@@ -267,11 +242,11 @@ class Gradient:
                 self.where[name] = value
                 solver.solved[name] = n.Ref(name, "pack", value.span)
 
-    def with_names(
-        self, whole: n.Expr, solver: Solver, renaming: dict[str, n.Expr]
-    ) -> n.Expr:
+    def with_names(self, whole: n.Expr, solver: Solver, renaming: dict[str, n.Expr]) -> n.Expr:
         """Compound indices that stand several times, by a name that `where` explains."""
-        wanted = {value: name for name, value in solver.solved.items() if name not in other(renaming)}
+        wanted = {
+            value: name for name, value in solver.solved.items() if name not in other(renaming)
+        }
         for value, name in self.linear.names.items():
             wanted.setdefault(substitute(substitute(value, renaming), solver.solved), name)
         taken = names_in(whole) | self.declared
@@ -285,6 +260,22 @@ class Gradient:
             self.where[name] = value
             whole = replaced(whole, {value: n.Ref(name, "parameter", value.span)})
         return whole
+
+
+def renamings(
+    equation: f.Equation, term: Term, targets: Sequence[Target], solver: Solver
+) -> dict[str, n.Expr]:
+    """Other names for indices of the term that are called like an index of the left side."""
+    clashing = {each.name for each in targets}
+    found: dict[str, n.Expr] = {}
+    for binder in (*equation.domain.items, *term.binders):
+        name = bound_by(binder)
+        if name in clashing and name not in found:
+            pack = isinstance(binder, n.PackRange)
+            new = fresh("e" if pack else name, solver.taken)
+            solver.taken.add(new)
+            found[name] = n.Ref(new, "pack" if pack else "index", binder.span)
+    return found
 
 
 def other(renaming: dict[str, n.Expr]) -> set[str]:
@@ -329,9 +320,7 @@ def proved(facts: Facts, relation: str, left: n.Expr, right: n.Expr) -> bool:
             return False
 
 
-def summed(
-    loops: tuple[n.Binder, ...], conditions: Sequence[n.Expr], value: n.Expr
-) -> n.Expr:
+def summed(loops: tuple[n.Binder, ...], conditions: Sequence[n.Expr], value: n.Expr) -> n.Expr:
     """The value summed over the loops, where the conditions hold; 0 if nothing is summed."""
     span = value.span
     test = joined(conditions)

@@ -106,19 +106,20 @@ class Solver:
     def index(self, name: str, target: n.Expr) -> bool:
         """An index by itself: it is the target, if that is in its range."""
         binders = self.unknown[name]
-        binder = binders[0]
-        if len(binders) > 1 or not isinstance(binder, n.IndexRange):
+        needed = set(self.depends(target))
+        if len(binders) > 1 or name in needed or self.others_need(name, needed):
             return False
-        itself = isinstance(target, n.Ref) and target.name == name
-        needed = set() if itself else set(self.depends(target))
-        if name in needed or self.others_need(name, needed):
-            return False
-        low, high = (substitute(each, self.solved) for each in (binder.low, binder.high))
-        if self.depends(low) or self.depends(high):
-            return False
-        self.settle(name, target)
-        self.within(low, target, high)
-        return True
+        match substitute(binders[0], self.solved):
+            case n.IndexRange(low=low, high=high):
+                self.settle(name, target)
+                self.within(low, target, high)
+                return True
+            case n.IndexMember(collection=collection) if self.facts.is_set(collection):
+                self.settle(name, target)
+                self.tests.append(n.Contains(target, collection, target.span))
+                return True
+            case _:
+                return False
 
     def others_need(self, name: str, needed: set[str]) -> bool:
         """Whether a range that the target needs depends on the index itself."""

@@ -25,9 +25,7 @@ def fresh(wanted: str, taken: Collection[str]) -> str:
     """A name like `wanted` that is not taken: another letter, then with a number."""
     candidates = [wanted, *(INDICES if wanted in INDICES else ())]
     free = (name for name in candidates if name not in taken)
-    return next(free, "") or next(
-        name for at in count(2) if (name := f"{wanted}{at}") not in taken
-    )
+    return next(free, "") or next(name for at in count(2) if (name := f"{wanted}{at}") not in taken)
 
 
 def bound_by(binder: n.Binder) -> str:

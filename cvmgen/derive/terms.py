@@ -136,9 +136,7 @@ class Linear:
             case _:
                 self.refuse(expr, "this is not linear in '{}'")
 
-    def product(
-        self, expr: n.Expr, left: n.Expr, right: n.Expr, taken: set[str]
-    ) -> Iterator[Term]:
+    def product(self, expr: n.Expr, left: n.Expr, right: n.Expr, taken: set[str]) -> Iterator[Term]:
         if self.reads(left) and self.reads(right):
             self.refuse(expr, "this multiplies elements of '{}' by each other")
         reading, factor = (left, right) if self.reads(left) else (right, left)
@@ -150,9 +148,7 @@ class Linear:
             conditions = (*tests, *term.conditions)
             yield replace(term, factors=(*term.factors, factor), conditions=conditions)
 
-    def reduction(
-        self, binders: n.Binders, body: n.Expr, taken: set[str]
-    ) -> Iterator[Term]:
+    def reduction(self, binders: n.Binders, body: n.Expr, taken: set[str]) -> Iterator[Term]:
         """The terms of a sum; its indices get other names where theirs are taken."""
         if self.reads(binders):
             self.refuse(binders, "this range depends on elements of '{}'")
