@@ -48,7 +48,8 @@ class Gradient:
     names: tuple[str, str]  # dX, dY
     declared: frozenset[str]
     shape: n.Expr | None  # of the gradient of the output as one list, if it has a name
-    where: dict[str, n.Expr] = field(default_factory=dict)
+    where: dict[str, tuple[tuple[str, ...], n.Expr]] = field(default_factory=dict)
+    """What `where` will define: names, their parameters and values."""
     used: set[str] = field(default_factory=set)
 
     def equation(self, equations: Sequence[f.Equation]) -> f.Equation | None:
@@ -74,10 +75,7 @@ class Gradient:
         ranges = tuple(range_of(each, value) for each in targets)
         gather = self.as_declared(targets)
         names = frozenset(names_in(value) | {each.name for each in targets})
-        where = tuple(
-            f.Definition(name, (), distinct(expr, names), f.INT, span)
-            for name, expr in self.where.items()
-        )
+        where = tuple(explained(name, *each, names) for name, each in self.where.items())
         domain = n.Binders(ranges, None, None, span)
         return f.Equation(self.names[0], slots, domain, gather, value, where, span)
 
@@ -238,9 +236,15 @@ class Gradient:
         """A multi-index that is computed and stands several times keeps its name."""
         for name, value in solver.solved.items():
             uses = sum(isinstance(node, n.Ref) and node.name == name for node in n.walk(parts))
-            if isinstance(value, n.Listing) and uses > 1 and name not in self.where:
-                self.where[name] = value
-                solver.solved[name] = n.Ref(name, "pack", value.span)
+            match value:
+                case n.Listing(
+                    element=element, binders=n.Binders(items=(n.IndexRange(index=index),))
+                ) if uses > 1 and name not in self.where:
+                    self.where[name] = ((index,), element)
+                    one = n.Apply(name, (n.Ref(index, "index", value.span),), value.span)
+                    solver.solved[name] = replace(value, element=one)
+                case _:
+                    pass
 
     def with_names(self, whole: n.Expr, solver: Solver, renaming: dict[str, n.Expr]) -> n.Expr:
         """Compound indices that stand several times, by a name that `where` explains."""
@@ -253,13 +257,26 @@ class Gradient:
         for value, name in sorted(wanted.items(), key=lambda pair: -size(pair[0])):
             known = self.where.get(name)
             compound = isinstance(value, n.Arithmetic)
-            if not compound or (name in taken if known is None else known != value):
+            if not compound or (name in taken if known is None else known != ((), value)):
                 continue
             if sum(node == value for node in n.walk(whole)) < 2 and known is None:
                 continue
-            self.where[name] = value
+            self.where[name] = ((), value)
             whole = replaced(whole, {value: n.Ref(name, "parameter", value.span)})
         return whole
+
+
+def explained(
+    name: str, parameters: tuple[str, ...], value: n.Expr, taken: frozenset[str]
+) -> f.Definition:
+    """A `where` definition: its parameters and what it binds have names of their own."""
+    names: dict[str, n.Expr] = {}
+    for each in parameters:
+        new = fresh(each, taken | names_in(value) - {each})
+        names[each] = n.Ref(new, "parameter", value.span)
+    body = distinct(substitute(value, names), taken)
+    kinds = tuple((each.name, f.INT) for each in names.values() if isinstance(each, n.Ref))
+    return f.Definition(name, kinds, body, f.INT, value.span)
 
 
 def renamings(
