@@ -59,7 +59,7 @@ class Adjoint:
         self.declared = frozenset(declared)
 
     def text(self) -> str:
-        shape = fresh("y", self.declared) if self.in_cases else ""
+        shape = fresh("y", self.declared) if self.in_cases or self.in_parts else ""
         equations = self.equations(n.Ref(shape, "extent", self.output.span) if shape else None)
         kept = Needs(self, equations, shape).kept()
         lines = [f"operator {self.name} {{", f'  "{self.doc}"']
@@ -76,6 +76,15 @@ class Adjoint:
     def in_cases(self) -> bool:
         """Whether the shape of the output differs by cases."""
         return not any(isinstance(each, f.Output) for each in self.operator.items)
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether the shape of the output joins lists: an input's has one at most."""
+        slots = self.output.slots
+        packs = [each for each in slots if each.pack]
+        return len(packs) > 1 or (
+            bool(packs) and (len(slots) > 1 or isinstance(packs[0].value, n.Part))
+        )
 
     # -------------------------------------------------------- equations
 
@@ -135,7 +144,8 @@ class Adjoint:
             for each in self.needed_in(case, equations[at]):
                 yield from self.item_lines(each, printer, gradient, equations, "    ")
             if shape:
-                yield from (f"    {line}" for line in self.shape_rule(case, shape, printer))
+                (output,) = (each for each in case.items if isinstance(each, f.Output))
+                yield from (f"    {line}" for line in self.shape_rule(output, shape))
             yield from printer.block((equations[at],), "    ")
             yield "  }"
 
@@ -151,6 +161,9 @@ class Adjoint:
             case f.Output():
                 if margin == "  ":
                     yield f"{margin}input  {gradient}"
+                    if self.in_parts and not self.in_cases:
+                        shape = gradient.partition("[")[2].partition(".")[0]
+                        yield from (f"{margin}{line}" for line in self.shape_rule(item, shape))
             case f.Input():
                 given = replace(item, optional=item.optional and item.name != self.wrt.name)
                 if item.name not in tensors_in(tuple(equations.values())):
@@ -178,9 +191,9 @@ class Adjoint:
         slots = f"{shape}..." if shape else printer.slots(self.output.slots)
         return f"{self.names[1]} : {self.output.dtype}[{slots}]"
 
-    def shape_rule(self, case: f.Case, shape: str, printer: Printer) -> Iterator[str]:
-        """In a case with a shape of its own: that the gradient has it."""
-        (output,) = (each for each in case.items if isinstance(each, f.Output))
+    def shape_rule(self, output: f.Output, shape: str) -> Iterator[str]:
+        """Requirements that the gradient, of any shape, has that of an output."""
+        printer = Printer(self.operator.items)
         span = output.span
         place = n.Ref(shape, "extent", span)
         tests: list[n.Expr] = []
@@ -306,7 +319,7 @@ class Needs:
         return free | (bare - computed - before)
 
     def needed(self, free: set[str]) -> set[str]:
-        slots = () if self.shape else self.adjoint.output.slots
+        slots = () if self.adjoint.in_cases else self.adjoint.output.slots
         return self.closure(self.seed() | used_names(slots), free)
 
     def inputs(self, needed: set[str], free: set[str]) -> list[f.Input]:

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from cvmgen.derive.facts import expression, opposite
+from cvmgen.derive.facts import opposite
+from cvmgen.derive.polynomials import expression
 from cvmgen.derive.substitution import entry, free_names, fresh, is_number, substitute
 from cvmgen.derive.sums import equal, moved, parts
 from cvmgen.spec import nodes as n

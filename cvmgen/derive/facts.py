@@ -1,7 +1,6 @@
 """What is known of an operator's integers: which are equal, not negative, below a bound.
 
-Expressions are compared as polynomials in what is not a sum or a product. Nothing here
-guesses: what is not proved counts as unknown.
+Nothing here guesses: what is not proved counts as unknown.
 """
 
 from __future__ import annotations
@@ -9,101 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TypeAlias
 
+from cvmgen.derive.polynomials import (
+    Monomial,
+    Polynomial,
+    added,
+    atom,
+    multiplied,
+    polynomial,
+    quotient,
+    scaled,
+)
 from cvmgen.derive.substitution import conjuncts, entry, free_names, is_number
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 
-Monomial: TypeAlias = tuple[n.Expr, ...]  # factors in the order of their text
-Polynomial: TypeAlias = dict[Monomial, int]
-
 MOST_EXPANSIONS = 8
 MOST_MONOMIALS = 64
-
-
-def polynomial(expr: n.Expr) -> Polynomial:
-    """An expression multiplied out; what is no sum and no product is an atom."""
-    match expr:
-        case n.Number(value=value):
-            return {(): value} if value else {}
-        case n.Negate(operand=operand):
-            return scaled(polynomial(operand), -1)
-        case n.Arithmetic(sign="+", left=left, right=right):
-            return added(polynomial(left), polynomial(right))
-        case n.Arithmetic(sign="-", left=left, right=right):
-            return added(polynomial(left), scaled(polynomial(right), -1))
-        case n.Arithmetic(sign="*", left=left, right=right):
-            return multiplied(polynomial(left), polynomial(right))
-        case _:
-            return {(atom(expr),): 1}
-
-
-def atom(expr: n.Expr) -> n.Expr:
-    """An atom with its own parts in one form, so that equal ones compare equal."""
-    match expr:
-        case n.Item(index=index):
-            return replace(expr, index=expression(polynomial(index), index))
-        case n.Arithmetic(left=left, right=right):
-            parts = (expression(polynomial(each), each) for each in (left, right))
-            return n.Arithmetic(expr.sign, *parts, expr.span)
-        case n.Function(arguments=(n.Listing(), *_)):
-            return expr
-        case n.Function(name="len", arguments=(n.Part(sequence=whole, low=None, high=high),)):
-            return (
-                expr
-                if high is None
-                else replace(expr, arguments=(n.Part(whole, None, high, expr.span),))
-            )
-        case _:
-            return expr
-
-
-def expression(terms: Polynomial, like: n.Expr) -> n.Expr:
-    """A polynomial as an expression, its monomials in the order of their text."""
-    whole: n.Expr | None = None
-    for factors, coefficient in sorted(terms.items(), key=repr):
-        part: n.Expr | None = None
-        for factor in (n.Number(coefficient, like.span), *factors):
-            if part is None or is_number(part, 1):
-                part = factor
-            else:
-                part = n.Arithmetic("*", part, factor, like.span)
-        assert part is not None
-        whole = part if whole is None else n.Arithmetic("+", whole, part, like.span)
-    return n.Number(0, like.span) if whole is None else whole
-
-
-def added(left: Polynomial, right: Polynomial) -> Polynomial:
-    total = dict(left)
-    for factors, coefficient in right.items():
-        total[factors] = total.get(factors, 0) + coefficient
-    return {factors: coefficient for factors, coefficient in total.items() if coefficient}
-
-
-def scaled(terms: Polynomial, by: int) -> Polynomial:
-    return {factors: coefficient * by for factors, coefficient in terms.items() if by}
-
-
-def multiplied(left: Polynomial, right: Polynomial) -> Polynomial:
-    total: Polynomial = {}
-    for first, one in left.items():
-        for second, other in right.items():
-            factors = tuple(sorted((*first, *second), key=repr))
-            total = added(total, {factors: one * other})
-    return total
-
-
-def quotient(terms: Polynomial, divisor: n.Expr) -> Polynomial | None:
-    """`terms` over an atom that is in every monomial."""
-    result: Polynomial = {}
-    for factors, coefficient in terms.items():
-        if divisor not in factors:
-            return None
-        rest = list(factors)
-        rest.remove(divisor)
-        result[tuple(rest)] = coefficient
-    return result
 
 
 class Facts:
@@ -292,8 +213,8 @@ class Facts:
             case n.Ref(name=name) | n.Item(sequence=n.Ref(name=name)) if name in self.least:
                 return self.least[name] if self.least[name] >= 0 else None
             case n.Ref(name=name) | n.Item(sequence=n.Ref(name=name)) if name in self.lets:
-                value = self.value(expr)
-                return None if value == expr else self.lower(value)
+                known = self.value(expr)
+                return None if known == expr else self.lower(known)
             case n.Arithmetic(sign="+" | "*" | "div" | "mod" as sign, left=left, right=right):
                 ends = self.lower(left), self.lower(right)
                 if sign == "div" and None not in ends and all(ends) and self.divides(right, left):

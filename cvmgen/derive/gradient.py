@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from cvmgen.derive.facts import Facts
@@ -11,7 +11,6 @@ from cvmgen.derive.substitution import (
     bound_by,
     conjuncts,
     distinct,
-    free_names,
     fresh,
     is_number,
     names_in,
@@ -210,12 +209,12 @@ class Gradient:
         targets: Sequence[Target],
     ) -> tuple[tuple[n.Expr, ...], tuple[n.Expr, ...], tuple[n.Slot, ...]]:
         """With the index of the left side for what is computed in its place."""
-        known = {
+        known: dict[n.Expr, n.Expr] = {
             slot.value: target.ref(slot.value)
             for slot, target in zip(slots, targets, strict=True)
             if isinstance(slot.value, n.Arithmetic)
         }
-        return replaced(parts, known) if known else parts  # type: ignore[no-any-return]
+        return replaced(parts, known) if known else parts
 
     def holds(self, condition: n.Expr, solver: Solver) -> bool:
         """Whether a condition is known to hold."""
@@ -249,7 +248,7 @@ class Gradient:
     def with_names(self, whole: n.Expr, solver: Solver, renaming: dict[str, n.Expr]) -> n.Expr:
         """Compound indices that stand several times, by a name that `where` explains."""
         wanted = {
-            value: name for name, value in solver.solved.items() if name not in other(renaming)
+            value: name for name, value in solver.solved.items() if name not in new_names(renaming)
         }
         for value, name in self.linear.names.items():
             wanted.setdefault(substitute(substitute(value, renaming), solver.solved), name)
@@ -295,8 +294,8 @@ def renamings(
     return found
 
 
-def other(renaming: dict[str, n.Expr]) -> set[str]:
-    return set().union(*map(free_names, renaming.values())) if renaming else set()
+def new_names(renaming: dict[str, n.Expr]) -> set[str]:
+    return names_in(tuple(renaming.values()))
 
 
 def size(expr: n.Expr) -> int:
@@ -353,7 +352,3 @@ def joined(conditions: Sequence[n.Expr]) -> n.Expr | None:
     if len(flat) <= 1:
         return flat[0] if flat else None
     return n.Logic("and", flat, flat[0].span)
-
-
-def definitions_of(items: Iterable[f.Item]) -> Iterator[f.Definition]:
-    return (item for item in items if isinstance(item, f.Definition))

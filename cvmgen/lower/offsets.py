@@ -257,7 +257,7 @@ class Offsets:
                 return position
             case _:
                 pass
-        box = self.named(extents, f"{tensor}_extents")
+        box = self.named(extents, f"{tensor}_box")
         found = self.affine(tensor, value, box)
         if found is not None:
             return found
@@ -296,7 +296,7 @@ class Offsets:
             return self.aligned(tensor, index, shape)
         if len(index) == 1 and index[0][1]:
             return self.pack_offset(tensor, index[0][0], whole)
-        box = self.named(whole, f"{tensor}_extents")
+        box = self.named(whole, f"{tensor}_box")
         strides = self.strides(tensor, box)
         parts: list[i.Expr] = []
         place: i.Expr = i.Const(0)
