@@ -354,6 +354,9 @@ class Prepare:
             present = self.presence(value)
             if kind == "list":
                 text, argument = "%s", f"cvmgen_list_text({self.printer.pointer(value)}).text"
+            elif kind == "lists":
+                tensors = f"args->{self.printer.shapes[name]}"
+                text, argument = "%s", f"cvmgen_shapes_text({tensors}, {tensors}_count).text"
             elif kind == "bool":
                 text, argument = "%s", f'{self.printer.expr(value)} ? "true" : "false"'
             else:

@@ -14,9 +14,9 @@ from cvmgen.source import Span
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import BOOL, LIST, LISTS, SELECTED, SET
+from cvmgen.spec.terms import Terms
 
 SIGNS = {"+": "+", "-": "-", "*": "*", "div": "floordiv", "tdiv": "truncdiv", "mod": "mod"}
-TERM_ROLES = ("extent", "attribute", "let", "count")
 
 
 def translate(operator: f.Operator) -> i.Program:
@@ -36,16 +36,7 @@ class Translator:
         self.operator = operator
         items = tuple(f.all_items(operator.items))
         self.definitions = {each.name: each for each in items if isinstance(each, f.Definition)}
-        self.kinds = {each.name: each.kind for each in items if isinstance(each, f.Let)}
-        for attribute in operator.attributes:
-            if attribute.kind == "bool":
-                self.kinds[attribute.name] = BOOL
-            elif attribute.is_list or attribute.components:
-                self.kinds[attribute.name] = LIST
-        for each in operator.inputs:
-            for extent in each.extents:
-                if extent.new and extent.pack:
-                    self.kinds[extent.new] = LISTS if each.variadic else LIST
+        self.shown = Terms(operator)
         self.active: set[str] = set()  # names bound around the expression at hand
         self.renamed: dict[str, i.Expr] = {}
         self.bound: dict[str, str] = {}  # where-definitions without parameters, bound already
@@ -118,18 +109,15 @@ class Translator:
 
     def terms(self, expressions: Iterable[n.Expr]) -> tuple[tuple[str, i.Expr, str], ...]:
         """The named values that a refusal shows, each once: name, value, kind."""
-        shown: dict[str, tuple[i.Expr, str]] = {}
-        for node in n.walk(tuple(expressions)):
-            match node:
-                case n.Ref(name=name, role=role) if role in TERM_ROLES:
-                    kind = self.kinds.get(name, f.INT)
-                    if kind in (f.INT, BOOL, LIST):
-                        shown.setdefault(name, (i.Var(name), kind.name))
-                case n.Precision(tensor=tensor, which=None):
-                    shown.setdefault(f"p({tensor})", (i.PrecisionOf(tensor, None), "int"))
-                case _:
-                    pass
-        return tuple((name, value, kind) for name, (value, kind) in shown.items())
+        shown: list[tuple[str, i.Expr, str]] = []
+        for term in self.shown.of(tuple(expressions)):
+            match term:
+                case n.Ref(name=name):
+                    kind = self.shown.kind(name)
+                    shown.append((name, i.Var(name), "lists" if kind == LISTS else kind.name))
+                case n.Precision(tensor=tensor):
+                    shown.append((f"p({tensor})", i.PrecisionOf(tensor, None), "int"))
+        return tuple(shown)
 
     def index_list(self, slots: tuple[n.Slot, ...]) -> i.Expr:
         """Slots as one list expression."""
@@ -364,7 +352,7 @@ class Translator:
             case n.SetOf():
                 return True
             case n.Ref(name=name):
-                return self.kinds.get(name) == SET
+                return self.shown.kind(name) == SET
             case n.Arithmetic(left=left) | n.Conditional(then=left):
                 return self.is_set(left)
             case n.Apply(name=name):
