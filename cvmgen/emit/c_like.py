@@ -175,11 +175,11 @@ class CPrinter:
                 return self.length(arguments[0]), PRIMARY
             case "max_rank":
                 return "CVMGEN_MAX_RANK", PRIMARY
-            case "zeros":
-                return f"cvmgen_zeros({self.expr(arguments[0])})", PRIMARY
+            case "zeros" | "ones":
+                return f"cvmgen_{function}({self.expr(arguments[0])})", PRIMARY
             case "size" | "last" | "rows" | "strides":
                 return f"cvmgen_{function}({self.pointer(arguments[0])})", PRIMARY
-            case "flatten_index" | "dot":
+            case "flatten_index" | "dot" | "split":
                 pair = ", ".join(map(self.pointer, arguments))
                 return f"cvmgen_{function}({pair})", PRIMARY
             case "unflatten":
@@ -257,6 +257,8 @@ class CPrinter:
                 return [self.sort(statement)]
             case i.Break():
                 return ["break;"]
+            case i.Copy() | i.Fill():
+                return self.run(statement)
             case i.Loop():
                 return self.loop(statement)
             case i.If():
@@ -271,6 +273,30 @@ class CPrinter:
         keys, spare = self.expr(statement.keys), self.expr(statement.spare)
         given = f"{entries}, &{keys}, {statement.width}, &{spare}, {count}"
         return f"{self.sort_function}({given});"
+
+    def run(self, run: i.Copy | i.Fill) -> list[str]:
+        """A copy or fill of a run, by steps where they are not known to be 1."""
+        steps = [self.expr(run.step)]
+        match run:
+            case i.Copy(source=source, source_step=step):
+                name, value = "copy", self.address(source)
+                steps.append(self.expr(step))
+            case i.Fill():
+                name, value = "fill", self.expr(run.value)
+        if steps == ["1"] * len(steps):
+            steps = []
+        else:
+            name += "_steps"
+        last = ", ".join([self.expr(run.count), *steps])
+        head = f"cvmgen_{name}_{run.type}({self.address(run.target)},"
+        single = f"{head} {value}, {last});"
+        # Below a loop or two; longer calls are easier to read line by line.
+        return [single] if len(single) <= 76 else [head, *indent([f"{value},", f"{last});"])]
+
+    def address(self, place: i.Load) -> str:
+        if place.offset == i.Const(0):
+            return identifier(place.tensor)
+        return f"&{self.expr(place)}"
 
     def let(self, statement: i.Let) -> list[str]:
         type_name = MACHINE_TYPES[statement.type]

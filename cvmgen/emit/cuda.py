@@ -93,7 +93,7 @@ class CudaEmitter(c.CEmitter):
     def text(self) -> str:
         return render(
             "cuda/operator.cu.j2",
-            header=c.file_header(self.operator),
+            header=c.file_header(self.program),
             includes="\n".join(f'#include "{name}"' for name in self.includes()),
             opset=self.operator.opset,
             name=self.name,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from cvmgen.dtypes import (
     ATTRIBUTE_HIGH,
     ATTRIBUTE_LOW,
+    LIST_CAPACITY,
     MAX_INPUTS,
     MAX_PRECISION,
     MAX_RANK,
@@ -24,10 +25,10 @@ Typed = tuple[i.Expr, str, Range | None]
 RangeRule = Callable[[Range, Range], Range]
 BITS = {"i32": 32, "i64": 64, "i128": 128}
 EXTENT = Range(1, MAX_SIZE - 1)
-LENGTH = Range(0, MAX_RANK)
+LENGTH = Range(0, LIST_CAPACITY)
 WIDEST = 126  # of a power of two that has a machine type, its negative too
 INT64 = Range(-(1 << 63), (1 << 63) - 1)
-LIST_CALLS = {"strides": Range(1, MAX_SIZE - 1)}
+LIST_CALLS = dict.fromkeys(("strides", "split"), Range(1, MAX_SIZE - 1))
 INDEX_CALLS = ("flatten_index", "dot", "walk_offset", "last", "rows", "power", "unflatten")
 
 
@@ -128,7 +129,7 @@ class ValueTyper:
             case i.Binary(op=op):
                 return op == "difference"
             case i.Call(function=function):
-                return function in ("strides", "zeros", "unflatten")
+                return function in ("strides", "split", "zeros", "ones", "unflatten")
             case i.Select(then=then):
                 return self.is_list(then)
             case i.Item(sequence=i.Var(name=name)):

@@ -182,7 +182,7 @@ class Typer(ValueTyper):
                 shape = self.list_value(extents)
                 value, type_name, _ = self.expr(precision)
                 return replace(statement, extents=shape, precision=saturated(value, type_name))
-            case i.Merge():
+            case i.Merge() | i.Copy() | i.Fill():
                 return statement
             case i.Cases(branches=branches):
                 done_branches = tuple(

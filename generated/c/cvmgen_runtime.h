@@ -124,6 +124,12 @@ CVMGEN_FUNCTION cvmgen_list cvmgen_zeros(int64_t length) {
     for (int64_t i = 0; i < length; ++i) list.at[i] = 0;
     return list;
 }
+CVMGEN_FUNCTION cvmgen_list cvmgen_ones(int64_t length) {
+    cvmgen_list list;
+    list.length = length;
+    for (int64_t i = 0; i < length; ++i) list.at[i] = 1;
+    return list;
+}
 CVMGEN_FUNCTION int64_t cvmgen_dot(const cvmgen_list *index, const cvmgen_list *steps) {
     int64_t sum = 0;
     for (int64_t i = 0; i < index->length; ++i) sum += index->at[i] * steps->at[i];
@@ -133,11 +139,11 @@ CVMGEN_FUNCTION int64_t cvmgen_dot(const cvmgen_list *index, const cvmgen_list *
 CVMGEN_FUNCTION int64_t cvmgen_walk_offset(int64_t row, const cvmgen_list *box,
                                            const cvmgen_list *steps) {
     int64_t offset = 0;
-    for (int64_t i = box->length - 2; i >= 0; --i) {
+    for (int64_t i = box->length - 2; i > 0; --i) {
         offset += row % box->at[i] * steps->at[i];
         row /= box->at[i];
     }
-    return offset;
+    return offset + row * steps->at[0]; /* of a single row, row is 0 */
 }
 
 /* ---------------------------------------------------------------- sorting */
@@ -323,6 +329,16 @@ static inline cvmgen_list cvmgen_strides(const cvmgen_list *extents) {
     }
     return strides;
 }
+/* The box with each dimension in two: what `factors` leave of it, and the factor. */
+static inline cvmgen_list cvmgen_split(const cvmgen_list *box, const cvmgen_list *factors) {
+    cvmgen_list parts;
+    parts.length = 2 * box->length;
+    for (int64_t i = 0; i < box->length; ++i) {
+        parts.at[2 * i] = box->at[i] / factors->at[i];
+        parts.at[2 * i + 1] = factors->at[i];
+    }
+    return parts;
+}
 /* Refuse what a list has no room for. */
 static inline int cvmgen_check_room(cvmgen_error *error, const cvmgen_list *list) {
     if (list->length < CVMGEN_MAX_RANK) return CVMGEN_OK;
@@ -373,6 +389,56 @@ static inline void cvmgen_merge(cvmgen_list *box, int count, cvmgen_list *const 
     for (int walk = 0; walk < count; ++walk) steps[walk]->length = kept;
 }
 
+/* ---------------------------------------------------------------- runs of elements */
+
+/* Runs of more bytes are worth threads, with a piece of this size for each in turn. */
+#define CVMGEN_PIECE (INT64_C(1) << 19)
+
+static inline void cvmgen_copy_bytes(char *to, const char *from, int64_t bytes) {
+    if (bytes < 2 * CVMGEN_PIECE) {
+        memcpy(to, from, (size_t)bytes);
+        return;
+    }
+    CVMGEN_OMP(omp parallel for)
+    for (int64_t at = 0; at < bytes; at += CVMGEN_PIECE)
+        memcpy(to + at, from + at, (size_t)cvmgen_min_i64(CVMGEN_PIECE, bytes - at));
+}
+
+/* For each element type: copy_ and fill_ for elements side by side, copy_steps_ and fill_steps_
+   for elements that lie as far apart as the steps say. An empty run touches nothing. */
+#define CVMGEN_RUNS(kind, type)                                                                \
+    static inline void cvmgen_copy_##kind(type *to, const type *from, int64_t count) {         \
+        if (count > 0)                                                                         \
+            cvmgen_copy_bytes((char *)to, (const char *)from, count * (int64_t)sizeof(type));  \
+    }                                                                                          \
+    static inline void cvmgen_fill_steps_##kind(type *to, type value, int64_t count,           \
+                                                int64_t step) {                                \
+        if (count < CVMGEN_PIECE) {                                                            \
+            for (int64_t i = 0; i < count; ++i) to[i * step] = value;                          \
+            return;                                                                            \
+        }                                                                                      \
+        CVMGEN_OMP(omp parallel for)                                                           \
+        for (int64_t i = 0; i < count; ++i) to[i * step] = value;                              \
+    }                                                                                          \
+    static inline void cvmgen_fill_##kind(type *to, type value, int64_t count) {               \
+        cvmgen_fill_steps_##kind(to, value, count, 1);                                         \
+    }                                                                                          \
+    static inline void cvmgen_copy_steps_##kind(type *to, const type *from, int64_t count,     \
+                                                int64_t to_step, int64_t from_step) {          \
+        if (to_step == 1 && from_step == 1) {                                                  \
+            cvmgen_copy_##kind(to, from, count);                                               \
+        } else if (to_step == 1 && from_step == 0) {                                           \
+            if (count > 0) cvmgen_fill_##kind(to, *from, count);                               \
+        } else if (count < CVMGEN_PIECE) {                                                     \
+            for (int64_t i = 0; i < count; ++i) to[i * to_step] = from[i * from_step];         \
+        } else {                                                                               \
+            CVMGEN_OMP(omp parallel for)                                                       \
+            for (int64_t i = 0; i < count; ++i) to[i * to_step] = from[i * from_step];         \
+        }                                                                                      \
+    }
+CVMGEN_RUNS(i8, int8_t)
+CVMGEN_RUNS(i32, int32_t)
+
 /* ---------------------------------------------------------------- checks */
 
 static inline int64_t cvmgen_elements(const cvmgen_tensor *tensor) {
@@ -392,18 +458,17 @@ static inline cvmgen_text cvmgen_shape_text(const cvmgen_list *extents) {
 /* The limits that every shape keeps. */
 static inline int cvmgen_check_shape(cvmgen_error *error, const char *name,
                                      const cvmgen_list *shape, const char *positive) {
-    const cvmgen_text text = cvmgen_shape_text(shape);
+    const char *rule = NULL;
     int64_t size = 1;
-    if (shape->length < 1 || shape->length > CVMGEN_MAX_RANK)
-        return cvmgen_refuse(error, name, text.text, "a tensor has 1 to 16 dimensions");
-    for (int64_t i = 0; i < shape->length; ++i)
-        if (shape->at[i] < 1) return cvmgen_refuse(error, name, text.text, positive);
-    for (int64_t i = 0; i < shape->length; ++i) {
+    if (shape->length < 1 || shape->length > CVMGEN_MAX_RANK) rule = "a tensor has 1 to 16 dimensions";
+    for (int64_t i = 0; i < shape->length && rule == NULL; ++i)
+        if (shape->at[i] < 1) rule = positive;
+    for (int64_t i = 0; i < shape->length && rule == NULL; ++i) {
         size = cvmgen_saturating_mul(size, shape->at[i]);
-        if (size >= INT64_C(1099511627776))
-            return cvmgen_refuse(error, name, text.text, "a tensor has less than 2^40 elements");
+        if (size >= INT64_C(1099511627776)) rule = "a tensor has less than 2^40 elements";
     }
-    return CVMGEN_OK;
+    if (rule == NULL) return CVMGEN_OK;
+    return cvmgen_refuse(error, name, cvmgen_shape_text(shape).text, rule);
 }
 static inline int cvmgen_check_input(cvmgen_error *error, const char *name,
                                      const cvmgen_tensor *tensor) {
@@ -426,9 +491,9 @@ static inline int cvmgen_check_input(cvmgen_error *error, const char *name,
 /* The rank of an input: exactly `rank`, or at least that many where a pack is open. */
 static inline int cvmgen_check_rank(cvmgen_error *error, const char *name,
                                     const cvmgen_tensor *tensor, int32_t rank, bool open) {
-    const cvmgen_list shape = cvmgen_extents(tensor);
     const char *least = open ? "at least " : "";
     if (tensor->rank == rank || (open && tensor->rank > rank)) return CVMGEN_OK;
+    const cvmgen_list shape = cvmgen_extents(tensor);
     return cvmgen_refuse(error, name, cvmgen_shape_text(&shape).text,
                          cvmgen_format("%s%d dimension%s needed", least, (int)rank,
                                        rank == 1 ? "" : "s").text);
