@@ -368,11 +368,15 @@ class CPrinter:
         if len(body) == 1 and not statement.otherwise:
             single = f"{head} {body[0]}"
             return [single] if len(single) <= 88 else [head, *indent(body)]
-        lines = [f"{head} {{", *indent(body), "}"]
-        if statement.otherwise:
-            lines[-1] = "} else {"
-            lines += [*indent(self.block(statement.otherwise)), "}"]
-        return lines
+        lines = [f"{head} {{", *indent(body)]
+        rest = statement.otherwise
+        while len(rest) == 1 and isinstance(rest[0], i.If):
+            lines.append(f"}} else if ({self.expr(rest[0].condition)}) {{")
+            lines += indent(self.block(rest[0].then))
+            rest = rest[0].otherwise
+        if rest:
+            lines += ["} else {", *indent(self.block(rest))]
+        return [*lines, "}"]
 
 
 def entry_at(sequence: i.Expr, at: i.Expr) -> i.Expr:

@@ -18,6 +18,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild, walk
 from cvmgen.lower.cuts import Slots, cut
 from cvmgen.lower.translate import shape_name
+from cvmgen.lower.unfold import opposite
 from cvmgen.source import Span
 
 Node = TypeVar("Node", bound=i.Expr | i.Stmt)
@@ -515,7 +516,7 @@ class Offsets:
                     if yes:
                         self.host.append(i.If(condition, tuple(yes), tuple(no), self.span))
                     else:
-                        self.host.append(i.If(i.Not(condition), tuple(no), (), self.span))
+                        self.host.append(i.If(opposite(condition), tuple(no), (), self.span))
                 return good
             case _:
                 return self.spread_linear(element, steps, base, stride, index)
