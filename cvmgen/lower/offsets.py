@@ -225,7 +225,9 @@ class Offsets:
 
     def shape_list(self, tensor: str, whole: i.Expr) -> i.Expr:
         stored = {each.tensor for each in outputs(self.program.prepare, self.case)}
-        return i.Var(shape_name(tensor)) if tensor in stored else whole
+        if tensor not in stored or isinstance(whole, i.Var):
+            return whole
+        return i.Var(shape_name(tensor))
 
     def aligned(self, tensor: str, index: Slots, shape: Slots) -> i.Expr:
         """Horner over slots that stand one against one."""

@@ -538,7 +538,7 @@ static inline void cvm_take_defaults(cvm_take_args *args) {
 int cvm_take_infer(const cvm_take_args *args, cvmgen_error *error);
 int cvm_take(const cvm_take_args *args, cvmgen_error *error);
 
-/* cvm.cvm_lut: A table read at each index: take without an axis, with the indices in front. spec/cvm/transform.cvm:153 */
+/* cvm.cvm_lut: A table read at each index: take without an axis, with the indices in front. spec/cvm/transform.cvm:152 */
 typedef struct cvm_cvm_lut_args {
     const cvmgen_tensor *indices;
     const cvmgen_tensor *table;
@@ -554,7 +554,7 @@ static inline void cvm_cvm_lut_defaults(cvm_cvm_lut_args *args) {
 int cvm_cvm_lut_infer(const cvm_cvm_lut_args *args, cvmgen_error *error);
 int cvm_cvm_lut(const cvm_cvm_lut_args *args, cvmgen_error *error);
 
-/* cvm.expand_dims: New dimensions of extent 1 at an axis. spec/cvm/transform.cvm:163 */
+/* cvm.expand_dims: New dimensions of extent 1 at an axis. spec/cvm/transform.cvm:162 */
 typedef struct cvm_expand_dims_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -572,7 +572,7 @@ static inline void cvm_expand_dims_defaults(cvm_expand_dims_args *args) {
 int cvm_expand_dims_infer(const cvm_expand_dims_args *args, cvmgen_error *error);
 int cvm_expand_dims(const cvm_expand_dims_args *args, cvmgen_error *error);
 
-/* cvm.reshape: The elements in row-major order, in another shape. spec/cvm/transform.cvm:179 */
+/* cvm.reshape: The elements in row-major order, in another shape. spec/cvm/transform.cvm:177 */
 typedef struct cvm_reshape_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -588,7 +588,7 @@ static inline void cvm_reshape_defaults(cvm_reshape_args *args) {
 int cvm_reshape_infer(const cvm_reshape_args *args, cvmgen_error *error);
 int cvm_reshape(const cvm_reshape_args *args, cvmgen_error *error);
 
-/* cvm.squeeze: Without dimensions of extent 1: the named ones, or all. spec/cvm/transform.cvm:191 */
+/* cvm.squeeze: Without dimensions of extent 1: the named ones, or all. spec/cvm/transform.cvm:189 */
 typedef struct cvm_squeeze_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -604,7 +604,7 @@ static inline void cvm_squeeze_defaults(cvm_squeeze_args *args) {
 int cvm_squeeze_infer(const cvm_squeeze_args *args, cvmgen_error *error);
 int cvm_squeeze(const cvm_squeeze_args *args, cvmgen_error *error);
 
-/* cvm.where: Elements of A where the condition is not 0, else of B. spec/cvm/transform.cvm:217 */
+/* cvm.where: Elements of A where the condition is not 0, else of B. spec/cvm/transform.cvm:215 */
 typedef struct cvm_where_args {
     const cvmgen_tensor *Cond;
     const cvmgen_tensor *A;
@@ -796,23 +796,23 @@ int cvm_slice_like_cuda(const cvm_slice_like_args *args, cvmgen_stream stream, c
 int cvm_take_cuda_infer(const cvm_take_args *args, cvmgen_error *error);
 int cvm_take_cuda(const cvm_take_args *args, cvmgen_stream stream, cvmgen_error *error);
 
-/* cvm.cvm_lut: A table read at each index: take without an axis, with the indices in front. spec/cvm/transform.cvm:153 */
+/* cvm.cvm_lut: A table read at each index: take without an axis, with the indices in front. spec/cvm/transform.cvm:152 */
 int cvm_cvm_lut_cuda_infer(const cvm_cvm_lut_args *args, cvmgen_error *error);
 int cvm_cvm_lut_cuda(const cvm_cvm_lut_args *args, cvmgen_stream stream, cvmgen_error *error);
 
-/* cvm.expand_dims: New dimensions of extent 1 at an axis. spec/cvm/transform.cvm:163 */
+/* cvm.expand_dims: New dimensions of extent 1 at an axis. spec/cvm/transform.cvm:162 */
 int cvm_expand_dims_cuda_infer(const cvm_expand_dims_args *args, cvmgen_error *error);
 int cvm_expand_dims_cuda(const cvm_expand_dims_args *args, cvmgen_stream stream, cvmgen_error *error);
 
-/* cvm.reshape: The elements in row-major order, in another shape. spec/cvm/transform.cvm:179 */
+/* cvm.reshape: The elements in row-major order, in another shape. spec/cvm/transform.cvm:177 */
 int cvm_reshape_cuda_infer(const cvm_reshape_args *args, cvmgen_error *error);
 int cvm_reshape_cuda(const cvm_reshape_args *args, cvmgen_stream stream, cvmgen_error *error);
 
-/* cvm.squeeze: Without dimensions of extent 1: the named ones, or all. spec/cvm/transform.cvm:191 */
+/* cvm.squeeze: Without dimensions of extent 1: the named ones, or all. spec/cvm/transform.cvm:189 */
 int cvm_squeeze_cuda_infer(const cvm_squeeze_args *args, cvmgen_error *error);
 int cvm_squeeze_cuda(const cvm_squeeze_args *args, cvmgen_stream stream, cvmgen_error *error);
 
-/* cvm.where: Elements of A where the condition is not 0, else of B. spec/cvm/transform.cvm:217 */
+/* cvm.where: Elements of A where the condition is not 0, else of B. spec/cvm/transform.cvm:215 */
 int cvm_where_cuda_infer(const cvm_where_args *args, cvmgen_error *error);
 int cvm_where_cuda(const cvm_where_args *args, cvmgen_stream stream, cvmgen_error *error);
 

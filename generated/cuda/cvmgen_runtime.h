@@ -320,7 +320,7 @@ static inline cvmgen_list cvmgen_extents(const cvmgen_tensor *tensor) {
     return list;
 }
 static inline cvmgen_list cvmgen_strides(const cvmgen_list *extents) {
-    cvmgen_list strides;
+    cvmgen_list strides = {0}; /* whatever a reader knows of the length */
     int64_t step = 1;
     strides.length = extents->length;
     for (int64_t i = extents->length - 1; i >= 0; --i) {
@@ -358,6 +358,15 @@ static inline int cvmgen_extend(cvmgen_error *error, cvmgen_list *list, cvmgen_l
     for (int64_t i = 0; i < more.length; ++i)
         if (cvmgen_append(error, list, more.at[i])) return CVMGEN_REFUSED;
     return CVMGEN_OK;
+}
+/* Extents of a result. What a list has no room for is only counted: no tensor has so many. */
+static inline void cvmgen_add_extent(cvmgen_list *shape, int64_t extent) {
+    if (shape->length < CVMGEN_MAX_RANK) shape->at[shape->length] = extent;
+    ++shape->length;
+}
+static inline void cvmgen_add_extents(cvmgen_list *shape, cvmgen_list more) {
+    for (int64_t i = 0; i < more.length; ++i)
+        cvmgen_add_extent(shape, i < CVMGEN_MAX_RANK ? more.at[i] : 1);
 }
 static inline bool cvmgen_same(const cvmgen_list *a, const cvmgen_list *b) {
     if (a->length != b->length) return false;
@@ -453,6 +462,7 @@ static inline int64_t cvmgen_element(const cvmgen_tensor *tensor, int64_t offset
     return ((const int32_t *)tensor->data)[offset];
 }
 static inline cvmgen_text cvmgen_shape_text(const cvmgen_list *extents) {
+    if (extents->length > CVMGEN_MAX_RANK) return cvmgen_format("rank %" PRId64, extents->length);
     return cvmgen_format("shape %s", cvmgen_list_text(extents).text);
 }
 /* The limits that every shape keeps. */

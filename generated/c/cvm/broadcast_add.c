@@ -68,8 +68,7 @@ static int broadcast_add_prepare(const cvm_broadcast_add_args *args, broadcast_a
     /* spec/cvm/broadcast.cvm:14 */
     cvmgen_list entries = {0};
     for (int64_t i = 0; i < Q; ++i)
-        if (cvmgen_append(error, &entries, cvmgen_max_i64(em.at[i], en.at[i])))
-            return CVMGEN_REFUSED;
+        cvmgen_add_extent(&entries, cvmgen_max_i64(em.at[i], en.at[i]));
     cvmgen_list Y_shape = entries;
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;

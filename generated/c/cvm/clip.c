@@ -30,12 +30,12 @@ static int clip_prepare(const cvm_clip_args *args, clip_plan *plan, cvmgen_error
     const int64_t a_min = args->a_min;
     if (a_min < INT32_MIN + 1 || a_min >= INT64_C(2147483648))
         return cvmgen_refuse(error, "a_min", cvmgen_number(a_min).text,
-                             "must be in (-inf, inf)");
+                             "must be in (-2147483648, 2147483648)");
     /* spec/cvm/elementwise.cvm:50 */
     const int64_t a_max = args->a_max;
     if (a_max < INT32_MIN + 1 || a_max >= INT64_C(2147483648))
         return cvmgen_refuse(error, "a_max", cvmgen_number(a_max).text,
-                             "must be in (-inf, inf)");
+                             "must be in (-2147483648, 2147483648)");
     /* spec/cvm/elementwise.cvm:51 */
     if (!(a_min < a_max))
         return cvmgen_refuse(error, "",

@@ -73,7 +73,7 @@ static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen
         PW < 0 || PW >= 4096)
         return cvmgen_refuse(error, "padding",
             cvmgen_format("(%" PRId64 ", %" PRId64 ")", PH, PW).text,
-                             "must be in [min_attr, max_attr)");
+                             "must be in [0, 4096)");
     /* spec/cvm/nn.cvm:10 */
     const int64_t SH = args->stride[0];
     const int64_t SW = args->stride[1];
@@ -81,7 +81,7 @@ static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen
         SW < 1 || SW >= 4096)
         return cvmgen_refuse(error, "stride",
             cvmgen_format("(%" PRId64 ", %" PRId64 ")", SH, SW).text,
-                             "must be in [1, max_attr)");
+                             "must be in [1, 4096)");
     /* spec/cvm/nn.cvm:11 */
     const int64_t DH = args->dilation[0];
     const int64_t DW = args->dilation[1];
@@ -89,7 +89,7 @@ static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen
         DW < 1 || DW >= 4096)
         return cvmgen_refuse(error, "dilation",
             cvmgen_format("(%" PRId64 ", %" PRId64 ")", DH, DW).text,
-                             "must be in [1, max_attr)");
+                             "must be in [1, 4096)");
     /* spec/cvm/nn.cvm:12 */
     const int64_t groups = args->groups;
     if (groups < 1 || groups >= C + 1)
@@ -115,10 +115,10 @@ static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen
                              "the kernel is larger than the padded input");
     /* spec/cvm/nn.cvm:18 */
     cvmgen_list Y_shape = {0};
-    if (cvmgen_append(error, &Y_shape, N)) return CVMGEN_REFUSED;
-    if (cvmgen_append(error, &Y_shape, OC)) return CVMGEN_REFUSED;
-    if (cvmgen_append(error, &Y_shape, YH)) return CVMGEN_REFUSED;
-    if (cvmgen_append(error, &Y_shape, YW)) return CVMGEN_REFUSED;
+    cvmgen_add_extent(&Y_shape, N);
+    cvmgen_add_extent(&Y_shape, OC);
+    cvmgen_add_extent(&Y_shape, YH);
+    cvmgen_add_extent(&Y_shape, YW);
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = has_B

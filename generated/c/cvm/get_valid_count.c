@@ -49,7 +49,7 @@ static int get_valid_count_prepare(const cvm_get_valid_count_args *args,
                              "a row has 2 to 32 entries: an id, a score, and more");
     /* spec/cvm/vision.cvm:11 */
     cvmgen_list valid_count_shape = {0};
-    if (cvmgen_append(error, &valid_count_shape, B)) return CVMGEN_REFUSED;
+    cvmgen_add_extent(&valid_count_shape, B);
     if (cvmgen_check_shape(error, "valid_count", &valid_count_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t valid_count_precision = cvmgen_floor_log2(N * K + 1) + 1 + 1;
@@ -60,9 +60,9 @@ static int get_valid_count_prepare(const cvm_get_valid_count_args *args,
                              "its precision bits(N*K + 1) + 1 must be in [1, 32]");
     /* spec/cvm/vision.cvm:12 */
     cvmgen_list Y_shape = {0};
-    if (cvmgen_append(error, &Y_shape, B)) return CVMGEN_REFUSED;
-    if (cvmgen_append(error, &Y_shape, N)) return CVMGEN_REFUSED;
-    if (cvmgen_append(error, &Y_shape, K)) return CVMGEN_REFUSED;
+    cvmgen_add_extent(&Y_shape, B);
+    cvmgen_add_extent(&Y_shape, N);
+    cvmgen_add_extent(&Y_shape, K);
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = X_precision;

@@ -106,8 +106,7 @@ static int slice_like_prepare(const cvm_slice_like_args *args, slice_like_plan *
     /* spec/cvm/transform.cvm:123 */
     cvmgen_list entries_2 = {0};
     for (int64_t j = 0; j < N; ++j)
-        if (cvmgen_append(error, &entries_2, cvmgen_contains(&A, j) ? m.at[j] : n.at[j]))
-            return CVMGEN_REFUSED;
+        cvmgen_add_extent(&entries_2, cvmgen_contains(&A, j) ? m.at[j] : n.at[j]);
     cvmgen_list Y_shape = entries_2;
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;

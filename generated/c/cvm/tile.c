@@ -41,7 +41,7 @@ static int tile_prepare(const cvm_tile_args *args, tile_plan *plan, cvmgen_error
     for (int64_t at = 0; at < reps.length; ++at)
         if (reps.at[at] < 1 || reps.at[at] >= 4096)
             return cvmgen_refuse(error, "reps", cvmgen_list_text(&reps).text,
-                                 "must be in [1, max_attr)");
+                                 "must be in [1, 4096)");
     /* spec/cvm/transform.cvm:21 */
     const int64_t N = n.length;
     /* spec/cvm/transform.cvm:22 */
@@ -59,7 +59,7 @@ static int tile_prepare(const cvm_tile_args *args, tile_plan *plan, cvmgen_error
     /* spec/cvm/transform.cvm:26 */
     cvmgen_list entries = {0};
     for (int64_t i = 0; i < K; ++i)
-        if (cvmgen_append(error, &entries, SX.at[i] * SR.at[i])) return CVMGEN_REFUSED;
+        cvmgen_add_extent(&entries, SX.at[i] * SR.at[i]);
     cvmgen_list Y_shape = entries;
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;

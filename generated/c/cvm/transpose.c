@@ -70,7 +70,7 @@ static int transpose_prepare(const cvm_transpose_args *args, transpose_plan *pla
     /* spec/cvm/transform.cvm:73 */
     cvmgen_list entries = {0};
     for (int64_t i = 0; i < N; ++i)
-        if (cvmgen_append(error, &entries, n.at[R.at[i]])) return CVMGEN_REFUSED;
+        cvmgen_add_extent(&entries, n.at[R.at[i]]);
     cvmgen_list Y_shape = entries;
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;

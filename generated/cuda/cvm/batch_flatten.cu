@@ -87,9 +87,8 @@ static int batch_flatten_prepare(const cvm_batch_flatten_args *args, batch_flatt
     if (cvmgen_declared_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* spec/cvm/transform.cvm:43 */
     cvmgen_list Y_shape = {0};
-    if (cvmgen_append(error, &Y_shape, n.at[0])) return CVMGEN_REFUSED;
-    if (cvmgen_append(error, &Y_shape, cvmgen_size(cvmgen_box(cvmgen_part(n, 1, n.length)).list)))
-        return CVMGEN_REFUSED;
+    cvmgen_add_extent(&Y_shape, n.at[0]);
+    cvmgen_add_extent(&Y_shape, cvmgen_size(cvmgen_box(cvmgen_part(n, 1, n.length)).list));
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = X_precision;

@@ -167,7 +167,7 @@ static int concatenate_prepare(const cvm_concatenate_args *args, concatenate_pla
         } else {
             chosen = args->I[0]->extents[j];
         }
-        if (cvmgen_append(error, &entries, chosen)) return CVMGEN_REFUSED;
+        cvmgen_add_extent(&entries, chosen);
     }
     int64_t largest = INT64_MIN;
     for (int64_t i = 0; i < M; ++i)

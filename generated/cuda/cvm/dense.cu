@@ -125,8 +125,8 @@ static int dense_prepare(const cvm_dense_args *args, dense_plan *plan, cvmgen_er
     if (cvmgen_declared_precision(error, "B", args->B, &B_precision)) return CVMGEN_REFUSED;
     /* spec/cvm/nn.cvm:34 */
     cvmgen_list Y_shape = {0};
-    if (cvmgen_append(error, &Y_shape, M)) return CVMGEN_REFUSED;
-    if (cvmgen_append(error, &Y_shape, N)) return CVMGEN_REFUSED;
+    cvmgen_add_extent(&Y_shape, M);
+    cvmgen_add_extent(&Y_shape, N);
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = has_B

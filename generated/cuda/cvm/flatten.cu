@@ -71,7 +71,7 @@ static int flatten_prepare(const cvm_flatten_args *args, flatten_plan *plan,
     if (cvmgen_declared_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* spec/cvm/transform.cvm:35 */
     cvmgen_list Y_shape = {0};
-    if (cvmgen_append(error, &Y_shape, cvmgen_size(&n))) return CVMGEN_REFUSED;
+    cvmgen_add_extent(&Y_shape, cvmgen_size(&n));
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = X_precision;

@@ -192,7 +192,7 @@ static int max_pool2d_prepare(const cvm_max_pool2d_args *args, max_pool2d_plan *
         PSW < 1 || PSW >= INT64_C(2147483648))
         return cvmgen_refuse(error, "pool_size",
             cvmgen_format("(%" PRId64 ", %" PRId64 ")", PSH, PSW).text,
-                             "must be in [1, inf)");
+                             "must be in [1, 2147483648)");
     /* spec/cvm/nn.cvm:54 */
     const int64_t PH = args->padding[0];
     const int64_t PW = args->padding[1];
@@ -200,7 +200,7 @@ static int max_pool2d_prepare(const cvm_max_pool2d_args *args, max_pool2d_plan *
         PW < 0 || PW >= 4096)
         return cvmgen_refuse(error, "padding",
             cvmgen_format("(%" PRId64 ", %" PRId64 ")", PH, PW).text,
-                             "must be in [min_attr, max_attr)");
+                             "must be in [0, 4096)");
     /* spec/cvm/nn.cvm:55 */
     const int64_t SH = args->strides[0];
     const int64_t SW = args->strides[1];
@@ -208,7 +208,7 @@ static int max_pool2d_prepare(const cvm_max_pool2d_args *args, max_pool2d_plan *
         SW < 1 || SW >= 4096)
         return cvmgen_refuse(error, "strides",
             cvmgen_format("(%" PRId64 ", %" PRId64 ")", SH, SW).text,
-                             "must be in [1, max_attr)");
+                             "must be in [1, 4096)");
     /* spec/cvm/nn.cvm:56 */
     const bool ceil_mode = args->ceil_mode != 0;
     /* spec/cvm/nn.cvm:57 */
@@ -238,10 +238,10 @@ static int max_pool2d_prepare(const cvm_max_pool2d_args *args, max_pool2d_plan *
                              "ceil_mode leaves a window without an element");
     /* spec/cvm/nn.cvm:62 */
     cvmgen_list Y_shape = {0};
-    if (cvmgen_append(error, &Y_shape, N)) return CVMGEN_REFUSED;
-    if (cvmgen_append(error, &Y_shape, C)) return CVMGEN_REFUSED;
-    if (cvmgen_append(error, &Y_shape, YH)) return CVMGEN_REFUSED;
-    if (cvmgen_append(error, &Y_shape, YW)) return CVMGEN_REFUSED;
+    cvmgen_add_extent(&Y_shape, N);
+    cvmgen_add_extent(&Y_shape, C);
+    cvmgen_add_extent(&Y_shape, YH);
+    cvmgen_add_extent(&Y_shape, YW);
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = X_precision;

@@ -368,7 +368,7 @@ static int non_max_suppression_prepare(const cvm_non_max_suppression_args *args,
     const int64_t iou_threshold = args->iou_threshold;
     if (iou_threshold < 1 || iou_threshold >= INT64_C(2147483648))
         return cvmgen_refuse(error, "iou_threshold", cvmgen_number(iou_threshold).text,
-                             "must be in [1, inf)");
+                             "must be in [1, 2147483648)");
     /* spec/cvm/vision.cvm:25 */
     const int64_t max_output_size = args->max_output_size;
     if (max_output_size < -2147483648 || max_output_size >= INT64_C(2147483648))
@@ -383,9 +383,9 @@ static int non_max_suppression_prepare(const cvm_non_max_suppression_args *args,
                              "must be in [-2147483648, 2147483648)");
     /* spec/cvm/vision.cvm:29 */
     cvmgen_list Y_shape = {0};
-    if (cvmgen_append(error, &Y_shape, B)) return CVMGEN_REFUSED;
-    if (cvmgen_append(error, &Y_shape, N)) return CVMGEN_REFUSED;
-    if (cvmgen_append(error, &Y_shape, 6)) return CVMGEN_REFUSED;
+    cvmgen_add_extent(&Y_shape, B);
+    cvmgen_add_extent(&Y_shape, N);
+    cvmgen_add_extent(&Y_shape, 6);
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = X_precision;

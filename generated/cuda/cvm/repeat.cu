@@ -118,15 +118,14 @@ static int repeat_prepare(const cvm_repeat_args *args, repeat_plan *plan, cvmgen
     const int64_t repeats = args->repeats;
     if (repeats < 1 || repeats >= INT64_C(2147483648))
         return cvmgen_refuse(error, "repeats", cvmgen_number(repeats).text,
-                             "must be in [1, inf)");
+                             "must be in [1, 2147483648)");
     /* spec/cvm/transform.cvm:9 */
     const int64_t a = axis >= 0 ? axis : axis + N;
     /* spec/cvm/transform.cvm:10 */
     cvmgen_list entries = {0};
     for (int64_t i = 0; i < N; ++i)
-        if (cvmgen_append(error, &entries,
-            cvmgen_saturate(i == a ? (__int128)n.at[i] * repeats : n.at[i])))
-            return CVMGEN_REFUSED;
+        cvmgen_add_extent(&entries,
+            cvmgen_saturate(i == a ? (__int128)n.at[i] * repeats : n.at[i]));
     cvmgen_list Y_shape = entries;
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;

@@ -218,8 +218,7 @@ static int slice_prepare(const cvm_slice_args *args, slice_plan *plan, cvmgen_er
     /* spec/cvm/transform.cvm:102 */
     cvmgen_list entries = {0};
     for (int64_t i = 0; i < N; ++i)
-        if (cvmgen_append(error, &entries, cvmgen_ceildiv(e.at[i] - b.at[i], s.at[i])))
-            return CVMGEN_REFUSED;
+        cvmgen_add_extent(&entries, cvmgen_ceildiv(e.at[i] - b.at[i], s.at[i]));
     cvmgen_list Y_shape = entries;
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;

@@ -425,8 +425,7 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
         /* spec/cvm/reduce.cvm:19 */
         entries.length = 0;
         for (int64_t i = 0; i < N; ++i)
-            if (cvmgen_append(error, &entries, cvmgen_contains(&R, i) ? 1 : n.at[i]))
-                return CVMGEN_REFUSED;
+            cvmgen_add_extent(&entries, cvmgen_contains(&R, i) ? 1 : n.at[i]);
         Y_shape = entries;
         if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
             return CVMGEN_REFUSED;
@@ -487,7 +486,7 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
         entries_2.length = 0;
         for (int64_t i_at = 0; i_at < K.length; ++i_at) {
             const int64_t i = K.at[i_at];
-            if (cvmgen_append(error, &entries_2, n.at[i])) return CVMGEN_REFUSED;
+            cvmgen_add_extent(&entries_2, n.at[i]);
         }
         Y_shape = entries_2;
         if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
@@ -531,7 +530,7 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
         which_case = 2;
         /* spec/cvm/reduce.cvm:28 */
         Y_shape.length = 0;
-        if (cvmgen_append(error, &Y_shape, 1)) return CVMGEN_REFUSED;
+        cvmgen_add_extent(&Y_shape, 1);
         if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
             return CVMGEN_REFUSED;
         Y_precision = X_precision + (cvmgen_floor_log2(Z) + 1);

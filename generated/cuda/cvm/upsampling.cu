@@ -138,13 +138,13 @@ static int upsampling_prepare(const cvm_upsampling_args *args, upsampling_plan *
     const int64_t scale = args->scale;
     if (scale < 1 || scale >= 4096)
         return cvmgen_refuse(error, "scale", cvmgen_number(scale).text,
-                             "must be in [1, max_attr)");
+                             "must be in [1, 4096)");
     /* spec/cvm/nn.cvm:72 */
     cvmgen_list Y_shape = {0};
-    if (cvmgen_append(error, &Y_shape, N)) return CVMGEN_REFUSED;
-    if (cvmgen_append(error, &Y_shape, C)) return CVMGEN_REFUSED;
-    if (cvmgen_append(error, &Y_shape, H * scale)) return CVMGEN_REFUSED;
-    if (cvmgen_append(error, &Y_shape, W * scale)) return CVMGEN_REFUSED;
+    cvmgen_add_extent(&Y_shape, N);
+    cvmgen_add_extent(&Y_shape, C);
+    cvmgen_add_extent(&Y_shape, H * scale);
+    cvmgen_add_extent(&Y_shape, W * scale);
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = X_precision;

@@ -447,6 +447,8 @@ def check_output(
     operator: str, name: str, shape: Sequence[int], precision: int, rule: str, shown: str
 ) -> None:
     """The shape and precision that an output would have."""
+    if len(shape) > MAX_RANK:
+        refuse(operator, name, f"rank {len(shape)}", RANK_LIMIT)
     check_shape(operator, name, shape, OUTPUT_EXTENT)
     if not 1 <= precision <= MAX_PRECISION:
         text = with_terms(f"precision {precision}", shown)

@@ -40,15 +40,15 @@ def _prepare(X, pool_size, padding, strides, ceil_mode):
     if pool_size is None:
         support.refuse(OPERATOR, "pool_size", "", support.ATTRIBUTE_MISSING)
     pool_size = support.integers(OPERATOR, "pool_size", pool_size, 2)
-    support.check_range(OPERATOR, "pool_size", pool_size, 1, 2147483648, "[1, inf)")
+    support.check_range(OPERATOR, "pool_size", pool_size, 1, 2147483648, "[1, 2147483648)")
     PSH, PSW = pool_size
     # spec/cvm/nn.cvm:54
     padding = support.integers(OPERATOR, "padding", padding, 2)
-    support.check_range(OPERATOR, "padding", padding, 0, 4096, "[min_attr, max_attr)")
+    support.check_range(OPERATOR, "padding", padding, 0, 4096, "[0, 4096)")
     PH, PW = padding
     # spec/cvm/nn.cvm:55
     strides = support.integers(OPERATOR, "strides", strides, 2)
-    support.check_range(OPERATOR, "strides", strides, 1, 4096, "[1, max_attr)")
+    support.check_range(OPERATOR, "strides", strides, 1, 4096, "[1, 4096)")
     SH, SW = strides
     # spec/cvm/nn.cvm:56
     ceil_mode = support.boolean(OPERATOR, "ceil_mode", ceil_mode)

@@ -39,7 +39,7 @@ def _prepare(X, axis, repeats):
     if repeats is None:
         support.refuse(OPERATOR, "repeats", "", support.ATTRIBUTE_MISSING)
     repeats = support.integer(OPERATOR, "repeats", repeats)
-    support.check_range(OPERATOR, "repeats", repeats, 1, 2147483648, "[1, inf)")
+    support.check_range(OPERATOR, "repeats", repeats, 1, 2147483648, "[1, 2147483648)")
     # spec/cvm/transform.cvm:9
     a = axis if axis >= 0 else axis + N
     # spec/cvm/transform.cvm:10

@@ -35,7 +35,7 @@ def _prepare(X, reps):
     if reps is None:
         support.refuse(OPERATOR, "reps", "", support.ATTRIBUTE_MISSING)
     reps = support.integers(OPERATOR, "reps", reps, None)
-    support.check_range(OPERATOR, "reps", reps, 1, 4096, "[1, max_attr)")
+    support.check_range(OPERATOR, "reps", reps, 1, 4096, "[1, 4096)")
     # spec/cvm/transform.cvm:21
     N = len(n)
     # spec/cvm/transform.cvm:22

@@ -29,7 +29,7 @@ def _prepare(X, scale):
     if scale is None:
         support.refuse(OPERATOR, "scale", "", support.ATTRIBUTE_MISSING)
     scale = support.integer(OPERATOR, "scale", scale)
-    support.check_range(OPERATOR, "scale", scale, 1, 4096, "[1, max_attr)")
+    support.check_range(OPERATOR, "scale", scale, 1, 4096, "[1, 4096)")
     # spec/cvm/nn.cvm:72
     Y_shape = (N, C, H * scale, W * scale)
     Y_precision = X.precision
