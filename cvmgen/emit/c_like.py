@@ -337,12 +337,9 @@ class CPrinter:
 
     def append(self, statement: i.Append) -> list[str]:
         name, value = identifier(statement.name), self.expr(statement.value)
-        if not self.host:
-            if statement.kind == "set":
-                return [f"cvmgen_include(&{name}, {value});"]
-            return [f"{name}.at[{name}.length++] = {value};"]
-        function = "cvmgen_insert" if statement.kind == "set" else "cvmgen_append"
-        return [f"if ({function}(error, &{name}, {value})) return CVMGEN_REFUSED;"]
+        if statement.kind == "set":
+            return [f"cvmgen_include(&{name}, {value});"]
+        return [f"{name}.at[{name}.length++] = {value};"]
 
     def loop(self, loop: i.Loop) -> list[str]:
         index = identifier(loop.index)

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from cvmgen.emit.c_like import CPrinter, identifier
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import walk
-from cvmgen.spec.formula import Let, all_items
-
-FAIL = "return CVMGEN_REFUSED;"
 
 
 class HostPrinter(CPrinter):
@@ -17,7 +13,6 @@ class HostPrinter(CPrinter):
         super().__init__(host=True)
         self.program = program
         self.declared: set[str] = set()
-        self.shape_lists = shape_lists(program)
         self.shapes = {
             extent.new: item.name
             for item in program.operator.inputs
@@ -41,22 +36,16 @@ class HostPrinter(CPrinter):
             case i.ListOf(entries=entries):
                 lines = [f"{local}.length = 0;"] if declared else [f"{start} = {{0}};"]
                 for entry, pack in entries:
-                    if name in self.shape_lists:
-                        function = "cvmgen_add_extents" if pack else "cvmgen_add_extent"
-                        lines.append(f"{function}(&{local}, {self.expr(entry)});")
-                        continue
                     function = "cvmgen_extend" if pack else "cvmgen_append"
-                    call = f"{function}(error, &{local}, {self.expr(entry)})"
-                    lines.append(f"if ({call}) {FAIL}")
+                    lines.append(f"{function}(&{local}, {self.expr(entry)});")
                 return lines
             case _:
                 return [f"{start} = {self.expr(value)};"]
 
     def append(self, statement: i.Append) -> list[str]:
-        if statement.name in self.shape_lists:
-            name, value = identifier(statement.name), self.expr(statement.value)
-            return [f"cvmgen_add_extent(&{name}, {value});"]
-        return super().append(statement)
+        name, value = identifier(statement.name), self.expr(statement.value)
+        function = "cvmgen_insert" if statement.kind == "set" else "cvmgen_append"
+        return [f"{function}(&{name}, {value});"]
 
     def statement(self, statement: i.Stmt) -> list[str]:
         match statement:
@@ -91,30 +80,3 @@ class HostPrinter(CPrinter):
                 return f"(int64_t)args->{self.shapes[name]}[{self.expr(which)}]->rank"
             case _:
                 return super().length(sequence)
-
-
-def shape_lists(program: i.Program) -> frozenset[str]:
-    """The host's lists that are nothing but extents of a result, which may be too many."""
-    outputs = [each for each in walk(program.prepare) if isinstance(each, i.SetOutput)]
-    assigns = [each for each in walk(program.prepare) if isinstance(each, i.Assign)]
-    found = {name for each in outputs for name in _whole_lists(each.extents)}
-    more = found
-    while more:
-        values = [each.value for each in assigns if each.name in more]
-        more = {name for value in values for name in _whole_lists(value)} - found
-        found |= more
-    named = {each.name for each in all_items(program.operator.items) if isinstance(each, Let)}
-    return frozenset(found - named) | {f"{each.tensor}_shape" for each in outputs}
-
-
-def _whole_lists(expr: i.Expr) -> set[str]:
-    """The lists whose entries all are entries of a list."""
-    match expr:
-        case i.Var(name=name):
-            return {name}
-        case i.ListOf(entries=entries):
-            return {name for each, pack in entries if pack for name in _whole_lists(each)}
-        case i.Select(then=then, otherwise=otherwise):
-            return _whole_lists(then) | _whole_lists(otherwise)
-        case _:
-            return set()

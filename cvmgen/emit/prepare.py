@@ -6,7 +6,7 @@ from __future__ import annotations
 from cvmgen import rules
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, MAX_INPUTS, MAX_PRECISION
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
-from cvmgen.emit.host_printer import FAIL, HostPrinter
+from cvmgen.emit.host_printer import HostPrinter
 from cvmgen.emit.plan import host_types, plan_fields
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
@@ -14,6 +14,8 @@ from cvmgen.lower.guards import assigned, changed
 from cvmgen.lower.unfold import opposite
 from cvmgen.spec.formula import Attribute, Input
 from cvmgen.support import LIST_LIMIT
+
+FAIL = "return CVMGEN_REFUSED;"
 
 
 class Prepare:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import assert_never
 
+from cvmgen.dtypes import MAX_RANK
 from cvmgen.ir import nodes as i
 from cvmgen.lower import selections
 from cvmgen.lower.share import share
@@ -14,6 +15,7 @@ from cvmgen.source import Span
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import BOOL, LIST, LISTS, SELECTED, SET
+from cvmgen.spec.lengths import length_rule, may_be_long
 from cvmgen.spec.terms import Terms
 
 SIGNS = {"+": "+", "-": "-", "*": "*", "div": "floordiv", "tdiv": "truncdiv", "mod": "mod"}
@@ -74,6 +76,7 @@ class Translator:
                     pass
                 case _:
                     statements.append(self.host(item))
+                    statements += self.room(item)
         if branches:
             statements.append(i.Cases(tuple(branches), span))
         return tuple(statements)
@@ -106,6 +109,13 @@ class Translator:
                 return i.SetOutput(name, box, self.expr(precision), rule, terms, span)
             case f.Equation() | f.Case() | f.Definition():
                 raise AssertionError("handled by items")
+
+    def room(self, item: f.Item) -> Iterator[i.Stmt]:
+        """The check that a named list has no more entries than there is room for."""
+        if isinstance(item, f.Let) and may_be_long(self.operator, item):
+            length = i.Call("len", (i.Var(item.name),))
+            condition = i.Compare("<=", length, i.Const(MAX_RANK))
+            yield i.Require(condition, length_rule(item.name), self.terms([item.value]), item.span)
 
     def terms(self, expressions: Iterable[n.Expr]) -> tuple[tuple[str, i.Expr, str], ...]:
         """The named values that a refusal shows, each once: name, value, kind."""

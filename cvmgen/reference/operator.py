@@ -25,6 +25,7 @@ from cvmgen.reference.tensor import Tensor
 from cvmgen.source import Span
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.spec.lengths import length_rule
 from cvmgen.spec.terms import Terms
 
 Operand = Tensor | Sequence[Tensor] | None
@@ -116,8 +117,10 @@ class Reference:
                 self.input(item, env)
             case f.Attribute():
                 self.attribute(item, env)
-            case f.Let(name=name, value=value):
+            case f.Let(name=name, value=value, kind=kind):
                 env[name] = self.compiler.value(value, env)
+                if kind in (f.LIST, f.SET) and len(env[name]) > MAX_LIST:
+                    raise self.refuse("", self.terms(value, env), length_rule(name))
             case f.Require():
                 if not self.compiler.value(item.condition, env):
                     raise self.refuse("", self.terms(item.condition, env), item.message)
