@@ -14,6 +14,7 @@ from cvmgen.source import Span
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import BOOL, LIST, LISTS, SELECTED, SET
+from cvmgen.spec.selections import ascending
 
 SIGNS = {"+": "+", "-": "-", "*": "*", "div": "floordiv", "tdiv": "truncdiv", "mod": "mod"}
 TERM_ROLES = ("extent", "attribute", "let", "count")
@@ -330,7 +331,7 @@ class Translator:
         """What an index runs over; of a list under construction, what it has so far."""
         if not (isinstance(collection, n.Apply) and self.is_selected(collection)):
             return self.expr(collection)
-        rising = selections.ascending(collection, self.definitions)
+        rising = ascending(collection, self.definitions)
         entries = self.place(collection).entries(ascending=rising)
         if collection.name in self.growing:
             return replace(entries, length=self.growing[collection.name])
