@@ -74,6 +74,36 @@ def equal(left: i.Expr, right: i.Expr) -> bool:
     return bool(sympy.expand(to_sympy(left, atoms) - to_sympy(right, atoms)) == 0)
 
 
+def normal(expr: i.Expr) -> i.Expr:
+    """The polynomial in one fixed form: equal polynomials become equal nodes."""
+    atoms = Atoms()
+    return from_sympy(sympy.expand(to_sympy(expr, atoms)), atoms)
+
+
+def terms(expr: i.Expr) -> list[tuple[int, tuple[i.Expr, ...]]]:
+    """The polynomial as a sum of terms: each a coefficient and the atoms multiplied by it."""
+    atoms = Atoms()
+    polynomial = sympy.expand(to_sympy(expr, atoms))
+    found = []
+    for term, coefficient in polynomial.as_coefficients_dict().items():
+        if coefficient != 0:
+            factors = sorted(term.free_symbols, key=str)
+            found.append((int(coefficient), tuple(atoms.nodes[factor] for factor in factors)))
+    return found
+
+
+def quotient(expr: i.Expr, divisor: i.Expr) -> i.Expr | None:
+    """expr / divisor, if it is a polynomial with integer coefficients: no remainder ever."""
+    atoms = Atoms()
+    whole, part = (sympy.expand(to_sympy(each, atoms)) for each in (expr, divisor))
+    if part == 0:
+        return None
+    symbols = sorted(whole.free_symbols | part.free_symbols, key=str) or [sympy.Dummy()]
+    # Over the integers: `auto` would divide in the rationals, where 2 divides everything.
+    result, rest = sympy.div(whole, part, *symbols, domain=sympy.ZZ, auto=False)
+    return from_sympy(sympy.expand(result), atoms) if rest == 0 else None
+
+
 def linear(
     expr: i.Expr, unknowns: Iterable[i.Expr], hidden_names: frozenset[str] = frozenset()
 ) -> tuple[dict[i.Expr, i.Expr], i.Expr] | None:
@@ -160,6 +190,8 @@ def _simplified(node: i.Expr) -> i.Expr:
             return left
         case i.Binary(op="*", left=left, right=i.Const(value=1)):
             return left
+        case i.Binary(op="*", left=i.Const(value=0)) | i.Binary(op="*", right=i.Const(value=0)):
+            return i.Const(0)
         case i.Binary(op="*", left=i.Const(value=1), right=right):
             return right
         case i.Binary(op="floordiv", left=left, right=i.Const(value=1)):

@@ -10,17 +10,20 @@ from typing import Any, TypeVar
 
 from cvmgen import tree
 from cvmgen.build import compile_library
-from cvmgen.dtypes import INT32
+from cvmgen.dtypes import INT32, DType
 from cvmgen.emit import c, cuda, interface, python
 from cvmgen.errors import CvmgenError, InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
 from cvmgen.ir.verify import verify
+from cvmgen.lower.copies import copy_runs
+from cvmgen.lower.facts import Facts
 from cvmgen.lower.flatten import flatten_packs
 from cvmgen.lower.guards import place_guards
 from cvmgen.lower.host_values import host_values
 from cvmgen.lower.lift import lift_host
 from cvmgen.lower.offsets import find_offsets
+from cvmgen.lower.split import split_indices
 from cvmgen.lower.translate import translate
 from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.lower.unfold import unfold_all, unfold_nests
@@ -34,17 +37,23 @@ Passes = tuple[tuple[str, Pass], ...]
 Before = TypeVar("Before")
 After = TypeVar("After")
 
-# From the translated formula to nests that every target can print.
-COMMON: Passes = (
+STATEMENTS: Passes = (
     ("lift", lift_host),
     ("unfold", unfold_nests),
     ("guards", place_guards),
+)
+OFFSETS: Passes = (
     ("offsets", find_offsets),
     ("flatten", flatten_packs),
     ("host_values", host_values),
 )
-# What C and CUDA need besides: no comprehensions, no multi-indices.
+# From the translated formula to nests that every target can print.
+COMMON: Passes = (*STATEMENTS, *OFFSETS)
+# For C and CUDA: no divided indices, no multi-indices, no comprehensions.
 C_LIKE: Passes = (
+    *STATEMENTS,
+    ("split", split_indices),
+    *OFFSETS,
     ("walks", walk_boxes),
     ("unfold_all", unfold_all),
 )
@@ -52,8 +61,7 @@ C_LIKE: Passes = (
 
 def typed(program: i.Program) -> i.Program:
     """The program with machine types, for int32 tensors; emission does so for each storage type."""
-    tensors = (*(item.name for item in program.operator.inputs), *program.operator.output_names)
-    dtypes = dict.fromkeys(tensors, INT32)
+    dtypes = all_int32(program)
     host = type_prepare(program)
     nests = tuple(
         replace(type_nest(program, nest, dtypes), prologue=typed_nest.prologue)
@@ -62,7 +70,22 @@ def typed(program: i.Program) -> i.Program:
     return replace(host, nests=nests)
 
 
-SHOWN: Passes = (*COMMON, *C_LIKE, ("types", typed))
+def copied(program: i.Program) -> i.Program:
+    """The typed program with runs copied as a whole; emission in C does so for each type."""
+    dtypes = all_int32(program)
+    nests = tuple(
+        replace(nest, body=copy_runs(nest.body, dtypes, Facts.of(program, nest)))
+        for nest in program.nests
+    )
+    return replace(program, nests=nests)
+
+
+def all_int32(program: i.Program) -> dict[str, DType]:
+    tensors = (*(item.name for item in program.operator.inputs), *program.operator.output_names)
+    return dict.fromkeys(tensors, INT32)
+
+
+SHOWN: Passes = (*C_LIKE, ("types", typed), ("copies", copied))
 STAGES = ("parse", "check", "translate", *(name for name, _ in SHOWN))
 
 
@@ -90,7 +113,7 @@ TARGETS: Mapping[str, Target] = {
         support_file="{opset}/{name}",
     ),
     "c": Target(
-        (*COMMON, *C_LIKE),
+        C_LIKE,
         c.emit_operator,
         c.emit_header,
         c.emit_support,
@@ -99,7 +122,7 @@ TARGETS: Mapping[str, Target] = {
         support_file="{name}",
     ),
     "cuda": Target(
-        (*COMMON, *C_LIKE),
+        C_LIKE,
         cuda.emit_operator,
         cuda.emit_header,
         cuda.emit_support,

@@ -34,6 +34,7 @@ KNOWN_TYPES = ("bool", "int8", "int16", "int32", "int64", "float32", "float64")
 
 MAX_RANK = 16
 MAX_LIST = MAX_RANK  # entries of a list attribute
+LIST_CAPACITY = 2 * MAX_RANK  # entries of generated lists: a box with every dimension in two
 MAX_INPUTS = 64  # tensors of a variadic input
 MAX_SIZE = 1 << 40  # elements of a tensor, exclusive
 MAX_PRECISION = 32

@@ -12,6 +12,7 @@ import numpy as np
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.api.operator import Array, Given, Inferred, Precisions
 from cvmgen.api.sources import source_text
+from cvmgen.dtypes import LIST_CAPACITY
 from cvmgen.errors import CvmgenError, OperatorError
 from cvmgen.support import MAX_RANK
 
@@ -32,7 +33,7 @@ class TensorStruct(ctypes.Structure):
 class ListStruct(ctypes.Structure):
     """cvmgen_list."""
 
-    _fields_ = (("length", ctypes.c_int64), ("at", ctypes.c_int64 * MAX_RANK))
+    _fields_ = (("length", ctypes.c_int64), ("at", ctypes.c_int64 * LIST_CAPACITY))
 
 
 class ErrorStruct(ctypes.Structure):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
 from cvmgen import rules
 from cvmgen.dtypes import (
     DTYPES,
     INT32,
+    LIST_CAPACITY,
     MAX_PRECISION,
     MAX_RANK,
     MAX_SIZE,
@@ -22,10 +24,12 @@ from cvmgen.emit.render import NOTICE, render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
-from cvmgen.lower.guards import changed
-from cvmgen.lower.parallel import mark_parallel
+from cvmgen.lower.copies import Run, copy_runs
+from cvmgen.lower.facts import Facts
+from cvmgen.lower.guards import assigned, changed
+from cvmgen.lower.parallel import mark_parallel, repeated
 from cvmgen.lower.types import type_nest, type_prepare
-from cvmgen.spec.formula import Operator
+from cvmgen.spec.formula import Input, Operator
 
 SERIAL_ELEMENTS = 16384  # below, starting threads costs more than an elementwise loop
 SERIAL_REDUCTIONS = 256
@@ -41,6 +45,7 @@ def emit_support() -> dict[str, str]:
     """The files that every operator includes."""
     values = {
         "max_rank": MAX_RANK,
+        "list_capacity": LIST_CAPACITY,
         "max_size": MAX_SIZE,
         "max_precision": MAX_PRECISION,
         "rank_limit": rules.RANK_LIMIT,
@@ -83,11 +88,15 @@ def declaration(operator: Operator) -> str:
     return "\n".join(lines)
 
 
-def file_header(operator: Operator) -> str:
-    """The comment at the top of a generated file: the formula and where it stands."""
+def file_header(program: i.Program) -> str:
+    """The comment at the top of a generated file: the formula, where it stands, the memory."""
+    operator = program.operator
     formula = "\n".join(f"   {line}" if line else "" for line in formula_lines(operator))
-    title = f"{operator.full_name}: {operator.doc}"
-    return f"/* {title}\n   {NOTICE} {operator.span.place}\n\n{formula.replace('*/', '* /')} */"
+    title = f"{operator.full_name}: {operator.doc}\n   {NOTICE} {operator.span.place}"
+    if program.scratch:
+        memory = f"Memory of int64 besides the tensors: {interface.scratch_text(program)}."
+        title += "".join(f"\n   {line}" for line in textwrap.wrap(memory, 94))
+    return f"/* {title}\n\n{formula.replace('*/', '* /')} */"
 
 
 def formula_lines(operator: Operator) -> list[str]:
@@ -133,15 +142,25 @@ class KernelPrinter(CPrinter):
             if isinstance(body, i.Loop):
                 inner = body
         heavy = any(isinstance(each, (i.Accumulate, i.Break)) for each in walk(loop.body))
-        nested = any(isinstance(each, i.Loop) for each in walk(inner.body))
         least = SERIAL_REDUCTIONS if heavy else SERIAL_ELEMENTS
-        if nested and not heavy:
-            extents += [self.count(each) for each in inner.body if isinstance(each, i.Loop)]
-        return f"{' * '.join(extents)} >= {least}"
+        if not heavy:
+            within = assigned((loop,))
+            inside = (each for each in repeated(inner.body) if not names_in(ends(each)) & within)
+            extents += [self.count(each) for each in inside]
+        several = ""
+        if loop.parallel == 1 and any(isinstance(each, Run) for each in repeated(loop.body)):
+            several = f"{self.expr(loop.high, 8)} > 1 && "  # one long run has its own threads
+        return f"{several}{' * '.join(extents)} >= {least}"
 
-    def count(self, loop: i.Loop) -> str:
-        """About how often a loop runs."""
-        return self.length(loop.high) if loop.low is None else self.expr(loop.high, 10)
+    def count(self, statement: i.Loop | Run) -> str:
+        """About how many iterations a loop has, or elements a run."""
+        match statement:
+            case i.Loop(low=None, high=members):
+                return self.length(members)
+            case i.Loop(high=high):
+                return self.expr(high, 10)
+            case _:
+                return self.expr(statement.count, 10)
 
 
 class CEmitter:
@@ -161,7 +180,7 @@ class CEmitter:
     def text(self) -> str:
         return render(
             "c/operator.c.j2",
-            header=file_header(self.operator),
+            header=file_header(self.program),
             opset=self.operator.opset,
             name=self.name,
             prepare_head="\n".join(self.prepare_head()),
@@ -246,9 +265,12 @@ class CEmitter:
     def kernel(self, number: int, nest: i.Nest, variant: Variant) -> str:
         dtypes = self.dtypes(variant)
         typed = type_nest(self.program, nest, dtypes)
-        body = mark_parallel(typed.body)
-        parameters = [f"const {self.name}_plan *plan", *self.tensor_parameters(nest, dtypes)]
+        body = typed.body
         memory = self.program.scratch_of(nest.tensor)
+        if not memory:
+            body = copy_runs(body, dtypes, Facts.of(self.program, nest))
+        body = mark_parallel(body)
+        parameters = [f"const {self.name}_plan *plan", *self.tensor_parameters(nest, dtypes)]
         entries = memory[0].shape if memory else ()
         fields = self.nest_fields(body, names_in(entries) if parallel(body) else ())
         lists = [field.name for field in fields if field.type == "cvmgen_list"]
@@ -343,7 +365,7 @@ class CEmitter:
         """`narrow`: every input that kernels read in its own type is int8."""
         tests = []
         lines = []
-        for item in self.operator.inputs:
+        for item in self.read_inputs:
             if item.name in self.wide:
                 continue
             if item.variadic:
@@ -360,6 +382,16 @@ class CEmitter:
             lines.append(f"const bool narrow = {' && '.join(tests)};")
         return [*lines, *self.result_type()]
 
+    @property
+    def read_inputs(self) -> list[Input]:
+        """The inputs whose elements a kernel reads; of others only the shape matters."""
+        read = {
+            name
+            for nest in self.program.nests
+            for name in interface.inputs_read(self.program, nest)
+        }
+        return [item for item in self.operator.inputs if item.name in read]
+
     def result_type(self) -> list[str]:
         first = self.operator.output_names[0]
         lines = [f"const bool narrow_result = args->{first}->dtype == CVMGEN_INT8;"]
@@ -373,7 +405,7 @@ class CEmitter:
 
     def dispatch(self) -> list[str]:
         lines = ["int status = CVMGEN_OK;"]
-        plain = [item for item in self.operator.inputs if not item.variadic]
+        plain = [item for item in self.read_inputs if not item.variadic]
         for item in plain:
             lines.append(f"const int32_t *{item.name} = NULL;")
             lines.append(f"int32_t *{item.name}_copy = NULL;")
@@ -478,6 +510,13 @@ class Prologue(Prepare):
         body = [line for statement in self.nest.prologue for line in self.statement(statement)]
         store = [f"plan.{identifier(f.name)} = {identifier(f.name)};" for f in kept]
         return [*unpack, *body, *store]
+
+
+def ends(statement: i.Loop | Run) -> tuple[i.Expr | None, ...]:
+    """What decides how often a loop runs, or how long a run is."""
+    if isinstance(statement, i.Loop):
+        return (statement.low, statement.high)
+    return (statement.count,)
 
 
 def parallel(body: tuple[i.Stmt, ...]) -> bool:

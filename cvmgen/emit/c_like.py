@@ -35,7 +35,6 @@ LIMITS = {
     -(1 << 63): "INT64_MIN",
     (1 << 63) - 1: "INT64_MAX",
 }
-LIST_FUNCTIONS = {"union", "difference"}
 KEYWORDS = frozenset(
     " ".join(
         (
@@ -64,6 +63,11 @@ def paren(text: str, level: int, least: int) -> str:
     return f"({text})" if level < least else text
 
 
+def negative(text: str) -> str:
+    """Minus a value; two signs in a row would be a decrement."""
+    return f"-({text})" if text.startswith("-") else f"-{text}"
+
+
 class CPrinter:
     """Prints IR. `pointers` are lists reached through a pointer; the rest are values."""
 
@@ -85,11 +89,10 @@ class CPrinter:
                 return self.number(value)
             case i.Var(name=name):
                 return identifier(name), PRIMARY
-            case i.Binary(op=op) if op in LIST_FUNCTIONS:
-                first, second = self.expr(expr.left), self.expr(expr.right)
-                return f"cvmgen_{op}({first}, {second})", PRIMARY
+            case i.Binary(op="difference", left=left, right=right):
+                return f"cvmgen_difference({self.expr(left)}, {self.expr(right)})", PRIMARY
             case i.Binary(op="-", left=i.Const(value=0), right=right):
-                return f"-{self.expr(right, UNARY)}", UNARY
+                return negative(self.expr(right, UNARY)), UNARY
             case i.Binary(op=op, left=left, right=right):
                 level, sign = BINARY[op]
                 # Shifts beside sums get parentheses, as compilers ask for.
@@ -161,8 +164,6 @@ class CPrinter:
                 return f"{value % (1 << 32)}u", PRIMARY
             case i.Const(value=value) if type_name == "i64":
                 return f"INT64_C({value})", PRIMARY
-            case i.Convert(type="i64", operand=inner) if type_name == "i128":
-                return self.convert("i128", inner)
             case _:
                 return f"({MACHINE_TYPES[type_name]}){self.expr(operand, UNARY)}", UNARY
 
@@ -173,11 +174,11 @@ class CPrinter:
                 return self.length(arguments[0]), PRIMARY
             case "max_rank":
                 return "CVMGEN_MAX_RANK", PRIMARY
-            case "zeros":
-                return f"cvmgen_zeros({self.expr(arguments[0])})", PRIMARY
+            case "zeros" | "ones":
+                return f"cvmgen_{function}({self.expr(arguments[0])})", PRIMARY
             case "size" | "last" | "rows" | "strides":
                 return f"cvmgen_{function}({self.pointer(arguments[0])})", PRIMARY
-            case "flatten_index" | "dot":
+            case "flatten_index" | "dot" | "split":
                 pair = ", ".join(map(self.pointer, arguments))
                 return f"cvmgen_{function}({pair})", PRIMARY
             case "unflatten":
@@ -222,7 +223,7 @@ class CPrinter:
             case i.Var(name=name):
                 return f"&{identifier(name)}"
             case _:
-                raise InternalError("emit: a list without a name has no address")
+                return f"cvmgen_box({self.expr(sequence)}).list"
 
     # -------------------------------------------------------- statements
 
@@ -255,6 +256,8 @@ class CPrinter:
                 return [self.sort(statement)]
             case i.Break():
                 return ["break;"]
+            case i.Copy() | i.Fill():
+                return self.run(statement)
             case i.Loop():
                 return self.loop(statement)
             case i.If():
@@ -269,6 +272,30 @@ class CPrinter:
         keys, spare = self.expr(statement.keys), self.expr(statement.spare)
         given = f"{entries}, &{keys}, {statement.width}, &{spare}, {count}"
         return f"{self.sort_function}({given});"
+
+    def run(self, run: i.Copy | i.Fill) -> list[str]:
+        """A copy or fill of a run, by steps where they are not known to be 1."""
+        steps = [self.expr(run.step)]
+        match run:
+            case i.Copy(source=source, source_step=step):
+                name, value = "copy", self.address(source)
+                steps.append(self.expr(step))
+            case i.Fill():
+                name, value = "fill", self.expr(run.value)
+        if steps == ["1"] * len(steps):
+            steps = []
+        else:
+            name += "_steps"
+        last = ", ".join([self.expr(run.count), *steps])
+        head = f"cvmgen_{name}_{run.type}({self.address(run.target)},"
+        single = f"{head} {value}, {last});"
+        # Below a loop or two; longer calls are easier to read line by line.
+        return [single] if len(single) <= 76 else [head, *indent([f"{value},", f"{last});"])]
+
+    def address(self, place: i.Load) -> str:
+        if place.offset == i.Const(0):
+            return identifier(place.tensor)
+        return f"&{self.expr(place)}"
 
     def let(self, statement: i.Let) -> list[str]:
         type_name = MACHINE_TYPES[statement.type]
@@ -310,6 +337,8 @@ class CPrinter:
     def append(self, statement: i.Append) -> list[str]:
         name, value = identifier(statement.name), self.expr(statement.value)
         if not self.host:
+            if statement.kind == "set":
+                return [f"cvmgen_include(&{name}, {value});"]
             return [f"{name}.at[{name}.length++] = {value};"]
         function = "cvmgen_insert" if statement.kind == "set" else "cvmgen_append"
         return [f"if ({function}(error, &{name}, {value})) return CVMGEN_REFUSED;"]

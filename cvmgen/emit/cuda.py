@@ -93,7 +93,7 @@ class CudaEmitter(c.CEmitter):
     def text(self) -> str:
         return render(
             "cuda/operator.cu.j2",
-            header=c.file_header(self.operator),
+            header=c.file_header(self.program),
             includes="\n".join(f'#include "{name}"' for name in self.includes()),
             opset=self.operator.opset,
             name=self.name,
@@ -216,20 +216,22 @@ class CudaEmitter(c.CEmitter):
 
     def element_types(self) -> list[str]:
         """`narrow`: the inputs are int8, but for those that kernels read as int32."""
-        free = [item for item in self.operator.inputs if item.name not in self.wide]
+        free = [item for item in self.read_inputs if item.name not in self.wide]
         free.sort(key=lambda item: item.optional)
-        lines = [f"const int32_t dtype = {self.dtype_of(free[0]) if free else 'CVMGEN_INT32'};"]
+        lines = []
         if free:
+            lines.append(f"const int32_t dtype = {self.dtype_of(free[0])};")
             rule = quoted(f"on a device its element type must be that of {free[0].name}")
             if free[0].variadic:
                 rule = quoted("on a device all inputs must have one element type")
             for item in free[0 if free[0].variadic else 1 :]:
                 lines += self.type_check(item, "dtype", rule)
-        for item in self.operator.inputs:
+        for item in self.read_inputs:
             if item.name in self.wide:
                 rule = quoted("on a device this input must be int32")
                 lines += self.type_check(item, "CVMGEN_INT32", rule)
-        lines.append("const bool narrow = dtype == CVMGEN_INT8;")
+        if free:
+            lines.append("const bool narrow = dtype == CVMGEN_INT8;")
         return [*lines, *self.result_type()]
 
     @staticmethod

@@ -498,13 +498,6 @@ class HostPrinter(CPrinter):
             case _:
                 return super().length(sequence)
 
-    def pointer(self, sequence: i.Expr) -> str:
-        match sequence:
-            case i.Var():
-                return super().pointer(sequence)
-            case _:
-                return f"cvmgen_box({self.expr(sequence)}).list"
-
 
 def reads(statements: tuple[i.Stmt, ...]) -> set[str]:
     """Names that statements read, the terms of refusals included."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -145,6 +146,9 @@ class PythonEmitter:
             lines.append(f"{item.name}: int8 or int32 of shape [{shape}]{note}")
         for attribute in self.operator.attributes:
             lines.append(f"{attribute.name}: {attribute_text(attribute)}")
+        if self.program.scratch:
+            memory = f"Lists besides the tensors: {interface.scratch_text(self.program)}"
+            lines += ["", *textwrap.wrap(memory, 94)]
         return lines
 
     # -------------------------------------------------------- prepare

@@ -185,9 +185,9 @@ class PythonPrinter:
             case "max" | "min" | "abs" | "len" as name:
                 return f"{self.builtin(name)}({arguments})", PRIMARY
             case "lowest":
-                return "support.LOWEST", PRIMARY
+                return "support.BELOW_ALL", PRIMARY
             case "highest":
-                return "support.HIGHEST", PRIMARY
+                return "support.ABOVE_ALL", PRIMARY
             case "max_rank":
                 return "support.MAX_RANK", PRIMARY
             case "zeros":

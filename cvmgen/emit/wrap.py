@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 WIDTH = 100
+BREAKS = (", ", " && ", " || ", " + ", " - ", " * ", " ? ", " : ", " PRId64")
 PYTHON_WORDS = (" if ", " else ", " and ", " or ", " for ")
 PYTHON_BREAKS = (", ", *PYTHON_WORDS, " + ", " - ", " * ", " // ", " % ")
-BREAKS = (", ", " && ", " || ", " + ", " - ", " * ", " ? ", " : ", " PRId64")
+# What may stand on both sides of a value that gets parentheses.
+STATEMENT = re.compile(r"(?P<head>if |elif |return |.+? [-+*]?= )(?P<value>.*?)(?P<end>:?)")
 
 
 def wrap_c(lines: Iterable[str]) -> list[str]:
@@ -45,15 +48,10 @@ def _code(line: str) -> list[str]:
     if len(line) > WIDTH and word and line.lstrip().startswith("if ("):
         pad = line[: len(line) - len(line.lstrip())] + "    "
         return [*_code(f"{head})"), f"{pad}return {value}"]
-    pieces: list[str] = []
+    if line.lstrip().startswith("#"):
+        return [line]
     pad = line[: len(line) - len(line.lstrip())] + "    "
-    while len(line) > WIDTH and not line.lstrip().startswith("#"):
-        at = _break(line, WIDTH, len(pad))
-        if at is None:
-            break
-        pieces.append(line[:at].rstrip())
-        line = pad + line[at:].lstrip()
-    return [*pieces, line]
+    return _broken(line, BREAKS, 0, pad)
 
 
 def _python(line: str) -> list[str]:
@@ -63,68 +61,36 @@ def _python(line: str) -> list[str]:
         return [line]
     if text.startswith("# "):
         return _words(text, pad, pad + "#   ")
-    inner = f"{pad}    "
-    head, value, end = _parted(text)
-    if any(depth == 0 for _, depth in _breaks(value, 0)):
-        return [f"{pad}{head}(", *_inside(inner + value, inner, 1), f"{pad}){end}"]
-    return _inside(line, inner, 0)
+    inner, parts = f"{pad}    ", STATEMENT.fullmatch(text)
+    if parts and any(depth == 0 for *_, depth in _places(parts["value"], PYTHON_BREAKS)):
+        # The value in parentheses, so that it can be broken where it is not in brackets.
+        value = _broken(inner + parts["value"], PYTHON_BREAKS, 0, inner)
+        return [f"{pad}{parts['head']}(", *value, f"{pad}){parts['end']}"]
+    return _broken(line, PYTHON_BREAKS, 1, inner)
 
 
-def _parted(text: str) -> tuple[str, str, str]:
-    """An assignment or a test as what stands before its value, the value, and what follows."""
-    if text.startswith(("if ", "elif ")) and text.endswith(":"):
-        word, _, value = text.partition(" ")
-        return f"{word} ", value.removesuffix(":"), ":"
-    for at, depth in _scan(text, 0):
-        if depth == 0 and text.startswith(" = ", at):
-            return text[: at + 3], text[at + 3 :], ""
-    return "", "", ""
-
-
-def _inside(line: str, pad: str, depth: int) -> list[str]:
-    """Lines of code that begins inside `depth` brackets, broken inside brackets alone."""
+def _broken(line: str, signs: tuple[str, ...], least_depth: int, pad: str) -> list[str]:
+    """A line in pieces: each ends at its last break at the least depth of brackets, or, where
+    none comes in time, at the first."""
+    places = [each for each in _places(line, signs) if each[2] >= least_depth]
     pieces: list[str] = []
-    while len(line) > WIDTH:
-        places = [
-            (inside, -at)
-            for at, inside in _breaks(line, depth)
-            if inside > 0 and at > len(pad) + 4 and len(line[:at].rstrip()) <= WIDTH
-        ]
-        if not places:
+    start, lead = 0, ""
+    while len(lead) + len(line) - start > WIDTH:
+        shift = len(lead) - start
+        left = [each for each in places if each[1] + shift > len(pad)]
+        fit = [(-depth, place) for sign, place, depth in left if sign + shift < WIDTH]
+        if not left:
             break
-        depth, at = min(places)
-        pieces.append(line[:-at].rstrip())
-        line = pad + line[-at:].lstrip()
-    return [*pieces, line]
+        end = max(fit)[1] if fit else left[0][1]
+        pieces.append(lead + line[start:end].rstrip())
+        start, lead = end, pad
+    return [*pieces, lead + line[start:]]
 
 
-def _breaks(line: str, depth: int) -> Iterator[tuple[int, int]]:
-    """Where a line of Python can be broken, and how many brackets are open there."""
-    for at, inside in _scan(line, depth):
-        sign = next((each for each in PYTHON_BREAKS if line.startswith(each, at)), None)
-        if sign is not None:
-            yield at + (len(sign) if sign == ", " else 1), inside
-
-
-def _scan(line: str, depth: int) -> Iterator[tuple[int, int]]:
-    """The places outside strings, and how many brackets are open at each."""
-    quote, escaped = "", False
-    for at, char in enumerate(line):
-        if quote:
-            quote = "" if char == quote and not escaped else quote
-            escaped = char == "\\" and not escaped
-            continue
-        if char in "\"'":
-            quote = char
-        depth += (char in "([{") - (char in ")]}")
-        yield at, depth
-
-
-def _break(line: str, width: int, least: int) -> int | None:
-    """Where to break: the last place before `width` at the least depth of brackets."""
-    best: tuple[int, int] | None = None
+def _places(line: str, signs: tuple[str, ...]) -> Iterator[tuple[int, int, int]]:
+    """Where a sign begins, where a line may end there, and the depth of brackets around."""
     depth, quote, at = 0, "", 0
-    while at < min(len(line), width):
+    while at < len(line):
         char = line[at]
         if quote:
             if char == "\\":
@@ -137,10 +103,6 @@ def _break(line: str, width: int, least: int) -> int | None:
             depth += 1
         elif char in ")]}":
             depth -= 1
-        else:
-            found = next((sign for sign in BREAKS if line.startswith(sign, at)), None)
-            place = at + (len(found) if found == ", " else 1) if found else 0
-            if found and place > least and (best is None or depth <= best[0]):
-                best = (depth, place)
+        elif found := next((sign for sign in signs if line.startswith(sign, at)), None):
+            yield at, at + (len(found) if found == ", " else 1), depth
         at += 1
-    return None if best is None else best[1]

@@ -330,6 +330,34 @@ class Break:
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """target[k * step] = source[k * source_step] for k < count, from the two places on.
+
+    `type` is that of the elements, i8 or i32, the same on both sides.
+    """
+
+    type: str
+    target: Load
+    step: Expr
+    source: Load
+    source_step: Expr
+    count: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """target[k * step] = value for k < count, from the place on; `type`: of the elements."""
+
+    type: str
+    target: Load
+    step: Expr
+    value: Expr
+    count: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class Loop:
     """Run `body` for each index in low <= index < high, or (low None) in the list high."""
 
@@ -430,6 +458,8 @@ Stmt = (
     | Store
     | Sort
     | Break
+    | Copy
+    | Fill
     | Loop
     | PackLoop
     | If

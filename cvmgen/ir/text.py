@@ -58,6 +58,11 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             return [f"sort {text(entries)} by {text(keys)}"]
         case i.Break():
             return ["break"]
+        case i.Copy(target=target, step=step, source=source, source_step=source_step, count=count):
+            places = f"{text(target)} by {text(step)} = {text(source)} by {text(source_step)}"
+            return [f"copy {text(count)}: {places}"]
+        case i.Fill(target=target, step=step, value=value, count=count):
+            return [f"fill {text(count)}: {text(target)} by {text(step)} = {text(value)}"]
         case i.Loop(index=index, low=low, high=high, body=body, parallel=parallel):
             prefix = "parallel " if parallel else ""
             if low is None:

@@ -138,6 +138,15 @@ class Verifier:
                 self.expressions((entries, keys, spare), scope)
             case i.Break():
                 pass
+            case i.Copy(target=target, source=source):
+                self.tensor(target.tensor, self.written, "an output")
+                self.operands(target, scope)
+                self.expressions((statement.step, source, statement.source_step), scope)
+                self.expr(statement.count, scope)
+            case i.Fill(target=target, step=step, value=value, count=count):
+                self.tensor(target.tensor, self.written, "an output")
+                self.operands(target, scope)
+                self.expressions((step, value, count), scope)
             case i.Loop(index=index, low=low, high=high, body=body):
                 self.expressions((low, high), scope)
                 self.inner(body, scope, changing, index)

@@ -52,7 +52,8 @@ class HostValues:
 
 def comprehended(statements: tuple[i.Stmt, ...]) -> set[str]:
     """The indices of comprehensions."""
-    return {each.index for each in walk(statements) if isinstance(each, i.Over)}
+    indices = {each.index for each in walk(statements) if isinstance(each, i.Over)}
+    return indices | {each.pack for each in walk(statements) if isinstance(each, i.OverPack)}
 
 
 def packs(statements: tuple[i.Stmt, ...]) -> set[str]:

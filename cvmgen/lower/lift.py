@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
@@ -81,9 +82,15 @@ def folds(nest: i.Nest, taken: set[str]) -> tuple[i.Nest, tuple[i.Stmt, ...]]:
 
 
 def _bound_outside(statements: tuple[i.Stmt, ...], fold: i.Expr) -> set[str]:
-    """Indices of comprehensions and folds around `fold` (its own are not among them)."""
-    own = {each.index for each in walk(fold) if isinstance(each, i.Over)}
-    own |= {each.pack for each in walk(fold) if isinstance(each, i.OverPack)}
-    around = {each.index for each in walk(statements) if isinstance(each, i.Over)}
-    around |= {each.pack for each in walk(statements) if isinstance(each, i.OverPack)}
-    return around - own
+    """What expressions around `fold` bind (its own names are not among them)."""
+    return set(_bound(statements)) - set(_bound(fold))
+
+
+def _bound(node: object) -> Iterator[str]:
+    """The indices of comprehensions and folds, and the names of bindings."""
+    for each in walk(node):
+        match each:
+            case i.Over(index=name) | i.OverPack(pack=name) | i.Bind(name=name):
+                yield name
+            case _:
+                pass

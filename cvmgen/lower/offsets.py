@@ -16,10 +16,10 @@ from typing import TypeVar
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild, walk
+from cvmgen.lower.cuts import Slots, cut
 from cvmgen.lower.translate import shape_name
 from cvmgen.source import Span
 
-Slots = tuple[tuple[i.Expr, bool], ...]
 Node = TypeVar("Node", bound=i.Expr | i.Stmt)
 START = i.Const(0)
 
@@ -147,7 +147,7 @@ class Offsets:
         """A host list by name; computed once where it has none."""
         if isinstance(expr, i.Var):
             return expr
-        for output in _outputs(self.program.prepare, self.case):
+        for output in outputs(self.program.prepare, self.case):
             if output.extents == expr:
                 return i.Var(shape_name(output.tensor))
         if expr not in self.lists:
@@ -194,7 +194,7 @@ class Offsets:
                     (self.extent(extent.new, known, which), extent.pack)
                     for extent, known in zip(item.extents, self.known(tensor), strict=True)
                 )
-        for statement in _outputs(self.program.prepare, self.case):
+        for statement in outputs(self.program.prepare, self.case):
             if statement.tensor == tensor:
                 match statement.extents:
                     case i.ListOf(entries=entries):
@@ -219,12 +219,12 @@ class Offsets:
             pack == extent_pack for (_, pack), (_, extent_pack) in zip(index, shape, strict=True)
         ):
             return self.aligned(tensor, index, shape)
-        whole = shape[0][0] if len(shape) == 1 else i.ListOf(shape)
+        whole = shape[0][0] if len(shape) == 1 and shape[0][1] else i.ListOf(shape)
         return self.against_list(tensor, index, self.shape_list(tensor, whole))
 
     def shape_list(self, tensor: str, whole: i.Expr) -> i.Expr:
-        outputs = {each.tensor for each in _outputs(self.program.prepare, self.case)}
-        return i.Var(shape_name(tensor)) if tensor in outputs else whole
+        stored = {each.tensor for each in outputs(self.program.prepare, self.case)}
+        return i.Var(shape_name(tensor)) if tensor in stored else whole
 
     def aligned(self, tensor: str, index: Slots, shape: Slots) -> i.Expr:
         """Horner over slots that stand one against one."""
@@ -232,7 +232,8 @@ class Offsets:
         for number, ((value, pack), (extent, _)) in enumerate(zip(index, shape, strict=True)):
             if pack:
                 inner = self.pack_offset(tensor, value, extent)
-                extent = i.Call("size", (extent,))
+                known = self.lists.get(extent)
+                extent = i.Call("size", (extent if known is None else i.Var(known),))
                 value = inner
             offset = i.Binary("+", i.Binary("*", offset, extent), value) if number else value
         return offset
@@ -243,7 +244,9 @@ class Offsets:
         if walked is not None and self.same_box(walked.extents, extents):
             return i.Dot(walked.name, None)
         match value:
-            case i.Call(function="unflatten", arguments=(position, box)) if box == extents:
+            case i.Call(function="unflatten", arguments=(position, box)) if self.same_box(
+                box, extents
+            ):
                 return position
             case _:
                 pass
@@ -259,7 +262,7 @@ class Offsets:
             return True
         return any(
             walked == i.Var(shape_name(output.tensor)) and extents == output.extents
-            for output in _outputs(self.program.prepare, self.case)
+            for output in outputs(self.program.prepare, self.case)
         )
 
     def whole_walk(self, value: i.Expr) -> Walked | None:
@@ -281,14 +284,9 @@ class Offsets:
 
     def against_list(self, tensor: str, index: Slots, whole: i.Expr) -> i.Expr:
         """Slots against a shape of open rank: each by the strides from where it stands."""
-        if len(index) == 2 and not index[0][1] and index[1][1]:
-            tail = i.Part(whole, i.Const(1), None)
-            match index[1][0]:
-                case i.Call(function="unflatten", arguments=(position, box)) if box == tail:
-                    step = i.Call("size", (tail,))
-                    return i.Binary("+", i.Binary("*", index[0][0], step), position)
-                case _:
-                    pass
+        shape = cut(whole, (self.own_box(value) if pack else None for value, pack in index))
+        if shape is not None:
+            return self.aligned(tensor, index, shape)
         if len(index) == 1 and index[0][1]:
             return self.pack_offset(tensor, index[0][0], whole)
         box = self.named(whole, f"{tensor}_extents")
@@ -307,6 +305,16 @@ class Offsets:
             parts.append(found)
             place = i.Binary("+", place, length)
         return algebra.total(parts)
+
+    def own_box(self, value: i.Expr) -> i.Expr:
+        """What a multi-index runs over, as the formula says it; the index list where unknown."""
+        match value, self.whole_walk(value):
+            case i.Call(function="unflatten", arguments=(_, box)), _:
+                return box
+            case _, Walked(extents=i.Var(name=name) as extents):
+                return next((box for box, known in self.lists.items() if known == name), extents)
+            case _:
+                return value
 
     def length(self, value: i.Expr) -> i.Expr | None:
         """The length of an index list, as a host expression."""
@@ -545,12 +553,12 @@ def _rename(statements: tuple[i.Stmt, ...], old: str, new: str) -> tuple[i.Stmt,
     return result
 
 
-def _outputs(prepare: tuple[i.Stmt, ...], case: int | None) -> list[i.SetOutput]:
+def outputs(prepare: tuple[i.Stmt, ...], case: int | None) -> list[i.SetOutput]:
     """The outputs that a nest of this case can write."""
     found = [each for each in prepare if isinstance(each, i.SetOutput)]
     for statement in prepare:
         if isinstance(statement, i.Cases) and case is not None:
-            found.extend(_outputs(statement.branches[case][1], None))
+            found.extend(outputs(statement.branches[case][1], None))
     return found
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from cvmgen.dtypes import (
     ATTRIBUTE_HIGH,
     ATTRIBUTE_LOW,
+    LIST_CAPACITY,
     MAX_INPUTS,
     MAX_PRECISION,
     MAX_RANK,
@@ -24,9 +25,10 @@ Typed = tuple[i.Expr, str, Range | None]
 RangeRule = Callable[[Range, Range], Range]
 BITS = {"i32": 32, "i64": 64, "i128": 128}
 EXTENT = Range(1, MAX_SIZE - 1)
-LENGTH = Range(0, MAX_RANK)
+LENGTH = Range(0, LIST_CAPACITY)
+WIDEST = 126  # of a power of two that has a machine type, its negative too
 INT64 = Range(-(1 << 63), (1 << 63) - 1)
-LIST_CALLS = {"strides": Range(1, MAX_SIZE - 1)}
+LIST_CALLS = dict.fromkeys(("strides", "split"), Range(1, MAX_SIZE - 1))
 INDEX_CALLS = ("flatten_index", "dot", "walk_offset", "last", "rows", "power", "unflatten")
 
 
@@ -41,6 +43,7 @@ class ValueTyper:
         self.types: dict[str, str] = {}
         self.modular: frozenset[str] = frozenset()
         self.scratch: dict[str, Range | None] = {}  # what the memory of selected lists holds
+        self.empty: set[str] = set()  # lists that have no entry yet
         self.extent_of: dict[str, str] = {}
         for item in operator.inputs:
             for extent in item.extents:
@@ -74,8 +77,6 @@ class ValueTyper:
                 return self.entries(sequence)
             case i.Select(then=then, otherwise=otherwise):
                 return joined_all([self.entries(then), self.entries(otherwise)])
-            case i.Binary(op="union", left=left, right=right):
-                return joined_all([self.entries(left), self.entries(right)])
             case i.Binary(op="difference", left=left):
                 return self.entries(left)
             case i.Call(function=function) if function in LIST_CALLS:
@@ -104,7 +105,7 @@ class ValueTyper:
             case i.Part(sequence=sequence, low=low, high=high):
                 ends = (None if end is None else self.index(end) for end in (low, high))
                 return i.Part(self.list_value(sequence), *ends)
-            case i.Binary(op="union" | "difference" as op, left=left, right=right):
+            case i.Binary(op="difference" as op, left=left, right=right):
                 return i.Binary(op, self.list_value(left), self.list_value(right))
             case i.Item(sequence=sequence, index=index):
                 return i.Item(sequence, self.index(index))
@@ -126,9 +127,9 @@ class ValueTyper:
             case i.ListOf() | i.Part():
                 return True
             case i.Binary(op=op):
-                return op in ("union", "difference")
+                return op == "difference"
             case i.Call(function=function):
-                return function in ("strides", "zeros", "unflatten")
+                return function in ("strides", "split", "zeros", "ones", "unflatten")
             case i.Select(then=then):
                 return self.is_list(then)
             case i.Item(sequence=i.Var(name=name)):
@@ -267,21 +268,14 @@ class ValueTyper:
         if modular and natural == "i32":
             return self.wrap(expr.op, left, right)
         if offset or (not self.host and found is None):
-            first = converted(left[0], left[1], "i64")
-            return i.Binary(expr.op, first, right[0]), "i64", clamp(found)
+            return i.Binary(expr.op, *raised(left, right, "i64")), "i64", clamp(found)
         if found is None:
             found = combine(expr.op, left[2] or INT64, right[2] or INT64)
             assert found is not None
-        wide = next((name for name, bits in BITS.items() if found.fits(bits)), None)
-        if wide is None:
-            wide, found = "i128", Range(-(1 << 127), (1 << 127) - 1)
-        first = left[0]
-        second = right[0]
-        if first == i.Const(0):
-            second = converted(second, right[1], wide)
-        else:
-            first = converted(first, left[1], wide)
-        return i.Binary(expr.op, first, second), wide, found
+        wide = holding(found)
+        if not found.fits(BITS[wide]):
+            found = limits(wide)
+        return i.Binary(expr.op, *raised(left, right, wide)), wide, found
 
     def product_of_extents(self, expr: i.Expr) -> Range | None:
         """Different extents of one tensor: their product is at most its size."""
@@ -310,8 +304,7 @@ class ValueTyper:
         found = rule(left[2] or INT64, right[2] or INT64)
         natural = self.operands(left, right)
         wide = next((n for n, b in BITS.items() if b >= BITS[natural] and found.fits(b)), "i128")
-        first = converted(left[0], left[1], wide) if wide != natural else left[0]
-        return i.Binary(op, first, right[0]), wide, found
+        return i.Binary(op, *raised(left, right, wide)), wide, found
 
     def helper(self, function: str, left: Typed, right: Typed, rule: RangeRule) -> Typed:
         """A floor division or remainder of values that may be negative."""
@@ -337,20 +330,27 @@ class ValueTyper:
         found = None if left[2] is None else ranges.floordiv(left[2], right[2] or Range(1, 1))
         value_type = left[1]
         first = left[0]
+        if BITS[value_type] <= most < 64:
+            first, value_type = i.Convert("i64", first), "i64"
         if most >= BITS[value_type]:
-            first, value_type = converted(first, value_type, "i64"), "i64"
-        if most >= BITS[value_type]:
-            raise InternalError("types: a shift by 64 or more")
+            # A shift to the last bit leaves the sign, as any longer one would.
+            shift = self.at_most(shift, BITS[value_type] - 1)
         return i.Binary("shr", first, shift[0]), value_type, found
 
     def power_of_two(self, exponent: Typed) -> Typed:
         """2^e as 1 << e in a type that holds it."""
-        high = exponent[2].high if exponent[2] is not None else 63
-        low = max(exponent[2].low, 0) if exponent[2] is not None else 0
-        found = Range(1 << low, 1 << min(high, 126))
-        wide = next((name for name, bits in BITS.items() if found.fits(bits)), "i128")
+        known = known_range(exponent)
+        ends = (min(max(end, 0), WIDEST) for end in (known.low, known.high))
+        found = Range(*(1 << end for end in ends))
+        wide = holding(found)
         one: i.Expr = i.Const(1) if wide == "i32" else i.Convert(wide, i.Const(1))
+        if known.high > WIDEST:
+            exponent = self.at_most(exponent, WIDEST)
         return i.Binary("shl", one, exponent[0]), wide, found
+
+    def at_most(self, typed: Typed, most: int) -> Typed:
+        """The lower one of a value and a constant."""
+        return self.extreme("min", [typed, (i.Const(most), "i32", Range(most, most))])
 
     def select(self, expr: i.Select, modular: bool, offset: bool) -> Typed:
         test = self.condition(expr.condition)
@@ -396,14 +396,13 @@ class ValueTyper:
         if function == "abs":
             found = None if typed[0][2] is None else ranges.magnitude(typed[0][2])
             return self.suffixed("abs", typed, found)
-        pair = [each[2] for each in typed]
-        if any(each is None for each in pair):
-            return self.suffixed(function, typed, None)
-        known_pair = [each for each in pair if each is not None]
+        return self.extreme(function, typed)
+
+    def extreme(self, function: str, typed: list[Typed]) -> Typed:
+        """The least or the largest of several values."""
+        known = [known_range(each) for each in typed]
         choose = max if function == "max" else min
-        found = Range(
-            choose(each.low for each in known_pair), choose(each.high for each in known_pair)
-        )
+        found = Range(choose(each.low for each in known), choose(each.high for each in known))
         return self.suffixed(function, typed, found)
 
     def ceildiv(self, expr: i.Call) -> Range | None:
@@ -419,7 +418,7 @@ class ValueTyper:
         if narrow and any(each[1] == "i32" for each in typed):
             natural = "i32"
         if found is not None and not found.fits(BITS[natural]):
-            natural = next(name for name, bits in BITS.items() if found.fits(bits))
+            natural = holding(found)
         values = [
             narrowed(each) if natural == "i32" else converted(each[0], each[1], natural)
             for each in typed
@@ -429,6 +428,24 @@ class ValueTyper:
         for value in values[2:]:  # max(a, b, c) is max(max(a, b), c)
             result = i.Call(name, (result, value))
         return result, natural, found if natural == "i128" else clamp(found)
+
+
+def limits(type_name: str) -> Range:
+    """What a type holds; of the widest one, what a power of two bounds."""
+    if type_name == "i128":
+        return Range(-(1 << WIDEST), 1 << WIDEST)
+    bits = BITS[type_name]
+    return Range(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+
+def holding(found: Range) -> str:
+    """The narrowest type that holds every value."""
+    return next((name for name, bits in BITS.items() if found.fits(bits)), "i128")
+
+
+def known_range(typed: Typed) -> Range:
+    """The range of a value, at worst that of its type."""
+    return typed[2] or limits(typed[1])
 
 
 def positive(left: Typed, right: Typed, least: int = 1) -> bool:
@@ -466,6 +483,21 @@ def converted(expr: i.Expr, old: str, new: str) -> i.Expr:
     if isinstance(expr, i.Const) and new != "u32":
         return expr
     return i.Convert(new, expr)
+
+
+def raised(left: Typed, right: Typed, wide: str) -> tuple[i.Expr, i.Expr]:
+    """The operands of an operation that C does in `wide`, for which one of that type is enough.
+
+    A constant is the one only beside another: alone it has no type of its own.
+    """
+    values = [each for each in (left, right) if not isinstance(each[0], i.Const)]
+    if any(BITS[type_name] >= BITS[wide] for _, type_name, _ in values):
+        return left[0], right[0]
+    if not values:
+        return (left[0] if left[1] == wide else i.Convert(wide, left[0])), right[0]
+    if values[0] is left:
+        return i.Convert(wide, left[0]), right[0]
+    return left[0], i.Convert(wide, right[0])
 
 
 def narrowed(typed: Typed) -> i.Expr:

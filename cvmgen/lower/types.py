@@ -21,8 +21,12 @@ from cvmgen.lower.typed_values import (
     BITS,
     EXTENT,
     INT64,
+    WIDEST,
     ValueTyper,
     converted,
+    holding,
+    joined_all,
+    limits,
     saturated,
 )
 from cvmgen.source import SpecError
@@ -57,6 +61,7 @@ def typed_nest(
 ) -> tuple[i.Nest, dict[str, Range | None]]:
     """The nest with types, and the ranges of what lies in the memory of selected lists."""
     wide: set[str] = set()
+    assigned = {each.name: "i32" for each in walk(nest.body) if isinstance(each, i.Assign)}
     sums = frozenset(_accumulated(nest.body, "+", "*"))
     scratch = kept_ranges(program, nest, host)
     while True:
@@ -68,10 +73,12 @@ def typed_nest(
         typer.modular = modular_accumulators(nest.body, scratch)
         typer.sums = sums
         typer.wide = set(wide)
+        typer.assigned = dict(assigned)
         body = typer.block(nest.body)
-        if typer.wide == wide:
+        if typer.wide == wide and typer.assigned == assigned:
             return replace(nest, body=body), typer.scratch
-        wide = typer.wide  # an accumulator turned out to need a wider type: once more
+        # A local turned out to need a wider type than its declaration has: once more.
+        wide, assigned = typer.wide, typer.assigned
 
 
 def kept_ranges(program: i.Program, nest: i.Nest, host: Typer) -> dict[str, Range | None]:
@@ -104,14 +111,15 @@ def _accumulated(statements: tuple[i.Stmt, ...], *ops: str) -> set[str]:
 class Typer(ValueTyper):
     """Walks statements in order.
 
-    `sums` are the accumulators of sums and products, `counters` the locals that only count;
-    `wide` are accumulators of maxima and minima whose values int32 does not hold, of sums whose
-    terms it does not hold, and locals that one of two branches gives more than 64 bits.
+    `sums` are the accumulators of sums and products; `wide` those whose terms int32 does not
+    hold; `counters` the locals that only count. `assigned` are the types of maxima and minima,
+    and of the locals that a nest sets on several ways.
     """
 
     sums: frozenset[str] = frozenset()
     counters: frozenset[str] = frozenset()
     wide: set[str]
+    assigned: dict[str, str]
 
     # -------------------------------------------------------- statements
 
@@ -137,9 +145,9 @@ class Typer(ValueTyper):
                 return done
             case i.Append(name=name, value=value):
                 typed, type_name, found = self.expr(value)
-                known = self.ranges.get(name)
-                joined = found if known is None or found is None else known.join(found)
-                self.ranges[name] = joined
+                known = [] if name in self.empty else [self.ranges.get(name)]
+                self.ranges[name] = joined_all([*known, found])
+                self.empty.discard(name)
                 return replace(statement, value=saturated(typed, type_name))
             case i.Store(target=target) if target.tensor in self.scratch:
                 return self.keep(statement)
@@ -174,7 +182,7 @@ class Typer(ValueTyper):
                 shape = self.list_value(extents)
                 value, type_name, _ = self.expr(precision)
                 return replace(statement, extents=shape, precision=saturated(value, type_name))
-            case i.Merge():
+            case i.Merge() | i.Copy() | i.Fill():
                 return statement
             case i.Cases(branches=branches):
                 done_branches = tuple(
@@ -203,6 +211,8 @@ class Typer(ValueTyper):
         value = self.list_value(statement.value)
         self.ranges[statement.name] = self.entries(statement.value)
         self.types[statement.name] = "list"
+        if value == i.ListOf(()):
+            self.empty.add(statement.name)
         return replace(statement, value=value)
 
     def let(self, statement: i.Let) -> i.Let:
@@ -218,13 +228,7 @@ class Typer(ValueTyper):
             return replace(statement, type="u32", value=value)
         match value:
             case i.Call(function="lowest" | "highest" as end):
-                narrow = not self.host and name not in self.wide
-                type_name = "i32" if narrow else "i64"
-                bits = BITS[type_name]
-                limit = -(1 << (bits - 1)) if end == "lowest" else (1 << (bits - 1)) - 1
-                self.types[name] = type_name
-                self.ranges[name] = Range(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
-                return replace(statement, type=type_name, value=i.Const(limit))
+                return self.extreme_let(statement, end)
             case _:
                 pass
         if name in self.sums:
@@ -234,10 +238,23 @@ class Typer(ValueTyper):
             self.types[name] = "i64"
             self.ranges[name] = found if found is not None and found.fits(64) else INT64
             return replace(statement, type="i64", value=saturated(typed, type_name))
-        if isinstance(value, i.Const):  # an accumulator, or set by both branches of a test
-            type_name, found = "i128" if name in self.wide else "i64", None
+        if name in self.assigned:
+            type_name = self.assigned[name]
         self.types[name], self.ranges[name] = type_name, found
         return replace(statement, type=type_name, value=typed)
+
+    def extreme_let(self, statement: i.Let, end: str) -> i.Let:
+        """A maximum or minimum before its first value: the end of its type."""
+        name = statement.name
+        type_name = "i64" if self.host else self.assigned.get(name, "i32")
+        self.types[name], self.ranges[name] = type_name, limits(type_name)
+        if type_name == "i128":
+            most = i.Binary("shl", i.Convert("i128", i.Const(1)), i.Const(WIDEST))
+            value: i.Expr = most if end == "highest" else i.Binary("-", i.Const(0), most)
+        else:
+            known = limits(type_name)
+            value = i.Const(known.low if end == "lowest" else known.high)
+        return replace(statement, type=type_name, value=value)
 
     def exact_sum(self, statement: i.Let) -> i.Let:
         """A sum whose value matters: of int32 terms modulo 2^64, exact below 2^31 terms; of
@@ -256,13 +273,23 @@ class Typer(ValueTyper):
             return replace(statement, value=self.condition(statement.value))
         typed, type_name, found = self.expr(statement.value)
         if not self.host:
-            if type_name == "i128" and not (found is not None and found.fits(64)):
-                self.wide.add(statement.name)
+            self.join(statement.name, type_name, found)
             return replace(statement, value=typed)
         known = self.ranges.get(statement.name)
         joined = None if known is None or found is None else known.join(found)
         self.ranges[statement.name] = joined or INT64
         return replace(statement, value=saturated(typed, type_name))
+
+    def join(self, name: str, type_name: str, found: Range | None) -> None:
+        """Another value for a local of a nest: its type and range hold all of them."""
+        known = self.ranges[name]
+        self.ranges[name] = None if known is None or found is None else known.join(found)
+        self.widen(name, type_name)
+
+    def widen(self, name: str, type_name: str) -> None:
+        """Let a local have a type that is at least as wide."""
+        if BITS[type_name] > BITS[self.assigned.get(name, "i32")]:
+            self.assigned[name] = type_name
 
     def accumulate(self, statement: i.Accumulate) -> i.Stmt:
         name, op, value = statement.name, statement.op, statement.value
@@ -279,10 +306,10 @@ class Typer(ValueTyper):
             self.ranges[name] = INT64
             return replace(statement, value=saturated(typed, type_name))
         if op in ("max", "min"):
-            if found is None or not found.fits(32):
-                self.wide.add(name)
-                return replace(statement, value=converted(typed, type_name, "i64"))
-            return replace(statement, value=typed)
+            self.widen(name, holding(found) if found is not None else type_name)
+            if self.types[name] == "i32":
+                return replace(statement, value=typed)
+            return replace(statement, value=converted(typed, type_name, self.types[name]))
         if op == "+" and (found is None or not found.fits(32)):
             self.wide.add(name)
         if self.types[name] == "i128":

@@ -43,11 +43,11 @@ def unfold_all(program: i.Program) -> i.Program:
         replace(
             nest,
             body=Unfold(taken(nest.body), everything=True).block(nest.body),
-            prologue=Unfold(taken(nest.prologue), everything=True).block(nest.prologue),
+            prologue=UnfoldHost(taken(nest.prologue), everything=True).block(nest.prologue),
         )
         for nest in program.nests
     )
-    prepare = Unfold(taken(program.prepare), everything=True).block(program.prepare)
+    prepare = UnfoldHost(taken(program.prepare), everything=True).block(program.prepare)
     return replace(program, prepare=prepare, nests=nests)
 
 
@@ -100,6 +100,28 @@ def makes_list(expr: i.Expr) -> bool:
             return False
 
 
+def makes_truth(expr: i.Expr) -> bool:
+    """Whether an expression is visibly a condition; a name may be one too."""
+    match expr:
+        case i.Compare() | i.Logic() | i.Not() | i.Contains() | i.Given() | i.Const(value=bool()):
+            return True
+        case i.Fold(op=op):
+            return op in ("any", "all")
+        case i.Bind(body=body):
+            return makes_truth(body)
+        case i.Select(then=then, otherwise=otherwise):
+            return makes_truth(then) or makes_truth(otherwise)
+        case _:
+            return False
+
+
+def undecided(expr: i.Select) -> tuple[str, i.Expr]:
+    """The type of a local for what is chosen, and a value until then."""
+    if makes_list(expr.then) or makes_list(expr.otherwise):
+        return "list", i.ListOf(())
+    return ("bool", i.Const(False)) if makes_truth(expr) else ("int", i.Const(0))
+
+
 class Unfold:
     """Rewrites blocks; `self.out` is the block under construction."""
 
@@ -129,8 +151,8 @@ class Unfold:
     def statement(self, statement: i.Stmt) -> None:
         self.span = statement.span
         match statement:
-            case i.Let(type="list", value=i.Gather() as gather) if self.everything:
-                self.fill(statement.name, gather)
+            case i.Let(type="list", value=i.Gather() | i.ListOf() as value) if self.everything:
+                self.fill(statement.name, value)
             case i.Let() | i.Assign() | i.Accumulate():
                 self.out.append(replace(statement, value=self.expr(statement.value)))
             case i.AddAt() | i.SetAt():
@@ -143,7 +165,7 @@ class Unfold:
                 place = self.expr(target)
                 assert isinstance(place, (i.Access, i.Load))
                 self.out.append(replace(statement, target=place, value=stored))
-            case i.Sort() | i.Break() | i.Merge():
+            case i.Sort() | i.Break() | i.Merge() | i.Copy() | i.Fill():
                 self.out.append(statement)
             case i.Loop(low=low, high=high, body=body):
                 first = None if low is None else self.expr(low)
@@ -193,6 +215,8 @@ class Unfold:
         match expr:
             case i.Const() | i.Var() | i.Given() | i.Dot():
                 return expr
+            case i.Binary(op="union") if self.everything:
+                return self.union(expr)
             case i.Binary(left=left, right=right) | i.Compare(left=left, right=right):
                 return replace(expr, left=self.expr(left), right=self.expr(right))
             case i.Logic():
@@ -211,11 +235,11 @@ class Unfold:
                     None if low is None else self.expr(low),
                     None if high is None else self.expr(high),
                 )
-            case i.ListOf(entries=entries):
+            case i.ListOf(entries=entries) if not self.everything or not entries:
                 return i.ListOf(tuple((self.expr(each), pack) for each, pack in entries))
             case i.Contains(element=element, collection=collection):
                 return i.Contains(self.expr(element), self.expr(collection))
-            case i.Gather():
+            case i.Gather() | i.ListOf():
                 if not self.everything:
                     return expr
                 name = self.fresh("entries")
@@ -272,9 +296,7 @@ class Unfold:
             return i.Select(condition, then, otherwise)
         name = self.fresh("chosen")
         span = self.span
-        is_list = makes_list(expr.then) or makes_list(expr.otherwise)
-        kind = "list" if is_list else "int"
-        start: i.Expr = i.ListOf(()) if is_list else i.Const(0)
+        kind, start = undecided(expr)
         self.out.append(i.Let(name, kind, start, span))
         other = (*else_block, i.Assign(name, otherwise, span))
         if not else_block and otherwise == start:
@@ -322,13 +344,34 @@ class Unfold:
         found = i.Assign(local, i.Const(op == "any"), self.span)
         return i.If(test, (found, i.Break(self.span)), (), self.span)
 
-    def fill(self, name: str, expr: i.Gather) -> None:
-        """A comprehension as a list that is filled in a loop."""
+    def fill(self, name: str, expr: i.Gather | i.ListOf) -> None:
+        """A list that is filled entry by entry, a comprehension in a loop."""
         span = self.span
         self.out.append(i.Let(name, "list", i.ListOf(()), span))
+        if isinstance(expr, i.ListOf):
+            for entry, pack in expr.entries:
+                self.put(name, "list", self.expr(entry), every=pack)
+            return
         block, value = self.inside(expr.element)
         body: tuple[i.Stmt, ...] = (*block, i.Append(name, expr.kind, value, span))
         self.out.extend(self.around(expr.over, expr.condition, body))
+
+    def put(self, name: str, kind: str, value: i.Expr, *, every: bool) -> None:
+        """A value, or every entry of a list, into a list or set."""
+        if not every:
+            self.out.append(i.Append(name, kind, value, self.span))
+            return
+        index = self.fresh("entry")
+        body = (i.Append(name, kind, i.Var(index), self.span),)
+        self.out.append(i.Loop(index, None, value, body, 0, self.span))
+
+    def union(self, expr: i.Binary) -> i.Expr:
+        """The first set, with each element of the second put in."""
+        left, right = self.expr(expr.left), self.expr(expr.right)
+        name = self.fresh("joined")
+        self.out.append(i.Let(name, "list", left, self.span))
+        self.put(name, "set", right, every=True)
+        return i.Var(name)
 
     def around(
         self,
@@ -342,6 +385,37 @@ class Unfold:
             block, test = self.inside(condition)
             body = (*block, i.If(test, body, (), span))
         for each in reversed(over):
-            body = (loop_over(each, body, span),)
+            if self.everything and isinstance(each, i.OverPack) and each.slots is None:
+                body = (self.positions(each, body),)
+            else:
+                body = (loop_over(each, body, span),)
         # Bounds of the loops may need statements of their own.
         return self.block(body) if self.everything else body
+
+    def positions(self, over: i.OverPack, body: tuple[i.Stmt, ...]) -> i.Stmt:
+        """A loop over the positions of a box, the multi-index of each in a local list."""
+        at = self.fresh(f"{over.pack}_at")
+        index = i.Call("unflatten", (i.Var(at), over.extents))
+        if over.pack in names_in(body):
+            body = (i.Let(over.pack, "list", index, self.span), *body)
+        size = i.Call("size", (over.extents,))
+        return i.Loop(at, i.Const(0), size, body, 0, self.span)
+
+
+class UnfoldHost(Unfold):
+    """The same for host code, whose statements take a list that is written out as it is."""
+
+    def statement(self, statement: i.Stmt) -> None:
+        self.span = statement.span
+        match statement:
+            case i.Let(value=i.ListOf() as value) | i.Assign(value=i.ListOf() as value):
+                self.out.append(replace(statement, value=self.written(value)))
+            case i.SetOutput(extents=i.ListOf() as extents, precision=precision):
+                box = self.written(extents)
+                done = replace(statement, extents=box, precision=self.expr(precision))
+                self.out.append(done)
+            case _:
+                super().statement(statement)
+
+    def written(self, expr: i.ListOf) -> i.ListOf:
+        return i.ListOf(tuple((self.expr(each), pack) for each, pack in expr.entries))

@@ -17,6 +17,7 @@ from cvmgen.spec.constants import known
 from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.families import instantiate
 from cvmgen.spec.formula import BOOL, INT, LIST, Definition, Kind, Operator
+from cvmgen.spec.lengths import long_lists
 from cvmgen.spec.operators import aliases, check_operator
 from cvmgen.spec.parse import parse_all
 from cvmgen.spec.scope import PoisonedError, Scope
@@ -64,6 +65,7 @@ def check_files(spec_files: Sequence[SpecFile]) -> tuple[Operator, ...]:
             completed.append(with_precisions(operator))
         except SpecError as error:
             errors.append(error)
+        errors.extend(long_lists(operator))
     if errors:
         raise SpecErrors(errors)
     return tuple(completed)

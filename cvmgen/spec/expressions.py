@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from cvmgen.dtypes import ATTRIBUTE_HIGH
+from cvmgen.functions import number_text
 from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec import nodes as n
 from cvmgen.spec.binders import check_binders
@@ -104,8 +105,8 @@ class ExpressionChecker:
 
     def check(self, expr: n.Expr) -> Checked:
         match expr:
-            case n.Number():
-                return expr, INT
+            case n.Number(value=value, span=span):
+                return number(value, span), INT
             case n.Truth():
                 return expr, BOOL
             case n.Name():
@@ -169,7 +170,7 @@ class ExpressionChecker:
             self.whole(symbol, span)
             return n.Apply(text, self.around(symbol, span), span), symbol.kind
         if symbol.value is not None:
-            return n.Number(symbol.value, span), INT
+            return number(symbol.value, span), INT
         return n.Ref(text, symbol.role, span), symbol.kind
 
     def whole(self, symbol: Symbol, span: Span) -> None:
@@ -399,3 +400,11 @@ def indices(count: int) -> str:
 def wrong_rank(name: str, rank: int, given: int) -> str:
     verb = "is" if given == 1 else "are"
     return f"'{name}' has {plural(rank, 'dimension')}, {indices(given)} {verb} given"
+
+
+def number(value: int, span: Span) -> n.Number:
+    """A number of a formula: machine integers have to hold it."""
+    if not -(1 << 63) <= value < 1 << 63:
+        hint = "elements and attributes have 32 bits"
+        raise SpecError(span, f"{number_text(value)} does not fit 64 bits", hint)
+    return n.Number(value, span)

@@ -26,6 +26,7 @@ typedef unsigned long long uint64_t;
 #endif
 
 #define CVMGEN_MAX_RANK 16
+#define CVMGEN_LIST_CAPACITY 32
 
 enum { CVMGEN_INT8 = 1, CVMGEN_INT32 = 2 };
 enum { CVMGEN_OK = 0, CVMGEN_REFUSED = 1, CVMGEN_NO_MEMORY = 2, CVMGEN_DEVICE = 3 };
@@ -40,10 +41,11 @@ typedef struct cvmgen_tensor {
     int32_t reserved;
 } cvmgen_tensor;
 
-/* A list of at most 16 integers: a shape, a multi-index, a list attribute, a set. */
+/* A list of integers: a shape, a multi-index, a list attribute, a set, all of at most 16.
+   Only a box whose dimensions kernels walk in two parts each has more. */
 typedef struct cvmgen_list {
     int64_t length;
-    int64_t at[CVMGEN_MAX_RANK];
+    int64_t at[CVMGEN_LIST_CAPACITY];
 } cvmgen_list;
 
 /* Why a call was refused: the argument, its value, and the rule that it breaks. */

@@ -26,6 +26,11 @@ CVMGEN_FUNCTION int64_t cvmgen_abs_i64(int64_t a) { return a < 0 ? -a : a; }
 CVMGEN_FUNCTION __int128 cvmgen_min_i128(__int128 a, __int128 b) { return a < b ? a : b; }
 CVMGEN_FUNCTION __int128 cvmgen_max_i128(__int128 a, __int128 b) { return a > b ? a : b; }
 CVMGEN_FUNCTION __int128 cvmgen_abs_i128(__int128 a) { return a < 0 ? -a : a; }
+/* Integers beyond int64 become its nearest end. */
+CVMGEN_FUNCTION int64_t cvmgen_saturate(__int128 value) {
+    if (value > INT64_MAX) return INT64_MAX;
+    return value < INT64_MIN ? INT64_MIN : (int64_t)value;
+}
 CVMGEN_FUNCTION __int128 cvmgen_floor_div_i128(__int128 a, __int128 b) {
     if (b == 0) return 0;
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
@@ -119,6 +124,12 @@ CVMGEN_FUNCTION cvmgen_list cvmgen_zeros(int64_t length) {
     for (int64_t i = 0; i < length; ++i) list.at[i] = 0;
     return list;
 }
+CVMGEN_FUNCTION cvmgen_list cvmgen_ones(int64_t length) {
+    cvmgen_list list;
+    list.length = length;
+    for (int64_t i = 0; i < length; ++i) list.at[i] = 1;
+    return list;
+}
 CVMGEN_FUNCTION int64_t cvmgen_dot(const cvmgen_list *index, const cvmgen_list *steps) {
     int64_t sum = 0;
     for (int64_t i = 0; i < index->length; ++i) sum += index->at[i] * steps->at[i];
@@ -128,11 +139,11 @@ CVMGEN_FUNCTION int64_t cvmgen_dot(const cvmgen_list *index, const cvmgen_list *
 CVMGEN_FUNCTION int64_t cvmgen_walk_offset(int64_t row, const cvmgen_list *box,
                                            const cvmgen_list *steps) {
     int64_t offset = 0;
-    for (int64_t i = box->length - 2; i >= 0; --i) {
+    for (int64_t i = box->length - 2; i > 0; --i) {
         offset += row % box->at[i] * steps->at[i];
         row /= box->at[i];
     }
-    return offset;
+    return offset + row * steps->at[0]; /* of a single row, row is 0 */
 }
 
 /* ---------------------------------------------------------------- sorting */
@@ -192,6 +203,39 @@ CVMGEN_FUNCTION int64_t *cvmgen_sort_part(cvmgen_keys keys, int64_t low, int64_t
     }
     return order;
 }
+/* A list that has no name, as one that has an address until the end of the statement. */
+typedef struct cvmgen_boxed { cvmgen_list list[1]; } cvmgen_boxed;
+CVMGEN_FUNCTION cvmgen_boxed cvmgen_box(cvmgen_list list) {
+    cvmgen_boxed boxed;
+    boxed.list[0] = list;
+    return boxed;
+}
+CVMGEN_FUNCTION cvmgen_list cvmgen_part(cvmgen_list list, int64_t low, int64_t high) {
+    cvmgen_list part;
+    part.length = high - low;
+    for (int64_t i = low; i < high; ++i) part.at[i - low] = list.at[i];
+    return part;
+}
+CVMGEN_FUNCTION bool cvmgen_contains(const cvmgen_list *list, int64_t value) {
+    for (int64_t i = 0; i < list->length; ++i)
+        if (list->at[i] == value) return true;
+    return false;
+}
+CVMGEN_FUNCTION cvmgen_list cvmgen_difference(cvmgen_list set, cvmgen_list other) {
+    cvmgen_list result;
+    result.length = 0;
+    for (int64_t i = 0; i < set.length; ++i)
+        if (!cvmgen_contains(&other, set.at[i])) result.at[result.length++] = set.at[i];
+    return result;
+}
+/* Add a value to a set, which is an ascending list and has room for it. */
+CVMGEN_FUNCTION void cvmgen_include(cvmgen_list *set, int64_t value) {
+    int64_t at = set->length;
+    if (cvmgen_contains(set, value)) return;
+    for (; at > 0 && set->at[at - 1] > value; --at) set->at[at] = set->at[at - 1];
+    set->at[at] = value;
+    ++set->length;
+}
 
 #ifndef __CUDACC_RTC__
 #include <inttypes.h>
@@ -207,11 +251,6 @@ CVMGEN_FUNCTION int64_t *cvmgen_sort_part(cvmgen_keys keys, int64_t low, int64_t
 #define CVMGEN_OMP(...)
 #endif
 
-/* Integers beyond int64 become its nearest end. */
-static inline int64_t cvmgen_saturate(__int128 value) {
-    if (value > INT64_MAX) return INT64_MAX;
-    return value < INT64_MIN ? INT64_MIN : (int64_t)value;
-}
 static inline int64_t cvmgen_saturating_add(int64_t a, int64_t b) {
     return cvmgen_saturate((__int128)a + b);
 }
@@ -280,19 +319,6 @@ static inline cvmgen_list cvmgen_extents(const cvmgen_tensor *tensor) {
     for (int64_t i = 0; i < list.length; ++i) list.at[i] = tensor->extents[i];
     return list;
 }
-/* A list that has no name, as one that has an address until the end of the statement. */
-typedef struct cvmgen_boxed { cvmgen_list list[1]; } cvmgen_boxed;
-static inline cvmgen_boxed cvmgen_box(cvmgen_list list) {
-    cvmgen_boxed boxed;
-    boxed.list[0] = list;
-    return boxed;
-}
-static inline cvmgen_list cvmgen_part(cvmgen_list list, int64_t low, int64_t high) {
-    cvmgen_list part;
-    part.length = high - low;
-    for (int64_t i = low; i < high; ++i) part.at[i - low] = list.at[i];
-    return part;
-}
 static inline cvmgen_list cvmgen_strides(const cvmgen_list *extents) {
     cvmgen_list strides;
     int64_t step = 1;
@@ -303,10 +329,29 @@ static inline cvmgen_list cvmgen_strides(const cvmgen_list *extents) {
     }
     return strides;
 }
+/* The box with each dimension in two: what `factors` leave of it, and the factor. */
+static inline cvmgen_list cvmgen_split(const cvmgen_list *box, const cvmgen_list *factors) {
+    cvmgen_list parts;
+    parts.length = 2 * box->length;
+    for (int64_t i = 0; i < box->length; ++i) {
+        parts.at[2 * i] = box->at[i] / factors->at[i];
+        parts.at[2 * i + 1] = factors->at[i];
+    }
+    return parts;
+}
+/* Refuse what a list has no room for. */
+static inline int cvmgen_check_room(cvmgen_error *error, const cvmgen_list *list) {
+    if (list->length < CVMGEN_MAX_RANK) return CVMGEN_OK;
+    return cvmgen_refuse(error, "", "", "a list has at most 16 entries");
+}
 static inline int cvmgen_append(cvmgen_error *error, cvmgen_list *list, int64_t value) {
-    if (list->length == CVMGEN_MAX_RANK)
-        return cvmgen_refuse(error, "", "", "a list has at most 16 entries");
+    if (cvmgen_check_room(error, list)) return CVMGEN_REFUSED;
     list->at[list->length++] = value;
+    return CVMGEN_OK;
+}
+static inline int cvmgen_insert(cvmgen_error *error, cvmgen_list *set, int64_t value) {
+    if (!cvmgen_contains(set, value) && cvmgen_check_room(error, set)) return CVMGEN_REFUSED;
+    cvmgen_include(set, value);
     return CVMGEN_OK;
 }
 static inline int cvmgen_extend(cvmgen_error *error, cvmgen_list *list, cvmgen_list more) {
@@ -314,38 +359,12 @@ static inline int cvmgen_extend(cvmgen_error *error, cvmgen_list *list, cvmgen_l
         if (cvmgen_append(error, list, more.at[i])) return CVMGEN_REFUSED;
     return CVMGEN_OK;
 }
-static inline bool cvmgen_contains(const cvmgen_list *list, int64_t value) {
-    for (int64_t i = 0; i < list->length; ++i)
-        if (list->at[i] == value) return true;
-    return false;
-}
 static inline bool cvmgen_same(const cvmgen_list *a, const cvmgen_list *b) {
     if (a->length != b->length) return false;
     for (int64_t i = 0; i < a->length; ++i)
         if (a->at[i] != b->at[i]) return false;
     return true;
 }
-/* A set is an ascending list. */
-static inline int cvmgen_insert(cvmgen_error *error, cvmgen_list *set, int64_t value) {
-    int64_t at = set->length;
-    if (cvmgen_contains(set, value)) return CVMGEN_OK;
-    if (cvmgen_append(error, set, value)) return CVMGEN_REFUSED;
-    for (; at > 0 && set->at[at - 1] > value; --at) set->at[at] = set->at[at - 1];
-    set->at[at] = value;
-    return CVMGEN_OK;
-}
-static inline cvmgen_list cvmgen_difference(cvmgen_list set, cvmgen_list other) {
-    cvmgen_list result;
-    result.length = 0;
-    for (int64_t i = 0; i < set.length; ++i)
-        if (!cvmgen_contains(&other, set.at[i])) result.at[result.length++] = set.at[i];
-    return result;
-}
-static inline cvmgen_list cvmgen_union(cvmgen_list set, cvmgen_list other) {
-    for (int64_t i = 0; i < other.length; ++i) cvmgen_insert(NULL, &set, other.at[i]);
-    return set;
-}
-
 /* Join neighbouring dimensions of a box that every walk crosses with one stride, and drop
    those of extent 1. At least one dimension stays. */
 static inline void cvmgen_merge(cvmgen_list *box, int count, cvmgen_list *const *steps) {
@@ -370,6 +389,56 @@ static inline void cvmgen_merge(cvmgen_list *box, int count, cvmgen_list *const 
     for (int walk = 0; walk < count; ++walk) steps[walk]->length = kept;
 }
 
+/* ---------------------------------------------------------------- runs of elements */
+
+/* Runs of more bytes are worth threads, with a piece of this size for each in turn. */
+#define CVMGEN_PIECE (INT64_C(1) << 19)
+
+static inline void cvmgen_copy_bytes(char *to, const char *from, int64_t bytes) {
+    if (bytes < 2 * CVMGEN_PIECE) {
+        memcpy(to, from, (size_t)bytes);
+        return;
+    }
+    CVMGEN_OMP(omp parallel for)
+    for (int64_t at = 0; at < bytes; at += CVMGEN_PIECE)
+        memcpy(to + at, from + at, (size_t)cvmgen_min_i64(CVMGEN_PIECE, bytes - at));
+}
+
+/* For each element type: copy_ and fill_ for elements side by side, copy_steps_ and fill_steps_
+   for elements that lie as far apart as the steps say. An empty run touches nothing. */
+#define CVMGEN_RUNS(kind, type)                                                                \
+    static inline void cvmgen_copy_##kind(type *to, const type *from, int64_t count) {         \
+        if (count > 0)                                                                         \
+            cvmgen_copy_bytes((char *)to, (const char *)from, count * (int64_t)sizeof(type));  \
+    }                                                                                          \
+    static inline void cvmgen_fill_steps_##kind(type *to, type value, int64_t count,           \
+                                                int64_t step) {                                \
+        if (count < CVMGEN_PIECE) {                                                            \
+            for (int64_t i = 0; i < count; ++i) to[i * step] = value;                          \
+            return;                                                                            \
+        }                                                                                      \
+        CVMGEN_OMP(omp parallel for)                                                           \
+        for (int64_t i = 0; i < count; ++i) to[i * step] = value;                              \
+    }                                                                                          \
+    static inline void cvmgen_fill_##kind(type *to, type value, int64_t count) {               \
+        cvmgen_fill_steps_##kind(to, value, count, 1);                                         \
+    }                                                                                          \
+    static inline void cvmgen_copy_steps_##kind(type *to, const type *from, int64_t count,     \
+                                                int64_t to_step, int64_t from_step) {          \
+        if (to_step == 1 && from_step == 1) {                                                  \
+            cvmgen_copy_##kind(to, from, count);                                               \
+        } else if (to_step == 1 && from_step == 0) {                                           \
+            if (count > 0) cvmgen_fill_##kind(to, *from, count);                               \
+        } else if (count < CVMGEN_PIECE) {                                                     \
+            for (int64_t i = 0; i < count; ++i) to[i * to_step] = from[i * from_step];         \
+        } else {                                                                               \
+            CVMGEN_OMP(omp parallel for)                                                       \
+            for (int64_t i = 0; i < count; ++i) to[i * to_step] = from[i * from_step];         \
+        }                                                                                      \
+    }
+CVMGEN_RUNS(i8, int8_t)
+CVMGEN_RUNS(i32, int32_t)
+
 /* ---------------------------------------------------------------- checks */
 
 static inline int64_t cvmgen_elements(const cvmgen_tensor *tensor) {
@@ -389,18 +458,17 @@ static inline cvmgen_text cvmgen_shape_text(const cvmgen_list *extents) {
 /* The limits that every shape keeps. */
 static inline int cvmgen_check_shape(cvmgen_error *error, const char *name,
                                      const cvmgen_list *shape, const char *positive) {
-    const cvmgen_text text = cvmgen_shape_text(shape);
+    const char *rule = NULL;
     int64_t size = 1;
-    if (shape->length < 1 || shape->length > CVMGEN_MAX_RANK)
-        return cvmgen_refuse(error, name, text.text, "a tensor has 1 to 16 dimensions");
-    for (int64_t i = 0; i < shape->length; ++i)
-        if (shape->at[i] < 1) return cvmgen_refuse(error, name, text.text, positive);
-    for (int64_t i = 0; i < shape->length; ++i) {
+    if (shape->length < 1 || shape->length > CVMGEN_MAX_RANK) rule = "a tensor has 1 to 16 dimensions";
+    for (int64_t i = 0; i < shape->length && rule == NULL; ++i)
+        if (shape->at[i] < 1) rule = positive;
+    for (int64_t i = 0; i < shape->length && rule == NULL; ++i) {
         size = cvmgen_saturating_mul(size, shape->at[i]);
-        if (size >= INT64_C(1099511627776))
-            return cvmgen_refuse(error, name, text.text, "a tensor has less than 2^40 elements");
+        if (size >= INT64_C(1099511627776)) rule = "a tensor has less than 2^40 elements";
     }
-    return CVMGEN_OK;
+    if (rule == NULL) return CVMGEN_OK;
+    return cvmgen_refuse(error, name, cvmgen_shape_text(shape).text, rule);
 }
 static inline int cvmgen_check_input(cvmgen_error *error, const char *name,
                                      const cvmgen_tensor *tensor) {
@@ -423,9 +491,9 @@ static inline int cvmgen_check_input(cvmgen_error *error, const char *name,
 /* The rank of an input: exactly `rank`, or at least that many where a pack is open. */
 static inline int cvmgen_check_rank(cvmgen_error *error, const char *name,
                                     const cvmgen_tensor *tensor, int32_t rank, bool open) {
-    const cvmgen_list shape = cvmgen_extents(tensor);
     const char *least = open ? "at least " : "";
     if (tensor->rank == rank || (open && tensor->rank > rank)) return CVMGEN_OK;
+    const cvmgen_list shape = cvmgen_extents(tensor);
     return cvmgen_refuse(error, name, cvmgen_shape_text(&shape).text,
                          cvmgen_format("%s%d dimension%s needed", least, (int)rank,
                                        rank == 1 ? "" : "s").text);

@@ -35,9 +35,10 @@ def test_the_excerpt_is_in_the_generated_file() -> None:
     assert block("c", "CVMGEN_OMP") in text
 
 
-def test_the_operator_to_add_passes(cvmgen: Command, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["double", "top_values"])
+def test_the_operator_to_add_passes(cvmgen: Command, tmp_path: Path, name: str) -> None:
     path = tmp_path / "mine.cvm"
-    path.write_text(block("", "operator double"))
+    path.write_text(block("", f"operator {name}"))
     assert cvmgen("check", path).code == 0
 
 

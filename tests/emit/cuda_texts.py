@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cvmgen.driver import C_LIKE, COMMON, lower
+from cvmgen.driver import C_LIKE, lower
 from cvmgen.emit import cuda
 from cvmgen.ir import nodes as i
 from cvmgen.paths import spec_folder
@@ -65,7 +65,7 @@ def operators() -> dict[str, f.Operator]:
 
 @functools.cache
 def program(name: str) -> i.Program:
-    return lower(operators()[name], (*COMMON, *C_LIKE))
+    return lower(operators()[name], C_LIKE)
 
 
 @functools.cache

@@ -49,6 +49,10 @@ def on_host(*statements: i.Stmt) -> Change:
     return lambda program: replace(program, prepare=(*program.prepare, *statements))
 
 
+COPY = i.Copy("i32", i.Load("Y", None, ZERO), ZERO, i.Load("X", None, ZERO), ZERO, ZERO, SPAN)
+FILL = i.Fill("i32", i.Load("Y", None, ZERO), ZERO, ZERO, ZERO, SPAN)
+
+
 def store(value: i.Expr, tensor: str = "Y") -> i.Stmt:
     return i.Store(i.Load(tensor, None, ZERO), value, SPAN)
 
@@ -69,6 +73,11 @@ BROKEN = [
     (on_host(i.Merge("n", (), SPAN)), "a change of 'n', which is no local"),
     (in_nest(store(ZERO, "X")), "'X', which is not an output"),
     (in_nest(store(i.Load("Y", None, ZERO))), "'Y', which is not an input"),
+    (in_nest(replace(COPY, target=COPY.source)), "'X', which is not an output"),
+    (in_nest(replace(COPY, source=COPY.target)), "'Y', which is not an input"),
+    (in_nest(replace(COPY, count=i.Var("q"))), "the name 'q', which nothing binds"),
+    (in_nest(replace(FILL, target=COPY.source)), "'X', which is not an output"),
+    (in_nest(replace(FILL, step=i.Var("q"))), "the name 'q', which nothing binds"),
     (in_nest(store(i.Given("X"))), "'X', which is not optional"),
     (on_host(i.Let("p", "int", i.PrecisionOf("Z", None), SPAN)), "'Z', which is not an input"),
     (
@@ -94,6 +103,7 @@ def test_broken(program: i.Program, change: Change, what: str) -> None:
 
 ALLOWED = [
     (on_host(i.Let("z", "int", SUM, SPAN)), "host code keeps its folds for Python"),
+    (in_nest(COPY, FILL), "runs of elements"),
     (in_nest(LET, i.Assign("x", ZERO, SPAN), store(i.Var("x"))), "a local may change"),
     (in_nest(i.If(i.Const(True), (LET,), (LET,), SPAN)), "blocks have locals of their own"),
 ]

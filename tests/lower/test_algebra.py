@@ -74,3 +74,42 @@ def test_what_is_not_affine_is_said_to_be_so(expr: i.Expr) -> None:
 def test_simplify_keeps_the_form_of_the_formula(expr: i.Expr, simple: str) -> None:
     """Never 2*(a+3) to 2*a+6: that would move where a machine integer overflows."""
     assert text(algebra.simplify(expr)) == simple
+
+
+@pytest.mark.parametrize(
+    ("expr", "divisor", "expected"),
+    [
+        (times(A, B), B, "a"),
+        (times(A, B), times(B, A), "1"),
+        (plus(times(A, B), times(N, B)), B, "N + a"),
+        (times(i.Const(6), A), i.Const(3), "2 * a"),
+        (i.Const(6), i.Const(3), "2"),
+        (i.Const(7), i.Const(3), None),
+        (A, i.Const(2), None),
+        (plus(times(A, B), i.Const(1)), B, None),
+        (times(floordiv(A, B), B), B, "a div b"),
+        (A, B, None),
+        (A, i.Const(0), None),
+    ],
+)
+def test_quotient(expr: i.Expr, divisor: i.Expr, expected: str | None) -> None:
+    found = algebra.quotient(expr, divisor)
+    assert (None if found is None else text(found)) == expected
+
+
+@pytest.mark.parametrize(
+    ("expr", "expected"),
+    [
+        (i.Const(0), []),
+        (i.Const(3), [(3, ())]),
+        (plus(times(i.Const(2), times(A, B)), N), [(1, (N,)), (2, (A, B))]),
+        (plus(A, times(i.Const(-1), A)), []),
+    ],
+)
+def test_terms(expr: i.Expr, expected: list[tuple[int, tuple[i.Expr, ...]]]) -> None:
+    assert sorted(algebra.terms(expr), key=repr) == sorted(expected, key=repr)
+
+
+def test_one_form_for_equal_polynomials() -> None:
+    assert algebra.normal(plus(A, plus(B, times(i.Const(-1), A)))) == B
+    assert algebra.normal(plus(A, B)) == algebra.normal(plus(B, A))

@@ -104,6 +104,21 @@ LOWERED = [
         "the row-major position of a whole multi-index is the flat index",
     ),
     (
+        "parts of a shape",
+        "input X : cvm[n...]\ninput I : cvm[m...]\nlet N = len(n)\nattr a in [0, N)\n"
+        "output Y : cvm[n[:a]..., m..., n[a + 1:]...] precision p(X)\n"
+        "Y[i..., j..., k...] = X[i..., clip(I[j...], 0, n[a] - 1), k...] "
+        "forall i... < n[:a]..., j... < m..., k... < n[a + 1:]...",
+        [
+            "for 0 <= i < i_extents_size:",
+            "  for 0 <= j < m_size:",
+            "    for 0 <= k < k_extents_size:",
+            "      Y@[(i * m_size + j) * k_extents_size + k] = "
+            "X@[(i * n_a + max(0, min(I@[j], n_a - 1))) * k_extents_size + k]",
+        ],
+        "multi-indices over neighbouring parts of a shape are positions in them",
+    ),
+    (
         "not affine",
         ANY + "output Y : cvm[n...] precision p(X)\nY[d...] = X[(d[j] div 2 for j < len(n))...]",
         [
@@ -130,7 +145,7 @@ def test_strided_walks_for_c() -> None:
         "output Y : cvm[(n[N - 1 - i] for i < N)...] precision p(X)\n"
         "Y[(d[N - 1 - i] for i < N)...] = X[d...] forall d... < n..."
     )
-    program = lower(operator(items), COMMON + C_LIKE)
+    program = lower(operator(items), C_LIKE)
     assert block_lines(program.nests[0].body) == [
         "for 0 <= d_row < d_rows:",
         "  let Y_row: int = walk_offset(d_row, d_box, Y_steps)",
@@ -146,7 +161,7 @@ def test_strided_walks_for_c() -> None:
 
 def test_every_statement_knows_its_formula() -> None:
     found = operator("input X : cvm[N]\noutput Y : cvm[N] precision p(X)\nY[i] = X[i]")
-    program = lower(found, COMMON + C_LIKE)
+    program = lower(found, C_LIKE)
     for nest in program.nests:
         assert nest.span.place == "test.cvm:5"
         assert all(statement.span.place == "test.cvm:5" for statement in nest.body)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from cvmgen.driver import C_LIKE, COMMON, lower
+from cvmgen.driver import C_LIKE, lower
 from cvmgen.emit import c
 
 from .specs import operator
@@ -14,7 +14,7 @@ VECTOR = "input X : cvm[N]\noutput Y : cvm[N]\n"
 
 def kernel(items: str, variant: str) -> str:
     """The C text of one kernel."""
-    text = c.emit_operator(lower(operator(items), COMMON + C_LIKE))
+    text = c.emit_operator(lower(operator(items), C_LIKE))
     found = re.search(rf"static void f_Y_{variant}\(.*?\n}}\n", text, re.DOTALL)
     assert found is not None
     return found.group()
@@ -49,7 +49,7 @@ def kernel(items: str, variant: str) -> str:
             "Y[i] = (int32_t)(x != 0 ? X[i] / x : 0);",
             "INT32_MIN / -1 fits int64",
         ),
-        ("Y[i] = X[i]", "int8_int8", "Y[i] = X[i];", "data that only move keep their type"),
+        ("Y[i] = X[i]", "int8_int8", "cvmgen_copy_i8(Y, X, N);", "a run that only moves"),
         ("Y[i] = X[i]", "int32_int8", "Y[i] = (int8_t)X[i];", "narrowed as the caller asked"),
     ],
 )
@@ -75,7 +75,7 @@ def test_host_products_do_not_overflow() -> None:
         "input X : cvm[N]\nattr k in [1, inf)\nattr m in [1, inf)\n"
         "output Y : cvm[N * k * m] precision p(X)\nY[i] = X[0]"
     )
-    text = c.emit_operator(lower(operator(items), COMMON + C_LIKE))
+    text = c.emit_operator(lower(operator(items), C_LIKE))
     assert "cvmgen_saturate((__int128)N * k * m)" in text
 
 

@@ -59,7 +59,7 @@ ROWS = [
         [0, 1]),
     Row("an element in a list", VECTOR + "Y[i] = 1 if X[i] in (2, 3) else 0", ([1, 2, 3],),
         [0, 1, 1]),
-    Row("an element in a set", VECTOR + "Y[i] = 1 if i in {2*j for j < N} else 0", ([0, 0, 0],),
+    Row("an element in a set", VECTOR + "Y[i] = 1 if i in {2*j for j < 5} else 0", ([0, 0, 0],),
         [1, 0, 1]),
     # ------------------------------------------------------------ reductions
     Row("sum", ONE + "Y[0] = sum[d... < n...](X[d...])", ([[1, 2], [3, 4]],), [10]),

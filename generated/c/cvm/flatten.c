@@ -49,9 +49,7 @@ static void flatten_Y_int8_int8(const flatten_plan *plan, const int8_t *restrict
                                 int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/transform.cvm:36: Y[flatten_index(d..., n...)] = X[d...] forall d... < n... */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d)
-        Y[d] = X[d];
+    cvmgen_copy_i8(Y, X, n_size);
 }
 
 static void flatten_Y_int8_int32(const flatten_plan *plan, const int8_t *restrict X,
@@ -76,9 +74,7 @@ static void flatten_Y_int32_int32(const flatten_plan *plan, const int32_t *restr
                                   int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/transform.cvm:36: Y[flatten_index(d..., n...)] = X[d...] forall d... < n... */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d)
-        Y[d] = X[d];
+    cvmgen_copy_i32(Y, X, n_size);
 }
 
 int cvm_flatten_infer(const cvm_flatten_args *args, cvmgen_error *error) {

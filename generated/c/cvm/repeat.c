@@ -18,8 +18,8 @@
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct repeat_plan {
-    int64_t N, repeats, a, d_size, Y_precision;
-    cvmgen_list Y_shape, n;
+    int64_t d_rows, d_run, X_step, Y_precision;
+    cvmgen_list Y_shape, X_steps, d_box;
 } repeat_plan;
 
 /* Check the call and infer shapes and precisions. */
@@ -61,82 +61,86 @@ static int repeat_prepare(const cvm_repeat_args *args, repeat_plan *plan, cvmgen
             cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
                              "its precision p(X) must be in [1, 32]");
     /* spec/cvm/transform.cvm:11 */
-    const int64_t d_size = cvmgen_size(&Y_shape);
-    plan->n = n;
-    plan->N = N;
-    plan->repeats = repeats;
-    plan->a = a;
+    cvmgen_list d_factors = cvmgen_ones(Y_shape.length);
+    for (int64_t slot = 0; slot < N; ++slot) {
+        if (slot == a) d_factors.at[slot] = repeats;
+    }
+    cvmgen_list d_extents = cvmgen_split(&Y_shape, &d_factors);
+    cvmgen_list X_strides = cvmgen_strides(&n);
+    cvmgen_list X_steps = cvmgen_zeros(d_extents.length);
+    for (int64_t i = 0; i < N; ++i)
+        X_steps.at[2 * i] += X_strides.at[i];
+    cvmgen_list d_box = d_extents;
+    cvmgen_list *const d_box_walks[] = {&X_steps};
+    cvmgen_merge(&d_box, 1, d_box_walks);
+    const int64_t d_rows = cvmgen_rows(&d_box);
+    const int64_t d_run = cvmgen_last(&d_box);
+    const int64_t X_step = cvmgen_last(&X_steps);
+    plan->X_steps = X_steps;
+    plan->d_box = d_box;
+    plan->d_rows = d_rows;
+    plan->d_run = d_run;
+    plan->X_step = X_step;
     plan->Y_shape = Y_shape;
-    plan->d_size = d_size;
     plan->Y_precision = Y_precision;
     return CVMGEN_OK;
 }
 
 static void repeat_Y_int8_int8(const repeat_plan *plan, const int8_t *restrict X,
                                int8_t *restrict Y) {
-    const int64_t N = plan->N, repeats = plan->repeats, a = plan->a, d_size = plan->d_size;
-    const cvmgen_list *const n = &plan->n;
-    const cvmgen_list *const Y_shape = &plan->Y_shape;
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, X_step = plan->X_step;
+    const cvmgen_list *const X_steps = &plan->X_steps;
+    const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:11: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i < N)...]
        */
-    CVMGEN_OMP(omp parallel for if (d_size * N >= 16384))
-    for (int64_t d_at = 0; d_at < d_size; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, Y_shape);
-        cvmgen_list entries = {0};
-        for (int64_t i = 0; i < N; ++i)
-            entries.at[entries.length++] = i == a ? cvmgen_floor_div(d.at[i], repeats) : d.at[i];
-        Y[d_at] = X[cvmgen_flatten_index(&entries, n)];
+    CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))
+    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
+        const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
+        cvmgen_copy_steps_i8(&Y[d_row * d_run], &X[X_row], d_run, 1, X_step);
     }
 }
 
 static void repeat_Y_int8_int32(const repeat_plan *plan, const int8_t *restrict X,
                                 int32_t *restrict Y) {
-    const int64_t N = plan->N, repeats = plan->repeats, a = plan->a, d_size = plan->d_size;
-    const cvmgen_list *const n = &plan->n;
-    const cvmgen_list *const Y_shape = &plan->Y_shape;
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, X_step = plan->X_step;
+    const cvmgen_list *const X_steps = &plan->X_steps;
+    const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:11: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i < N)...]
        */
-    CVMGEN_OMP(omp parallel for if (d_size * N >= 16384))
-    for (int64_t d_at = 0; d_at < d_size; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, Y_shape);
-        cvmgen_list entries = {0};
-        for (int64_t i = 0; i < N; ++i)
-            entries.at[entries.length++] = i == a ? cvmgen_floor_div(d.at[i], repeats) : d.at[i];
-        Y[d_at] = X[cvmgen_flatten_index(&entries, n)];
+    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
+        const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
+        for (int64_t d = 0; d < d_run; ++d)
+            Y[d_row * d_run + d] = X[X_row + d * X_step];
     }
 }
 
 static void repeat_Y_int32_int8(const repeat_plan *plan, const int32_t *restrict X,
                                 int8_t *restrict Y) {
-    const int64_t N = plan->N, repeats = plan->repeats, a = plan->a, d_size = plan->d_size;
-    const cvmgen_list *const n = &plan->n;
-    const cvmgen_list *const Y_shape = &plan->Y_shape;
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, X_step = plan->X_step;
+    const cvmgen_list *const X_steps = &plan->X_steps;
+    const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:11: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i < N)...]
        */
-    CVMGEN_OMP(omp parallel for if (d_size * N >= 16384))
-    for (int64_t d_at = 0; d_at < d_size; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, Y_shape);
-        cvmgen_list entries = {0};
-        for (int64_t i = 0; i < N; ++i)
-            entries.at[entries.length++] = i == a ? cvmgen_floor_div(d.at[i], repeats) : d.at[i];
-        Y[d_at] = (int8_t)X[cvmgen_flatten_index(&entries, n)];
+    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
+        const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
+        for (int64_t d = 0; d < d_run; ++d)
+            Y[d_row * d_run + d] = (int8_t)X[X_row + d * X_step];
     }
 }
 
 static void repeat_Y_int32_int32(const repeat_plan *plan, const int32_t *restrict X,
                                  int32_t *restrict Y) {
-    const int64_t N = plan->N, repeats = plan->repeats, a = plan->a, d_size = plan->d_size;
-    const cvmgen_list *const n = &plan->n;
-    const cvmgen_list *const Y_shape = &plan->Y_shape;
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, X_step = plan->X_step;
+    const cvmgen_list *const X_steps = &plan->X_steps;
+    const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:11: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i < N)...]
        */
-    CVMGEN_OMP(omp parallel for if (d_size * N >= 16384))
-    for (int64_t d_at = 0; d_at < d_size; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, Y_shape);
-        cvmgen_list entries = {0};
-        for (int64_t i = 0; i < N; ++i)
-            entries.at[entries.length++] = i == a ? cvmgen_floor_div(d.at[i], repeats) : d.at[i];
-        Y[d_at] = X[cvmgen_flatten_index(&entries, n)];
+    CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))
+    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
+        const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
+        cvmgen_copy_steps_i32(&Y[d_row * d_run], &X[X_row], d_run, 1, X_step);
     }
 }
 

@@ -68,9 +68,7 @@ static void reshape_Y_int8_int8(const reshape_plan *plan, const int8_t *restrict
                                 int8_t *restrict Y) {
     const int64_t target_shape_size = plan->target_shape_size;
     /* spec/cvm/transform.cvm:187: Y[d...] = T[flatten_index(d..., target_shape...)] */
-    CVMGEN_OMP(omp parallel for if (target_shape_size >= 16384))
-    for (int64_t d = 0; d < target_shape_size; ++d)
-        Y[d] = X[d];
+    cvmgen_copy_i8(Y, X, target_shape_size);
 }
 
 static void reshape_Y_int8_int32(const reshape_plan *plan, const int8_t *restrict X,
@@ -95,9 +93,7 @@ static void reshape_Y_int32_int32(const reshape_plan *plan, const int32_t *restr
                                   int32_t *restrict Y) {
     const int64_t target_shape_size = plan->target_shape_size;
     /* spec/cvm/transform.cvm:187: Y[d...] = T[flatten_index(d..., target_shape...)] */
-    CVMGEN_OMP(omp parallel for if (target_shape_size >= 16384))
-    for (int64_t d = 0; d < target_shape_size; ++d)
-        Y[d] = X[d];
+    cvmgen_copy_i32(Y, X, target_shape_size);
 }
 
 int cvm_reshape_infer(const cvm_reshape_args *args, cvmgen_error *error) {

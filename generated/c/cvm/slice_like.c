@@ -142,11 +142,12 @@ static void slice_like_Y_int8_int8(const slice_like_plan *plan, const int8_t *re
     const cvmgen_list *const X_strides = &plan->X_strides;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:124: Y[d...] = X[d...] */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_strides_row = cvmgen_walk_offset(d_row, d_box, X_strides);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[d_row * d_run + d] = X[X_strides_row + d * X_strides_step];
+        cvmgen_copy_steps_i8(&Y[d_row * d_run],
+            &X[X_strides_row],
+            d_run, 1, X_strides_step);
     }
 }
 
@@ -187,11 +188,12 @@ static void slice_like_Y_int32_int32(const slice_like_plan *plan, const int32_t 
     const cvmgen_list *const X_strides = &plan->X_strides;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:124: Y[d...] = X[d...] */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_strides_row = cvmgen_walk_offset(d_row, d_box, X_strides);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[d_row * d_run + d] = X[X_strides_row + d * X_strides_step];
+        cvmgen_copy_steps_i32(&Y[d_row * d_run],
+            &X[X_strides_row],
+            d_run, 1, X_strides_step);
     }
 }
 
@@ -217,17 +219,13 @@ int cvm_slice_like(const cvm_slice_like_args *args, cvmgen_error *error) {
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "shape_like", args->shape_like))
         return CVMGEN_REFUSED;
-    const bool narrow = cvmgen_is_int8(args->X) && cvmgen_is_int8(args->shape_like);
+    const bool narrow = cvmgen_is_int8(args->X);
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
     const int32_t *X = NULL;
     int32_t *X_copy = NULL;
-    const int32_t *shape_like = NULL;
-    int32_t *shape_like_copy = NULL;
     if (!narrow && status == CVMGEN_OK)
         status = cvmgen_widen(error, args->X, &X, &X_copy);
-    if (!narrow && status == CVMGEN_OK)
-        status = cvmgen_widen(error, args->shape_like, &shape_like, &shape_like_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
             slice_like_Y_int8_int8(&plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
@@ -239,6 +237,5 @@ int cvm_slice_like(const cvm_slice_like_args *args, cvmgen_error *error) {
             slice_like_Y_int32_int32(&plan, X, (int32_t *)args->Y->data);
     }
     free(X_copy);
-    free(shape_like_copy);
     return status;
 }

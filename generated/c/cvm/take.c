@@ -29,36 +29,23 @@
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct take_plan {
-    int64_t m_size, n_size, n_part_size, n_a, X_strides_i_extents_len, i_rows, i_run, X_2_step;
-    int64_t k_rows, k_run, X_step, which_case, Y_precision;
-    cvmgen_list Y_shape, X_steps, i_box, X_steps_2, k_box;
+    int64_t m_size, n_size, i_extents_size, k_extents_size, n_a, which_case, Y_precision;
+    cvmgen_list Y_shape;
 } take_plan;
 
 /* Check the call and infer shapes and precisions. */
 static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.take");
     int64_t which_case = 0;
-    int64_t X_2_step = 0;
-    int64_t X_step = 0;
-    cvmgen_list X_steps = {0};
-    cvmgen_list X_steps_2 = {0};
-    cvmgen_list X_strides = {0};
-    int64_t X_strides_i_extents_len = 0;
     int64_t Y_precision = 0;
     cvmgen_list Y_shape = {0};
     int64_t a = 0;
-    cvmgen_list i_box = {0};
     cvmgen_list i_extents = {0};
-    int64_t i_extents_len = 0;
-    int64_t i_rows = 0;
-    int64_t i_run = 0;
-    cvmgen_list k_box = {0};
+    int64_t i_extents_size = 0;
     cvmgen_list k_extents = {0};
-    int64_t k_rows = 0;
-    int64_t k_run = 0;
+    int64_t k_extents_size = 0;
     int64_t m_size = 0;
     int64_t n_a = 0;
-    int64_t n_part_size = 0;
     int64_t n_size = 0;
     /* spec/cvm/transform.cvm:132 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
@@ -119,46 +106,18 @@ static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error
         /* spec/cvm/transform.cvm:146 */
         i_extents = cvmgen_part(n, 0, a);
         k_extents = cvmgen_part(n, a + 1, n.length);
-        X_strides = cvmgen_strides(&n);
-        X_steps = cvmgen_zeros(k_extents.length);
-        for (int64_t slot = 0; slot < k_extents.length; ++slot)
-            X_steps.at[slot] += X_strides.at[i_extents.length + 1 + slot];
+        i_extents_size = cvmgen_size(&i_extents);
         m_size = cvmgen_size(&m);
-        n_part_size = cvmgen_size(cvmgen_box(cvmgen_part(n, a + 1, n.length)).list);
+        k_extents_size = cvmgen_size(&k_extents);
         n_a = n.at[a];
-        i_extents_len = i_extents.length;
-        X_strides_i_extents_len = X_strides.at[i_extents_len];
-        i_box = i_extents;
-        X_steps_2 = X_strides;
-        cvmgen_list *const i_box_walks[] = {&X_steps_2};
-        cvmgen_merge(&i_box, 1, i_box_walks);
-        i_rows = cvmgen_rows(&i_box);
-        i_run = cvmgen_last(&i_box);
-        X_2_step = cvmgen_last(&X_steps_2);
-        k_box = k_extents;
-        cvmgen_list *const k_box_walks[] = {&X_steps};
-        cvmgen_merge(&k_box, 1, k_box_walks);
-        k_rows = cvmgen_rows(&k_box);
-        k_run = cvmgen_last(&k_box);
-        X_step = cvmgen_last(&X_steps);
     } else {
         return cvmgen_refuse(error, "", "", "no case of the operator applies");
     }
     plan->m_size = m_size;
     plan->n_size = n_size;
-    plan->X_steps = X_steps;
-    plan->n_part_size = n_part_size;
+    plan->i_extents_size = i_extents_size;
+    plan->k_extents_size = k_extents_size;
     plan->n_a = n_a;
-    plan->X_strides_i_extents_len = X_strides_i_extents_len;
-    plan->i_box = i_box;
-    plan->X_steps_2 = X_steps_2;
-    plan->i_rows = i_rows;
-    plan->i_run = i_run;
-    plan->X_2_step = X_2_step;
-    plan->k_box = k_box;
-    plan->k_rows = k_rows;
-    plan->k_run = k_run;
-    plan->X_step = X_step;
     plan->which_case = which_case;
     plan->Y_shape = Y_shape;
     plan->Y_precision = Y_precision;
@@ -204,124 +163,72 @@ static void take_Y_0_int32_int32(const take_plan *plan, const int32_t *restrict 
 
 static void take_Y_1_int8_int8(const take_plan *plan, const int8_t *restrict X,
                                const int8_t *restrict indices, int8_t *restrict Y) {
-    const int64_t m_size = plan->m_size, n_part_size = plan->n_part_size, n_a = plan->n_a;
-    const int64_t X_strides_i_extents_len = plan->X_strides_i_extents_len;
-    const int64_t i_rows = plan->i_rows, i_run = plan->i_run, X_2_step = plan->X_2_step;
-    const int64_t k_rows = plan->k_rows, k_run = plan->k_run, X_step = plan->X_step;
-    const cvmgen_list *const X_steps = &plan->X_steps;
-    const cvmgen_list *const i_box = &plan->i_box;
-    const cvmgen_list *const X_steps_2 = &plan->X_steps_2;
-    const cvmgen_list *const k_box = &plan->k_box;
+    const int64_t m_size = plan->m_size, i_extents_size = plan->i_extents_size;
+    const int64_t k_extents_size = plan->k_extents_size, n_a = plan->n_a;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    CVMGEN_OMP(omp parallel for if (i_rows * i_run >= 16384))
-    for (int64_t i_row = 0; i_row < i_rows; ++i_row) {
-        const int64_t X_2_row = cvmgen_walk_offset(i_row, i_box, X_steps_2);
-        for (int64_t i = 0; i < i_run; ++i) {
-            for (int64_t j = 0; j < m_size; ++j) {
-                for (int64_t k_row = 0; k_row < k_rows; ++k_row) {
-                    const int64_t X_row = cvmgen_walk_offset(k_row, k_box, X_steps);
-                    for (int64_t k = 0; k < k_run; ++k)
-                        Y[((i_row * i_run + i) * m_size + j) * n_part_size
-                            + (k_row * k_run + k)] = X[X_2_row + i * X_2_step
-                            + cvmgen_max_i32(0,
-                            (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1))
-                            * X_strides_i_extents_len + (X_row + k * X_step)];
-                }
-            }
+    CVMGEN_OMP(omp parallel for collapse(2) if (i_extents_size * m_size * k_extents_size >= 16384))
+    for (int64_t i = 0; i < i_extents_size; ++i) {
+        for (int64_t j = 0; j < m_size; ++j) {
+            cvmgen_copy_i8(&Y[(i * m_size + j) * k_extents_size],
+                &X[(i * n_a
+                    + cvmgen_max_i32(0, (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1)))
+                    * k_extents_size],
+                k_extents_size);
         }
     }
 }
 
 static void take_Y_1_int8_int32(const take_plan *plan, const int8_t *restrict X,
                                 const int8_t *restrict indices, int32_t *restrict Y) {
-    const int64_t m_size = plan->m_size, n_part_size = plan->n_part_size, n_a = plan->n_a;
-    const int64_t X_strides_i_extents_len = plan->X_strides_i_extents_len;
-    const int64_t i_rows = plan->i_rows, i_run = plan->i_run, X_2_step = plan->X_2_step;
-    const int64_t k_rows = plan->k_rows, k_run = plan->k_run, X_step = plan->X_step;
-    const cvmgen_list *const X_steps = &plan->X_steps;
-    const cvmgen_list *const i_box = &plan->i_box;
-    const cvmgen_list *const X_steps_2 = &plan->X_steps_2;
-    const cvmgen_list *const k_box = &plan->k_box;
+    const int64_t m_size = plan->m_size, i_extents_size = plan->i_extents_size;
+    const int64_t k_extents_size = plan->k_extents_size, n_a = plan->n_a;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    CVMGEN_OMP(omp parallel for if (i_rows * i_run >= 16384))
-    for (int64_t i_row = 0; i_row < i_rows; ++i_row) {
-        const int64_t X_2_row = cvmgen_walk_offset(i_row, i_box, X_steps_2);
-        for (int64_t i = 0; i < i_run; ++i) {
-            for (int64_t j = 0; j < m_size; ++j) {
-                for (int64_t k_row = 0; k_row < k_rows; ++k_row) {
-                    const int64_t X_row = cvmgen_walk_offset(k_row, k_box, X_steps);
-                    for (int64_t k = 0; k < k_run; ++k)
-                        Y[((i_row * i_run + i) * m_size + j) * n_part_size
-                            + (k_row * k_run + k)] = X[X_2_row + i * X_2_step
-                            + cvmgen_max_i32(0,
-                            (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1))
-                            * X_strides_i_extents_len + (X_row + k * X_step)];
-                }
-            }
+    CVMGEN_OMP(omp parallel for collapse(3) if (i_extents_size * m_size * k_extents_size >= 16384))
+    for (int64_t i = 0; i < i_extents_size; ++i) {
+        for (int64_t j = 0; j < m_size; ++j) {
+            for (int64_t k = 0; k < k_extents_size; ++k)
+                Y[(i * m_size + j) * k_extents_size
+                    + k] = X[(i * n_a
+                    + cvmgen_max_i32(0, (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1)))
+                    * k_extents_size + k];
         }
     }
 }
 
 static void take_Y_1_int32_int8(const take_plan *plan, const int32_t *restrict X,
                                 const int32_t *restrict indices, int8_t *restrict Y) {
-    const int64_t m_size = plan->m_size, n_part_size = plan->n_part_size, n_a = plan->n_a;
-    const int64_t X_strides_i_extents_len = plan->X_strides_i_extents_len;
-    const int64_t i_rows = plan->i_rows, i_run = plan->i_run, X_2_step = plan->X_2_step;
-    const int64_t k_rows = plan->k_rows, k_run = plan->k_run, X_step = plan->X_step;
-    const cvmgen_list *const X_steps = &plan->X_steps;
-    const cvmgen_list *const i_box = &plan->i_box;
-    const cvmgen_list *const X_steps_2 = &plan->X_steps_2;
-    const cvmgen_list *const k_box = &plan->k_box;
+    const int64_t m_size = plan->m_size, i_extents_size = plan->i_extents_size;
+    const int64_t k_extents_size = plan->k_extents_size, n_a = plan->n_a;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    CVMGEN_OMP(omp parallel for if (i_rows * i_run >= 16384))
-    for (int64_t i_row = 0; i_row < i_rows; ++i_row) {
-        const int64_t X_2_row = cvmgen_walk_offset(i_row, i_box, X_steps_2);
-        for (int64_t i = 0; i < i_run; ++i) {
-            for (int64_t j = 0; j < m_size; ++j) {
-                for (int64_t k_row = 0; k_row < k_rows; ++k_row) {
-                    const int64_t X_row = cvmgen_walk_offset(k_row, k_box, X_steps);
-                    for (int64_t k = 0; k < k_run; ++k)
-                        Y[((i_row * i_run + i) * m_size + j) * n_part_size
-                            + (k_row * k_run + k)] = (int8_t)X[X_2_row + i * X_2_step
-                            + (int64_t)cvmgen_max_i32(0,
-                            (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1))
-                            * X_strides_i_extents_len + (X_row + k * X_step)];
-                }
-            }
+    CVMGEN_OMP(omp parallel for collapse(3) if (i_extents_size * m_size * k_extents_size >= 16384))
+    for (int64_t i = 0; i < i_extents_size; ++i) {
+        for (int64_t j = 0; j < m_size; ++j) {
+            for (int64_t k = 0; k < k_extents_size; ++k)
+                Y[(i * m_size + j) * k_extents_size
+                    + k] = (int8_t)X[(i * n_a
+                    + cvmgen_max_i32(0, (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1)))
+                    * k_extents_size + k];
         }
     }
 }
 
 static void take_Y_1_int32_int32(const take_plan *plan, const int32_t *restrict X,
                                  const int32_t *restrict indices, int32_t *restrict Y) {
-    const int64_t m_size = plan->m_size, n_part_size = plan->n_part_size, n_a = plan->n_a;
-    const int64_t X_strides_i_extents_len = plan->X_strides_i_extents_len;
-    const int64_t i_rows = plan->i_rows, i_run = plan->i_run, X_2_step = plan->X_2_step;
-    const int64_t k_rows = plan->k_rows, k_run = plan->k_run, X_step = plan->X_step;
-    const cvmgen_list *const X_steps = &plan->X_steps;
-    const cvmgen_list *const i_box = &plan->i_box;
-    const cvmgen_list *const X_steps_2 = &plan->X_steps_2;
-    const cvmgen_list *const k_box = &plan->k_box;
+    const int64_t m_size = plan->m_size, i_extents_size = plan->i_extents_size;
+    const int64_t k_extents_size = plan->k_extents_size, n_a = plan->n_a;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    CVMGEN_OMP(omp parallel for if (i_rows * i_run >= 16384))
-    for (int64_t i_row = 0; i_row < i_rows; ++i_row) {
-        const int64_t X_2_row = cvmgen_walk_offset(i_row, i_box, X_steps_2);
-        for (int64_t i = 0; i < i_run; ++i) {
-            for (int64_t j = 0; j < m_size; ++j) {
-                for (int64_t k_row = 0; k_row < k_rows; ++k_row) {
-                    const int64_t X_row = cvmgen_walk_offset(k_row, k_box, X_steps);
-                    for (int64_t k = 0; k < k_run; ++k)
-                        Y[((i_row * i_run + i) * m_size + j) * n_part_size
-                            + (k_row * k_run + k)] = X[X_2_row + i * X_2_step
-                            + (int64_t)cvmgen_max_i32(0,
-                            (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1))
-                            * X_strides_i_extents_len + (X_row + k * X_step)];
-                }
-            }
+    CVMGEN_OMP(omp parallel for collapse(2) if (i_extents_size * m_size * k_extents_size >= 16384))
+    for (int64_t i = 0; i < i_extents_size; ++i) {
+        for (int64_t j = 0; j < m_size; ++j) {
+            cvmgen_copy_i32(&Y[(i * m_size + j) * k_extents_size],
+                &X[(i * n_a
+                    + cvmgen_max_i32(0, (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1)))
+                    * k_extents_size],
+                k_extents_size);
         }
     }
 }

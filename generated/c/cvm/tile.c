@@ -21,8 +21,8 @@
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct tile_plan {
-    int64_t N, K, k_size, Y_precision;
-    cvmgen_list Y_shape, n;
+    int64_t k_rows, k_run, X_step, Y_precision;
+    cvmgen_list Y_shape, X_steps, k_box;
 } tile_plan;
 
 /* Check the call and infer shapes and precisions. */
@@ -70,77 +70,81 @@ static int tile_prepare(const cvm_tile_args *args, tile_plan *plan, cvmgen_error
             cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
                              "its precision p(X) must be in [1, 32]");
     /* spec/cvm/transform.cvm:27 */
-    const int64_t k_size = cvmgen_size(&Y_shape);
-    plan->n = n;
-    plan->N = N;
-    plan->K = K;
+    cvmgen_list k_factors = cvmgen_ones(Y_shape.length);
+    for (int64_t slot = 0; slot < N; ++slot)
+        k_factors.at[K - N + slot] = n.at[slot];
+    cvmgen_list k_extents = cvmgen_split(&Y_shape, &k_factors);
+    cvmgen_list X_strides = cvmgen_strides(&n);
+    cvmgen_list X_steps = cvmgen_zeros(k_extents.length);
+    for (int64_t j = 0; j < N; ++j)
+        X_steps.at[2 * (K - N + j) + 1] += X_strides.at[j];
+    cvmgen_list k_box = k_extents;
+    cvmgen_list *const k_box_walks[] = {&X_steps};
+    cvmgen_merge(&k_box, 1, k_box_walks);
+    const int64_t k_rows = cvmgen_rows(&k_box);
+    const int64_t k_run = cvmgen_last(&k_box);
+    const int64_t X_step = cvmgen_last(&X_steps);
+    plan->X_steps = X_steps;
+    plan->k_box = k_box;
+    plan->k_rows = k_rows;
+    plan->k_run = k_run;
+    plan->X_step = X_step;
     plan->Y_shape = Y_shape;
-    plan->k_size = k_size;
     plan->Y_precision = Y_precision;
     return CVMGEN_OK;
 }
 
 static void tile_Y_int8_int8(const tile_plan *plan, const int8_t *restrict X,
                              int8_t *restrict Y) {
-    const int64_t N = plan->N, K = plan->K, k_size = plan->k_size;
-    const cvmgen_list *const n = &plan->n;
-    const cvmgen_list *const Y_shape = &plan->Y_shape;
+    const int64_t k_rows = plan->k_rows, k_run = plan->k_run, X_step = plan->X_step;
+    const cvmgen_list *const X_steps = &plan->X_steps;
+    const cvmgen_list *const k_box = &plan->k_box;
     /* spec/cvm/transform.cvm:27: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    CVMGEN_OMP(omp parallel for if (k_size * N >= 16384))
-    for (int64_t k_at = 0; k_at < k_size; ++k_at) {
-        cvmgen_list k = cvmgen_unflatten(k_at, Y_shape);
-        cvmgen_list entries = {0};
-        for (int64_t j = 0; j < N; ++j)
-            entries.at[entries.length++] = cvmgen_floor_mod(k.at[K - N + j], n->at[j]);
-        Y[k_at] = X[cvmgen_flatten_index(&entries, n)];
+    CVMGEN_OMP(omp parallel for if (k_rows > 1 && k_rows * k_run >= 16384))
+    for (int64_t k_row = 0; k_row < k_rows; ++k_row) {
+        const int64_t X_row = cvmgen_walk_offset(k_row, k_box, X_steps);
+        cvmgen_copy_steps_i8(&Y[k_row * k_run], &X[X_row], k_run, 1, X_step);
     }
 }
 
 static void tile_Y_int8_int32(const tile_plan *plan, const int8_t *restrict X,
                               int32_t *restrict Y) {
-    const int64_t N = plan->N, K = plan->K, k_size = plan->k_size;
-    const cvmgen_list *const n = &plan->n;
-    const cvmgen_list *const Y_shape = &plan->Y_shape;
+    const int64_t k_rows = plan->k_rows, k_run = plan->k_run, X_step = plan->X_step;
+    const cvmgen_list *const X_steps = &plan->X_steps;
+    const cvmgen_list *const k_box = &plan->k_box;
     /* spec/cvm/transform.cvm:27: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    CVMGEN_OMP(omp parallel for if (k_size * N >= 16384))
-    for (int64_t k_at = 0; k_at < k_size; ++k_at) {
-        cvmgen_list k = cvmgen_unflatten(k_at, Y_shape);
-        cvmgen_list entries = {0};
-        for (int64_t j = 0; j < N; ++j)
-            entries.at[entries.length++] = cvmgen_floor_mod(k.at[K - N + j], n->at[j]);
-        Y[k_at] = X[cvmgen_flatten_index(&entries, n)];
+    CVMGEN_OMP(omp parallel for if (k_rows * k_run >= 16384))
+    for (int64_t k_row = 0; k_row < k_rows; ++k_row) {
+        const int64_t X_row = cvmgen_walk_offset(k_row, k_box, X_steps);
+        for (int64_t k = 0; k < k_run; ++k)
+            Y[k_row * k_run + k] = X[X_row + k * X_step];
     }
 }
 
 static void tile_Y_int32_int8(const tile_plan *plan, const int32_t *restrict X,
                               int8_t *restrict Y) {
-    const int64_t N = plan->N, K = plan->K, k_size = plan->k_size;
-    const cvmgen_list *const n = &plan->n;
-    const cvmgen_list *const Y_shape = &plan->Y_shape;
+    const int64_t k_rows = plan->k_rows, k_run = plan->k_run, X_step = plan->X_step;
+    const cvmgen_list *const X_steps = &plan->X_steps;
+    const cvmgen_list *const k_box = &plan->k_box;
     /* spec/cvm/transform.cvm:27: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    CVMGEN_OMP(omp parallel for if (k_size * N >= 16384))
-    for (int64_t k_at = 0; k_at < k_size; ++k_at) {
-        cvmgen_list k = cvmgen_unflatten(k_at, Y_shape);
-        cvmgen_list entries = {0};
-        for (int64_t j = 0; j < N; ++j)
-            entries.at[entries.length++] = cvmgen_floor_mod(k.at[K - N + j], n->at[j]);
-        Y[k_at] = (int8_t)X[cvmgen_flatten_index(&entries, n)];
+    CVMGEN_OMP(omp parallel for if (k_rows * k_run >= 16384))
+    for (int64_t k_row = 0; k_row < k_rows; ++k_row) {
+        const int64_t X_row = cvmgen_walk_offset(k_row, k_box, X_steps);
+        for (int64_t k = 0; k < k_run; ++k)
+            Y[k_row * k_run + k] = (int8_t)X[X_row + k * X_step];
     }
 }
 
 static void tile_Y_int32_int32(const tile_plan *plan, const int32_t *restrict X,
                                int32_t *restrict Y) {
-    const int64_t N = plan->N, K = plan->K, k_size = plan->k_size;
-    const cvmgen_list *const n = &plan->n;
-    const cvmgen_list *const Y_shape = &plan->Y_shape;
+    const int64_t k_rows = plan->k_rows, k_run = plan->k_run, X_step = plan->X_step;
+    const cvmgen_list *const X_steps = &plan->X_steps;
+    const cvmgen_list *const k_box = &plan->k_box;
     /* spec/cvm/transform.cvm:27: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    CVMGEN_OMP(omp parallel for if (k_size * N >= 16384))
-    for (int64_t k_at = 0; k_at < k_size; ++k_at) {
-        cvmgen_list k = cvmgen_unflatten(k_at, Y_shape);
-        cvmgen_list entries = {0};
-        for (int64_t j = 0; j < N; ++j)
-            entries.at[entries.length++] = cvmgen_floor_mod(k.at[K - N + j], n->at[j]);
-        Y[k_at] = X[cvmgen_flatten_index(&entries, n)];
+    CVMGEN_OMP(omp parallel for if (k_rows > 1 && k_rows * k_run >= 16384))
+    for (int64_t k_row = 0; k_row < k_rows; ++k_row) {
+        const int64_t X_row = cvmgen_walk_offset(k_row, k_box, X_steps);
+        cvmgen_copy_steps_i32(&Y[k_row * k_run], &X[X_row], k_run, 1, X_step);
     }
 }
 

@@ -17,75 +17,75 @@
 
 /* What a call fixes for the kernels of spec/cvm/transform.cvm:11. */
 struct repeat_Y_values {
-    int64_t N, repeats, a, d_size;
-    cvmgen_list n, Y_shape;
+    int64_t d_rows, d_run, X_step;
+    cvmgen_list X_steps, d_box;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_repeat_Y_int8_int8(const __grid_constant__ repeat_Y_values values,
                        const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t N = values.N, repeats = values.repeats, a = values.a, d_size = values.d_size;
-    const cvmgen_list &n = values.n;
-    const cvmgen_list &Y_shape = values.Y_shape;
+    const int64_t d_rows = values.d_rows, d_run = values.d_run, X_step = values.X_step;
+    const cvmgen_list &X_steps = values.X_steps;
+    const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/transform.cvm:11: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i < N)...]
        */
-    for (int64_t d_at = cvmgen_thread(); d_at < d_size; d_at += cvmgen_threads()) {
-        cvmgen_list d = cvmgen_unflatten(d_at, &Y_shape);
-        cvmgen_list entries = {0};
-        for (int64_t i = 0; i < N; ++i)
-            entries.at[entries.length++] = i == a ? cvmgen_floor_div(d.at[i], repeats) : d.at[i];
-        Y[d_at] = X[cvmgen_flatten_index(&entries, &n)];
+    const int64_t elements = d_rows * d_run;
+    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
+        const int64_t d_row = at / d_run;
+        const int64_t d = at % d_run;
+        const int64_t X_row = cvmgen_walk_offset(d_row, &d_box, &X_steps);
+        Y[d_row * d_run + d] = X[X_row + d * X_step];
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_repeat_Y_int8_int32(const __grid_constant__ repeat_Y_values values,
                         const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t N = values.N, repeats = values.repeats, a = values.a, d_size = values.d_size;
-    const cvmgen_list &n = values.n;
-    const cvmgen_list &Y_shape = values.Y_shape;
+    const int64_t d_rows = values.d_rows, d_run = values.d_run, X_step = values.X_step;
+    const cvmgen_list &X_steps = values.X_steps;
+    const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/transform.cvm:11: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i < N)...]
        */
-    for (int64_t d_at = cvmgen_thread(); d_at < d_size; d_at += cvmgen_threads()) {
-        cvmgen_list d = cvmgen_unflatten(d_at, &Y_shape);
-        cvmgen_list entries = {0};
-        for (int64_t i = 0; i < N; ++i)
-            entries.at[entries.length++] = i == a ? cvmgen_floor_div(d.at[i], repeats) : d.at[i];
-        Y[d_at] = X[cvmgen_flatten_index(&entries, &n)];
+    const int64_t elements = d_rows * d_run;
+    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
+        const int64_t d_row = at / d_run;
+        const int64_t d = at % d_run;
+        const int64_t X_row = cvmgen_walk_offset(d_row, &d_box, &X_steps);
+        Y[d_row * d_run + d] = X[X_row + d * X_step];
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_repeat_Y_int32_int8(const __grid_constant__ repeat_Y_values values,
                         const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t N = values.N, repeats = values.repeats, a = values.a, d_size = values.d_size;
-    const cvmgen_list &n = values.n;
-    const cvmgen_list &Y_shape = values.Y_shape;
+    const int64_t d_rows = values.d_rows, d_run = values.d_run, X_step = values.X_step;
+    const cvmgen_list &X_steps = values.X_steps;
+    const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/transform.cvm:11: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i < N)...]
        */
-    for (int64_t d_at = cvmgen_thread(); d_at < d_size; d_at += cvmgen_threads()) {
-        cvmgen_list d = cvmgen_unflatten(d_at, &Y_shape);
-        cvmgen_list entries = {0};
-        for (int64_t i = 0; i < N; ++i)
-            entries.at[entries.length++] = i == a ? cvmgen_floor_div(d.at[i], repeats) : d.at[i];
-        Y[d_at] = (int8_t)X[cvmgen_flatten_index(&entries, &n)];
+    const int64_t elements = d_rows * d_run;
+    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
+        const int64_t d_row = at / d_run;
+        const int64_t d = at % d_run;
+        const int64_t X_row = cvmgen_walk_offset(d_row, &d_box, &X_steps);
+        Y[d_row * d_run + d] = (int8_t)X[X_row + d * X_step];
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_repeat_Y_int32_int32(const __grid_constant__ repeat_Y_values values,
                          const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t N = values.N, repeats = values.repeats, a = values.a, d_size = values.d_size;
-    const cvmgen_list &n = values.n;
-    const cvmgen_list &Y_shape = values.Y_shape;
+    const int64_t d_rows = values.d_rows, d_run = values.d_run, X_step = values.X_step;
+    const cvmgen_list &X_steps = values.X_steps;
+    const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/transform.cvm:11: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i < N)...]
        */
-    for (int64_t d_at = cvmgen_thread(); d_at < d_size; d_at += cvmgen_threads()) {
-        cvmgen_list d = cvmgen_unflatten(d_at, &Y_shape);
-        cvmgen_list entries = {0};
-        for (int64_t i = 0; i < N; ++i)
-            entries.at[entries.length++] = i == a ? cvmgen_floor_div(d.at[i], repeats) : d.at[i];
-        Y[d_at] = X[cvmgen_flatten_index(&entries, &n)];
+    const int64_t elements = d_rows * d_run;
+    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
+        const int64_t d_row = at / d_run;
+        const int64_t d = at % d_run;
+        const int64_t X_row = cvmgen_walk_offset(d_row, &d_box, &X_steps);
+        Y[d_row * d_run + d] = X[X_row + d * X_step];
     }
 }
 
@@ -94,8 +94,8 @@ cvm_repeat_Y_int32_int32(const __grid_constant__ repeat_Y_values values,
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct repeat_plan {
-    int64_t N, repeats, a, d_size, Y_precision;
-    cvmgen_list Y_shape, n;
+    int64_t d_rows, d_run, X_step, Y_precision;
+    cvmgen_list Y_shape, X_steps, d_box;
 };
 
 /* Check the call and infer shapes and precisions. */
@@ -137,13 +137,27 @@ static int repeat_prepare(const cvm_repeat_args *args, repeat_plan *plan, cvmgen
             cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
                              "its precision p(X) must be in [1, 32]");
     /* spec/cvm/transform.cvm:11 */
-    const int64_t d_size = cvmgen_size(&Y_shape);
-    plan->n = n;
-    plan->N = N;
-    plan->repeats = repeats;
-    plan->a = a;
+    cvmgen_list d_factors = cvmgen_ones(Y_shape.length);
+    for (int64_t slot = 0; slot < N; ++slot) {
+        if (slot == a) d_factors.at[slot] = repeats;
+    }
+    cvmgen_list d_extents = cvmgen_split(&Y_shape, &d_factors);
+    cvmgen_list X_strides = cvmgen_strides(&n);
+    cvmgen_list X_steps = cvmgen_zeros(d_extents.length);
+    for (int64_t i = 0; i < N; ++i)
+        X_steps.at[2 * i] += X_strides.at[i];
+    cvmgen_list d_box = d_extents;
+    cvmgen_list *const d_box_walks[] = {&X_steps};
+    cvmgen_merge(&d_box, 1, d_box_walks);
+    const int64_t d_rows = cvmgen_rows(&d_box);
+    const int64_t d_run = cvmgen_last(&d_box);
+    const int64_t X_step = cvmgen_last(&X_steps);
+    plan->X_steps = X_steps;
+    plan->d_box = d_box;
+    plan->d_rows = d_rows;
+    plan->d_run = d_run;
+    plan->X_step = X_step;
     plan->Y_shape = Y_shape;
-    plan->d_size = d_size;
     plan->Y_precision = Y_precision;
     return CVMGEN_OK;
 }
@@ -167,9 +181,8 @@ int cvm_repeat_cuda(const cvm_repeat_args *args, cvmgen_stream stream, cvmgen_er
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const repeat_Y_values values = {plan.N, plan.repeats, plan.a, plan.d_size, plan.n,
-                                    plan.Y_shape};
-    const int64_t elements = plan.d_size;
+    const repeat_Y_values values = {plan.d_rows, plan.d_run, plan.X_step, plan.X_steps, plan.d_box};
+    const int64_t elements = cvmgen_domain({plan.d_rows, plan.d_run});
     if (narrow && narrow_result)
         status = cvmgen_launch(error, stream, elements, cvm_repeat_Y_int8_int8, values,
                                (const int8_t *)args->X->data, (int8_t *)args->Y->data);

@@ -74,42 +74,29 @@ cvm_take_Y_0_int32_int32(const __grid_constant__ take_Y_0_values values,
 
 /* What a call fixes for the kernels of spec/cvm/transform.cvm:146. */
 struct take_Y_1_values {
-    int64_t m_size, n_part_size, n_a, X_strides_i_extents_len, i_rows, i_run, X_2_step, k_rows;
-    int64_t k_run, X_step;
-    cvmgen_list X_steps, i_box, X_steps_2, k_box;
+    int64_t m_size, i_extents_size, k_extents_size, n_a;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_take_Y_1_int8_int8(const __grid_constant__ take_Y_1_values values,
                        const int8_t *__restrict__ X, const int8_t *__restrict__ indices,
                        int8_t *__restrict__ Y) {
-    const int64_t m_size = values.m_size, n_part_size = values.n_part_size, n_a = values.n_a;
-    const int64_t X_strides_i_extents_len = values.X_strides_i_extents_len;
-    const int64_t i_rows = values.i_rows, i_run = values.i_run, X_2_step = values.X_2_step;
-    const int64_t k_rows = values.k_rows, k_run = values.k_run, X_step = values.X_step;
-    const cvmgen_list &X_steps = values.X_steps;
-    const cvmgen_list &i_box = values.i_box;
-    const cvmgen_list &X_steps_2 = values.X_steps_2;
-    const cvmgen_list &k_box = values.k_box;
+    const int64_t m_size = values.m_size, i_extents_size = values.i_extents_size;
+    const int64_t k_extents_size = values.k_extents_size, n_a = values.n_a;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    const int64_t elements = i_rows * i_run * m_size * k_rows * k_run;
+    const int64_t elements = i_extents_size * m_size * k_extents_size;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;
-        const int64_t k = rest % k_run;
-        rest /= k_run;
-        const int64_t k_row = rest % k_rows;
-        rest /= k_rows;
+        const int64_t k = rest % k_extents_size;
+        rest /= k_extents_size;
         const int64_t j = rest % m_size;
         rest /= m_size;
-        const int64_t i = rest % i_run;
-        rest /= i_run;
-        const int64_t i_row = rest;
-        const int64_t X_2_row = cvmgen_walk_offset(i_row, &i_box, &X_steps_2);
-        const int64_t X_row = cvmgen_walk_offset(k_row, &k_box, &X_steps);
-        Y[((i_row * i_run + i) * m_size + j) * n_part_size + (k_row * k_run + k)] = X[X_2_row + i
-            * X_2_step + cvmgen_max_i32(0, (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1))
-            * X_strides_i_extents_len + (X_row + k * X_step)];
+        const int64_t i = rest;
+        Y[(i * m_size + j) * k_extents_size
+            + k] = X[(i * n_a
+            + cvmgen_max_i32(0, (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1)))
+            * k_extents_size + k];
     }
 }
 
@@ -117,33 +104,22 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_take_Y_1_int8_int32(const __grid_constant__ take_Y_1_values values,
                         const int8_t *__restrict__ X, const int8_t *__restrict__ indices,
                         int32_t *__restrict__ Y) {
-    const int64_t m_size = values.m_size, n_part_size = values.n_part_size, n_a = values.n_a;
-    const int64_t X_strides_i_extents_len = values.X_strides_i_extents_len;
-    const int64_t i_rows = values.i_rows, i_run = values.i_run, X_2_step = values.X_2_step;
-    const int64_t k_rows = values.k_rows, k_run = values.k_run, X_step = values.X_step;
-    const cvmgen_list &X_steps = values.X_steps;
-    const cvmgen_list &i_box = values.i_box;
-    const cvmgen_list &X_steps_2 = values.X_steps_2;
-    const cvmgen_list &k_box = values.k_box;
+    const int64_t m_size = values.m_size, i_extents_size = values.i_extents_size;
+    const int64_t k_extents_size = values.k_extents_size, n_a = values.n_a;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    const int64_t elements = i_rows * i_run * m_size * k_rows * k_run;
+    const int64_t elements = i_extents_size * m_size * k_extents_size;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;
-        const int64_t k = rest % k_run;
-        rest /= k_run;
-        const int64_t k_row = rest % k_rows;
-        rest /= k_rows;
+        const int64_t k = rest % k_extents_size;
+        rest /= k_extents_size;
         const int64_t j = rest % m_size;
         rest /= m_size;
-        const int64_t i = rest % i_run;
-        rest /= i_run;
-        const int64_t i_row = rest;
-        const int64_t X_2_row = cvmgen_walk_offset(i_row, &i_box, &X_steps_2);
-        const int64_t X_row = cvmgen_walk_offset(k_row, &k_box, &X_steps);
-        Y[((i_row * i_run + i) * m_size + j) * n_part_size + (k_row * k_run + k)] = X[X_2_row + i
-            * X_2_step + cvmgen_max_i32(0, (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1))
-            * X_strides_i_extents_len + (X_row + k * X_step)];
+        const int64_t i = rest;
+        Y[(i * m_size + j) * k_extents_size
+            + k] = X[(i * n_a
+            + cvmgen_max_i32(0, (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1)))
+            * k_extents_size + k];
     }
 }
 
@@ -151,34 +127,22 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_take_Y_1_int32_int8(const __grid_constant__ take_Y_1_values values,
                         const int32_t *__restrict__ X, const int32_t *__restrict__ indices,
                         int8_t *__restrict__ Y) {
-    const int64_t m_size = values.m_size, n_part_size = values.n_part_size, n_a = values.n_a;
-    const int64_t X_strides_i_extents_len = values.X_strides_i_extents_len;
-    const int64_t i_rows = values.i_rows, i_run = values.i_run, X_2_step = values.X_2_step;
-    const int64_t k_rows = values.k_rows, k_run = values.k_run, X_step = values.X_step;
-    const cvmgen_list &X_steps = values.X_steps;
-    const cvmgen_list &i_box = values.i_box;
-    const cvmgen_list &X_steps_2 = values.X_steps_2;
-    const cvmgen_list &k_box = values.k_box;
+    const int64_t m_size = values.m_size, i_extents_size = values.i_extents_size;
+    const int64_t k_extents_size = values.k_extents_size, n_a = values.n_a;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    const int64_t elements = i_rows * i_run * m_size * k_rows * k_run;
+    const int64_t elements = i_extents_size * m_size * k_extents_size;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;
-        const int64_t k = rest % k_run;
-        rest /= k_run;
-        const int64_t k_row = rest % k_rows;
-        rest /= k_rows;
+        const int64_t k = rest % k_extents_size;
+        rest /= k_extents_size;
         const int64_t j = rest % m_size;
         rest /= m_size;
-        const int64_t i = rest % i_run;
-        rest /= i_run;
-        const int64_t i_row = rest;
-        const int64_t X_2_row = cvmgen_walk_offset(i_row, &i_box, &X_steps_2);
-        const int64_t X_row = cvmgen_walk_offset(k_row, &k_box, &X_steps);
-        Y[((i_row * i_run + i) * m_size + j) * n_part_size
-            + (k_row * k_run + k)] = (int8_t)X[X_2_row + i * X_2_step
-            + (int64_t)cvmgen_max_i32(0, (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1))
-            * X_strides_i_extents_len + (X_row + k * X_step)];
+        const int64_t i = rest;
+        Y[(i * m_size + j) * k_extents_size
+            + k] = (int8_t)X[(i * n_a
+            + cvmgen_max_i32(0, (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1)))
+            * k_extents_size + k];
     }
 }
 
@@ -186,34 +150,22 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_take_Y_1_int32_int32(const __grid_constant__ take_Y_1_values values,
                          const int32_t *__restrict__ X, const int32_t *__restrict__ indices,
                          int32_t *__restrict__ Y) {
-    const int64_t m_size = values.m_size, n_part_size = values.n_part_size, n_a = values.n_a;
-    const int64_t X_strides_i_extents_len = values.X_strides_i_extents_len;
-    const int64_t i_rows = values.i_rows, i_run = values.i_run, X_2_step = values.X_2_step;
-    const int64_t k_rows = values.k_rows, k_run = values.k_run, X_step = values.X_step;
-    const cvmgen_list &X_steps = values.X_steps;
-    const cvmgen_list &i_box = values.i_box;
-    const cvmgen_list &X_steps_2 = values.X_steps_2;
-    const cvmgen_list &k_box = values.k_box;
+    const int64_t m_size = values.m_size, i_extents_size = values.i_extents_size;
+    const int64_t k_extents_size = values.k_extents_size, n_a = values.n_a;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    const int64_t elements = i_rows * i_run * m_size * k_rows * k_run;
+    const int64_t elements = i_extents_size * m_size * k_extents_size;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;
-        const int64_t k = rest % k_run;
-        rest /= k_run;
-        const int64_t k_row = rest % k_rows;
-        rest /= k_rows;
+        const int64_t k = rest % k_extents_size;
+        rest /= k_extents_size;
         const int64_t j = rest % m_size;
         rest /= m_size;
-        const int64_t i = rest % i_run;
-        rest /= i_run;
-        const int64_t i_row = rest;
-        const int64_t X_2_row = cvmgen_walk_offset(i_row, &i_box, &X_steps_2);
-        const int64_t X_row = cvmgen_walk_offset(k_row, &k_box, &X_steps);
-        Y[((i_row * i_run + i) * m_size + j) * n_part_size + (k_row * k_run + k)] = X[X_2_row + i
-            * X_2_step
-            + (int64_t)cvmgen_max_i32(0, (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1))
-            * X_strides_i_extents_len + (X_row + k * X_step)];
+        const int64_t i = rest;
+        Y[(i * m_size + j) * k_extents_size
+            + k] = X[(i * n_a
+            + cvmgen_max_i32(0, (int32_t)cvmgen_min_i64((int64_t)indices[j], n_a - 1)))
+            * k_extents_size + k];
     }
 }
 
@@ -222,36 +174,23 @@ cvm_take_Y_1_int32_int32(const __grid_constant__ take_Y_1_values values,
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct take_plan {
-    int64_t m_size, n_size, n_part_size, n_a, X_strides_i_extents_len, i_rows, i_run, X_2_step;
-    int64_t k_rows, k_run, X_step, which_case, Y_precision;
-    cvmgen_list Y_shape, X_steps, i_box, X_steps_2, k_box;
+    int64_t m_size, n_size, i_extents_size, k_extents_size, n_a, which_case, Y_precision;
+    cvmgen_list Y_shape;
 };
 
 /* Check the call and infer shapes and precisions. */
 static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.take");
     int64_t which_case = 0;
-    int64_t X_2_step = 0;
-    int64_t X_step = 0;
-    cvmgen_list X_steps = {0};
-    cvmgen_list X_steps_2 = {0};
-    cvmgen_list X_strides = {0};
-    int64_t X_strides_i_extents_len = 0;
     int64_t Y_precision = 0;
     cvmgen_list Y_shape = {0};
     int64_t a = 0;
-    cvmgen_list i_box = {0};
     cvmgen_list i_extents = {0};
-    int64_t i_extents_len = 0;
-    int64_t i_rows = 0;
-    int64_t i_run = 0;
-    cvmgen_list k_box = {0};
+    int64_t i_extents_size = 0;
     cvmgen_list k_extents = {0};
-    int64_t k_rows = 0;
-    int64_t k_run = 0;
+    int64_t k_extents_size = 0;
     int64_t m_size = 0;
     int64_t n_a = 0;
-    int64_t n_part_size = 0;
     int64_t n_size = 0;
     /* spec/cvm/transform.cvm:132 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
@@ -312,46 +251,18 @@ static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error
         /* spec/cvm/transform.cvm:146 */
         i_extents = cvmgen_part(n, 0, a);
         k_extents = cvmgen_part(n, a + 1, n.length);
-        X_strides = cvmgen_strides(&n);
-        X_steps = cvmgen_zeros(k_extents.length);
-        for (int64_t slot = 0; slot < k_extents.length; ++slot)
-            X_steps.at[slot] += X_strides.at[i_extents.length + 1 + slot];
+        i_extents_size = cvmgen_size(&i_extents);
         m_size = cvmgen_size(&m);
-        n_part_size = cvmgen_size(cvmgen_box(cvmgen_part(n, a + 1, n.length)).list);
+        k_extents_size = cvmgen_size(&k_extents);
         n_a = n.at[a];
-        i_extents_len = i_extents.length;
-        X_strides_i_extents_len = X_strides.at[i_extents_len];
-        i_box = i_extents;
-        X_steps_2 = X_strides;
-        cvmgen_list *const i_box_walks[] = {&X_steps_2};
-        cvmgen_merge(&i_box, 1, i_box_walks);
-        i_rows = cvmgen_rows(&i_box);
-        i_run = cvmgen_last(&i_box);
-        X_2_step = cvmgen_last(&X_steps_2);
-        k_box = k_extents;
-        cvmgen_list *const k_box_walks[] = {&X_steps};
-        cvmgen_merge(&k_box, 1, k_box_walks);
-        k_rows = cvmgen_rows(&k_box);
-        k_run = cvmgen_last(&k_box);
-        X_step = cvmgen_last(&X_steps);
     } else {
         return cvmgen_refuse(error, "", "", "no case of the operator applies");
     }
     plan->m_size = m_size;
     plan->n_size = n_size;
-    plan->X_steps = X_steps;
-    plan->n_part_size = n_part_size;
+    plan->i_extents_size = i_extents_size;
+    plan->k_extents_size = k_extents_size;
     plan->n_a = n_a;
-    plan->X_strides_i_extents_len = X_strides_i_extents_len;
-    plan->i_box = i_box;
-    plan->X_steps_2 = X_steps_2;
-    plan->i_rows = i_rows;
-    plan->i_run = i_run;
-    plan->X_2_step = X_2_step;
-    plan->k_box = k_box;
-    plan->k_rows = k_rows;
-    plan->k_run = k_run;
-    plan->X_step = X_step;
     plan->which_case = which_case;
     plan->Y_shape = Y_shape;
     plan->Y_precision = Y_precision;
@@ -406,12 +317,10 @@ int cvm_take_cuda(const cvm_take_args *args, cvmgen_stream stream, cvmgen_error 
                                    (int32_t *)args->Y->data);
     }
     if (status == CVMGEN_OK && plan.which_case == 1) {
-        const take_Y_1_values values = {plan.m_size, plan.n_part_size, plan.n_a,
-                                        plan.X_strides_i_extents_len, plan.i_rows, plan.i_run,
-                                        plan.X_2_step, plan.k_rows, plan.k_run, plan.X_step,
-                                        plan.X_steps, plan.i_box, plan.X_steps_2, plan.k_box};
-        const int64_t elements = cvmgen_domain({plan.i_rows, plan.i_run, plan.m_size, plan.k_rows,
-                                                plan.k_run});
+        const take_Y_1_values values = {plan.m_size, plan.i_extents_size, plan.k_extents_size,
+                                        plan.n_a};
+        const int64_t elements = cvmgen_domain({plan.i_extents_size, plan.m_size,
+            plan.k_extents_size});
         if (narrow && narrow_result)
             status = cvmgen_launch(error, stream, elements, cvm_take_Y_1_int8_int8, values,
                                    (const int8_t *)args->X->data,

@@ -20,71 +20,71 @@
 
 /* What a call fixes for the kernels of spec/cvm/transform.cvm:27. */
 struct tile_Y_values {
-    int64_t N, K, k_size;
-    cvmgen_list n, Y_shape;
+    int64_t k_rows, k_run, X_step;
+    cvmgen_list X_steps, k_box;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_tile_Y_int8_int8(const __grid_constant__ tile_Y_values values, const int8_t *__restrict__ X,
                      int8_t *__restrict__ Y) {
-    const int64_t N = values.N, K = values.K, k_size = values.k_size;
-    const cvmgen_list &n = values.n;
-    const cvmgen_list &Y_shape = values.Y_shape;
+    const int64_t k_rows = values.k_rows, k_run = values.k_run, X_step = values.X_step;
+    const cvmgen_list &X_steps = values.X_steps;
+    const cvmgen_list &k_box = values.k_box;
     /* spec/cvm/transform.cvm:27: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    for (int64_t k_at = cvmgen_thread(); k_at < k_size; k_at += cvmgen_threads()) {
-        cvmgen_list k = cvmgen_unflatten(k_at, &Y_shape);
-        cvmgen_list entries = {0};
-        for (int64_t j = 0; j < N; ++j)
-            entries.at[entries.length++] = cvmgen_floor_mod(k.at[K - N + j], n.at[j]);
-        Y[k_at] = X[cvmgen_flatten_index(&entries, &n)];
+    const int64_t elements = k_rows * k_run;
+    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
+        const int64_t k_row = at / k_run;
+        const int64_t k = at % k_run;
+        const int64_t X_row = cvmgen_walk_offset(k_row, &k_box, &X_steps);
+        Y[k_row * k_run + k] = X[X_row + k * X_step];
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_tile_Y_int8_int32(const __grid_constant__ tile_Y_values values,
                       const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t N = values.N, K = values.K, k_size = values.k_size;
-    const cvmgen_list &n = values.n;
-    const cvmgen_list &Y_shape = values.Y_shape;
+    const int64_t k_rows = values.k_rows, k_run = values.k_run, X_step = values.X_step;
+    const cvmgen_list &X_steps = values.X_steps;
+    const cvmgen_list &k_box = values.k_box;
     /* spec/cvm/transform.cvm:27: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    for (int64_t k_at = cvmgen_thread(); k_at < k_size; k_at += cvmgen_threads()) {
-        cvmgen_list k = cvmgen_unflatten(k_at, &Y_shape);
-        cvmgen_list entries = {0};
-        for (int64_t j = 0; j < N; ++j)
-            entries.at[entries.length++] = cvmgen_floor_mod(k.at[K - N + j], n.at[j]);
-        Y[k_at] = X[cvmgen_flatten_index(&entries, &n)];
+    const int64_t elements = k_rows * k_run;
+    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
+        const int64_t k_row = at / k_run;
+        const int64_t k = at % k_run;
+        const int64_t X_row = cvmgen_walk_offset(k_row, &k_box, &X_steps);
+        Y[k_row * k_run + k] = X[X_row + k * X_step];
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_tile_Y_int32_int8(const __grid_constant__ tile_Y_values values,
                       const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t N = values.N, K = values.K, k_size = values.k_size;
-    const cvmgen_list &n = values.n;
-    const cvmgen_list &Y_shape = values.Y_shape;
+    const int64_t k_rows = values.k_rows, k_run = values.k_run, X_step = values.X_step;
+    const cvmgen_list &X_steps = values.X_steps;
+    const cvmgen_list &k_box = values.k_box;
     /* spec/cvm/transform.cvm:27: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    for (int64_t k_at = cvmgen_thread(); k_at < k_size; k_at += cvmgen_threads()) {
-        cvmgen_list k = cvmgen_unflatten(k_at, &Y_shape);
-        cvmgen_list entries = {0};
-        for (int64_t j = 0; j < N; ++j)
-            entries.at[entries.length++] = cvmgen_floor_mod(k.at[K - N + j], n.at[j]);
-        Y[k_at] = (int8_t)X[cvmgen_flatten_index(&entries, &n)];
+    const int64_t elements = k_rows * k_run;
+    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
+        const int64_t k_row = at / k_run;
+        const int64_t k = at % k_run;
+        const int64_t X_row = cvmgen_walk_offset(k_row, &k_box, &X_steps);
+        Y[k_row * k_run + k] = (int8_t)X[X_row + k * X_step];
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_tile_Y_int32_int32(const __grid_constant__ tile_Y_values values,
                        const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t N = values.N, K = values.K, k_size = values.k_size;
-    const cvmgen_list &n = values.n;
-    const cvmgen_list &Y_shape = values.Y_shape;
+    const int64_t k_rows = values.k_rows, k_run = values.k_run, X_step = values.X_step;
+    const cvmgen_list &X_steps = values.X_steps;
+    const cvmgen_list &k_box = values.k_box;
     /* spec/cvm/transform.cvm:27: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    for (int64_t k_at = cvmgen_thread(); k_at < k_size; k_at += cvmgen_threads()) {
-        cvmgen_list k = cvmgen_unflatten(k_at, &Y_shape);
-        cvmgen_list entries = {0};
-        for (int64_t j = 0; j < N; ++j)
-            entries.at[entries.length++] = cvmgen_floor_mod(k.at[K - N + j], n.at[j]);
-        Y[k_at] = X[cvmgen_flatten_index(&entries, &n)];
+    const int64_t elements = k_rows * k_run;
+    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
+        const int64_t k_row = at / k_run;
+        const int64_t k = at % k_run;
+        const int64_t X_row = cvmgen_walk_offset(k_row, &k_box, &X_steps);
+        Y[k_row * k_run + k] = X[X_row + k * X_step];
     }
 }
 
@@ -93,8 +93,8 @@ cvm_tile_Y_int32_int32(const __grid_constant__ tile_Y_values values,
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct tile_plan {
-    int64_t N, K, k_size, Y_precision;
-    cvmgen_list Y_shape, n;
+    int64_t k_rows, k_run, X_step, Y_precision;
+    cvmgen_list Y_shape, X_steps, k_box;
 };
 
 /* Check the call and infer shapes and precisions. */
@@ -142,12 +142,26 @@ static int tile_prepare(const cvm_tile_args *args, tile_plan *plan, cvmgen_error
             cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
                              "its precision p(X) must be in [1, 32]");
     /* spec/cvm/transform.cvm:27 */
-    const int64_t k_size = cvmgen_size(&Y_shape);
-    plan->n = n;
-    plan->N = N;
-    plan->K = K;
+    cvmgen_list k_factors = cvmgen_ones(Y_shape.length);
+    for (int64_t slot = 0; slot < N; ++slot)
+        k_factors.at[K - N + slot] = n.at[slot];
+    cvmgen_list k_extents = cvmgen_split(&Y_shape, &k_factors);
+    cvmgen_list X_strides = cvmgen_strides(&n);
+    cvmgen_list X_steps = cvmgen_zeros(k_extents.length);
+    for (int64_t j = 0; j < N; ++j)
+        X_steps.at[2 * (K - N + j) + 1] += X_strides.at[j];
+    cvmgen_list k_box = k_extents;
+    cvmgen_list *const k_box_walks[] = {&X_steps};
+    cvmgen_merge(&k_box, 1, k_box_walks);
+    const int64_t k_rows = cvmgen_rows(&k_box);
+    const int64_t k_run = cvmgen_last(&k_box);
+    const int64_t X_step = cvmgen_last(&X_steps);
+    plan->X_steps = X_steps;
+    plan->k_box = k_box;
+    plan->k_rows = k_rows;
+    plan->k_run = k_run;
+    plan->X_step = X_step;
     plan->Y_shape = Y_shape;
-    plan->k_size = k_size;
     plan->Y_precision = Y_precision;
     return CVMGEN_OK;
 }
@@ -171,8 +185,8 @@ int cvm_tile_cuda(const cvm_tile_args *args, cvmgen_stream stream, cvmgen_error 
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const tile_Y_values values = {plan.N, plan.K, plan.k_size, plan.n, plan.Y_shape};
-    const int64_t elements = plan.k_size;
+    const tile_Y_values values = {plan.k_rows, plan.k_run, plan.X_step, plan.X_steps, plan.k_box};
+    const int64_t elements = cvmgen_domain({plan.k_rows, plan.k_run});
     if (narrow && narrow_result)
         status = cvmgen_launch(error, stream, elements, cvm_tile_Y_int8_int8, values,
                                (const int8_t *)args->X->data, (int8_t *)args->Y->data);

@@ -21,18 +21,22 @@ cvm_upsampling_Y_int8_int8(const __grid_constant__ upsampling_Y_values values,
                            const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, scale = values.scale;
     /* spec/cvm/nn.cvm:73: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    const int64_t elements = N * C * (H * scale) * (W * scale);
+    const int64_t elements = N * C * H * scale * W * scale;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;
-        const int64_t w = rest % (W * scale);
-        rest /= (W * scale);
-        const int64_t h = rest % (H * scale);
-        rest /= (H * scale);
+        const int64_t w_inner = rest % scale;
+        rest /= scale;
+        const int64_t w_outer = rest % W;
+        rest /= W;
+        const int64_t h_inner = rest % scale;
+        rest /= scale;
+        const int64_t h_outer = rest % H;
+        rest /= H;
         const int64_t c = rest % C;
         rest /= C;
         const int64_t n = rest;
-        Y[((n * C + c) * (H * scale) + h) * (W * scale) + w] = X[((n * C + c) * H + h / scale) * W
-            + w / scale];
+        Y[((n * C + c) * (H * scale) + (h_outer * scale + h_inner)) * (W * scale)
+            + (w_outer * scale + w_inner)] = X[((n * C + c) * H + h_outer) * W + w_outer];
     }
 }
 
@@ -41,18 +45,22 @@ cvm_upsampling_Y_int8_int32(const __grid_constant__ upsampling_Y_values values,
                             const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, scale = values.scale;
     /* spec/cvm/nn.cvm:73: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    const int64_t elements = N * C * (H * scale) * (W * scale);
+    const int64_t elements = N * C * H * scale * W * scale;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;
-        const int64_t w = rest % (W * scale);
-        rest /= (W * scale);
-        const int64_t h = rest % (H * scale);
-        rest /= (H * scale);
+        const int64_t w_inner = rest % scale;
+        rest /= scale;
+        const int64_t w_outer = rest % W;
+        rest /= W;
+        const int64_t h_inner = rest % scale;
+        rest /= scale;
+        const int64_t h_outer = rest % H;
+        rest /= H;
         const int64_t c = rest % C;
         rest /= C;
         const int64_t n = rest;
-        Y[((n * C + c) * (H * scale) + h) * (W * scale) + w] = X[((n * C + c) * H + h / scale) * W
-            + w / scale];
+        Y[((n * C + c) * (H * scale) + (h_outer * scale + h_inner)) * (W * scale)
+            + (w_outer * scale + w_inner)] = X[((n * C + c) * H + h_outer) * W + w_outer];
     }
 }
 
@@ -61,18 +69,22 @@ cvm_upsampling_Y_int32_int8(const __grid_constant__ upsampling_Y_values values,
                             const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, scale = values.scale;
     /* spec/cvm/nn.cvm:73: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    const int64_t elements = N * C * (H * scale) * (W * scale);
+    const int64_t elements = N * C * H * scale * W * scale;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;
-        const int64_t w = rest % (W * scale);
-        rest /= (W * scale);
-        const int64_t h = rest % (H * scale);
-        rest /= (H * scale);
+        const int64_t w_inner = rest % scale;
+        rest /= scale;
+        const int64_t w_outer = rest % W;
+        rest /= W;
+        const int64_t h_inner = rest % scale;
+        rest /= scale;
+        const int64_t h_outer = rest % H;
+        rest /= H;
         const int64_t c = rest % C;
         rest /= C;
         const int64_t n = rest;
-        Y[((n * C + c) * (H * scale) + h) * (W * scale)
-            + w] = (int8_t)X[((n * C + c) * H + h / scale) * W + w / scale];
+        Y[((n * C + c) * (H * scale) + (h_outer * scale + h_inner)) * (W * scale)
+            + (w_outer * scale + w_inner)] = (int8_t)X[((n * C + c) * H + h_outer) * W + w_outer];
     }
 }
 
@@ -81,18 +93,22 @@ cvm_upsampling_Y_int32_int32(const __grid_constant__ upsampling_Y_values values,
                              const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, scale = values.scale;
     /* spec/cvm/nn.cvm:73: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    const int64_t elements = N * C * (H * scale) * (W * scale);
+    const int64_t elements = N * C * H * scale * W * scale;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;
-        const int64_t w = rest % (W * scale);
-        rest /= (W * scale);
-        const int64_t h = rest % (H * scale);
-        rest /= (H * scale);
+        const int64_t w_inner = rest % scale;
+        rest /= scale;
+        const int64_t w_outer = rest % W;
+        rest /= W;
+        const int64_t h_inner = rest % scale;
+        rest /= scale;
+        const int64_t h_outer = rest % H;
+        rest /= H;
         const int64_t c = rest % C;
         rest /= C;
         const int64_t n = rest;
-        Y[((n * C + c) * (H * scale) + h) * (W * scale) + w] = X[((n * C + c) * H + h / scale) * W
-            + w / scale];
+        Y[((n * C + c) * (H * scale) + (h_outer * scale + h_inner)) * (W * scale)
+            + (w_outer * scale + w_inner)] = X[((n * C + c) * H + h_outer) * W + w_outer];
     }
 }
 
@@ -168,8 +184,8 @@ int cvm_upsampling_cuda(const cvm_upsampling_args *args, cvmgen_stream stream,
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
     const upsampling_Y_values values = {plan.N, plan.C, plan.H, plan.W, plan.scale};
-    const int64_t elements = cvmgen_domain({plan.N, plan.C, plan.H * plan.scale,
-                                            plan.W * plan.scale});
+    const int64_t elements = cvmgen_domain({plan.N, plan.C, plan.H, plan.scale, plan.W,
+                                            plan.scale});
     if (narrow && narrow_result)
         status = cvmgen_launch(error, stream, elements, cvm_upsampling_Y_int8_int8, values,
                                (const int8_t *)args->X->data, (int8_t *)args->Y->data);

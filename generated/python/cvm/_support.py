@@ -21,6 +21,9 @@ INT8: np.dtype[Any] = np.dtype(np.int8)
 INT32: np.dtype[Any] = np.dtype(np.int32)
 LOWEST = -(1 << 63)
 HIGHEST = (1 << 63) - 1
+# Where a maximum and a minimum begin: no element of a formula is beyond.
+BELOW_ALL = -(1 << 126)
+ABOVE_ALL = 1 << 126
 
 EXTENT_POSITIVE = "every extent must be at least 1"
 SIZE_LIMIT = "a tensor has less than 2^40 elements"

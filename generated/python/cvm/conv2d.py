@@ -135,8 +135,10 @@ def _nest_Y(plan, X, W, B, Y):
                                 for kj in range(KW):
                                     w = x * SW - PW + kj * DW
                                     if 0 <= w < XW:
-                                        total += X[((n * C + (oc // OPG * IC + ic)) * XH + h) * XW
-                                            + w] * W[((oc * IC + ic) * KH + ki) * KW + kj]
+                                        total += (
+                                            X[((n * C + (oc // OPG * IC + ic)) * XH + h) * XW + w]
+                                            * W[((oc * IC + ic) * KH + ki) * KW + kj]
+                                        )
                     Y[((n * OC + oc) * YH + y) * YW + x] = total + (B[oc] if B is not None else 0)
 
 

@@ -118,6 +118,8 @@ def get_valid_count(X, *, score_threshold=0, precisions=None, dtype=None, out=No
     X: int8 or int32 of shape [B, N, K]
     score_threshold: int, default 0
 
+    Lists besides the tensors: V[B, N], V_length[B]
+
     precisions: declared precision by input name; otherwise measured from the data
     dtype: int8 or int32, of the result; out: an array to write to
     check: "values" refuses data beyond their declared precision

@@ -149,7 +149,7 @@ def _nest_Y_0(plan, X, Y):
     d_K_extents, d_R_extents = plan.d_K_extents, plan.d_R_extents
     X_steps_K, X_steps_R, Y_steps_K = plan.X_steps_K, plan.X_steps_R, plan.Y_steps_K
     for d_K in support.indices(d_K_extents):
-        largest = support.LOWEST
+        largest = support.BELOW_ALL
         for d_R in support.indices(d_R_extents):
             largest = builtins.max(largest,
                 X[support.dot(X_steps_K, d_K) + support.dot(X_steps_R, d_R)])
@@ -161,7 +161,7 @@ def _nest_Y_1(plan, X, Y):
     Y_shape, d_R_extents, X_steps_K = plan.Y_shape, plan.d_R_extents, plan.X_steps_K
     X_steps_R = plan.X_steps_R
     for d_K_at, d_K in enumerate(support.indices(Y_shape)):
-        largest = support.LOWEST
+        largest = support.BELOW_ALL
         for d_R in support.indices(d_R_extents):
             largest = builtins.max(largest,
                 X[support.dot(X_steps_K, d_K) + support.dot(X_steps_R, d_R)])
@@ -171,7 +171,7 @@ def _nest_Y_1(plan, X, Y):
 def _nest_Y_2(plan, X, Y):
     # spec/cvm/reduce.cvm:29: Y[0] = max[d... < n...](X[d...])
     n_size = plan.n_size
-    largest = support.LOWEST
+    largest = support.BELOW_ALL
     for d in range(n_size):
         largest = builtins.max(largest, X[d])
     Y[0] = largest

@@ -106,7 +106,7 @@ def _nest_Y(plan, X, Y):
         for c in range(C):
             for y in range(YH):
                 for x in range(YW):
-                    largest = support.LOWEST
+                    largest = support.BELOW_ALL
                     for i in range(PSH):
                         place = y * SH - PH + i
                         if 0 <= place < H:

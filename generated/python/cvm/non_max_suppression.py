@@ -214,6 +214,9 @@ def non_max_suppression(X, valid_count, *, iou_threshold=50, max_output_size=-1,
     force_suppress: bool, default False
     top_k: int, default -1
 
+    Lists besides the tensors: I[B, N], I_length[B], I_keys[B, N, 1], I_spare[B, 2*N], U[B, N],
+    U_length[B]
+
     precisions: declared precision by input name; otherwise measured from the data
     dtype: int8 or int32, of the result; out: an array to write to
     check: "values" refuses data beyond their declared precision

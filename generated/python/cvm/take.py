@@ -53,13 +53,9 @@ def _prepare(X, indices, axis):
     # spec/cvm/transform.cvm:142
     m_size = None
     n_size = None
-    i_extents = None
-    k_extents = None
-    X_strides = None
-    X_steps = None
-    n_part_size = None
+    i_extents_size = None
+    k_extents_size = None
     n_a = None
-    X_strides_i_extents_len = None
     if axis is None:
         which_case = 0
         # spec/cvm/transform.cvm:139
@@ -92,27 +88,18 @@ def _prepare(X, indices, axis):
         # spec/cvm/transform.cvm:146
         i_extents = n[:a]
         k_extents = n[a + 1:]
-        X_strides = support.strides(n)
-        X_steps = [0] * len(k_extents)
-        for slot in range(len(k_extents)):
-            X_steps[slot] += X_strides[len(i_extents) + 1 + slot]
+        i_extents_size = support.size(i_extents)
         m_size = support.size(m)
-        n_part_size = support.size(n[a + 1:])
+        k_extents_size = support.size(k_extents)
         n_a = n[a]
-        i_extents_len = len(i_extents)
-        X_strides_i_extents_len = X_strides[i_extents_len]
     else:
         support.refuse(OPERATOR, "", "", support.NO_CASE)
     return SimpleNamespace(
         m_size=m_size,
         n_size=n_size,
-        i_extents=i_extents,
-        k_extents=k_extents,
-        X_strides=X_strides,
-        X_steps=X_steps,
-        n_part_size=n_part_size,
+        i_extents_size=i_extents_size,
+        k_extents_size=k_extents_size,
         n_a=n_a,
-        X_strides_i_extents_len=X_strides_i_extents_len,
         which_case=which_case,
         Y_shape=Y_shape,
         Y_precision=Y_precision,
@@ -129,15 +116,13 @@ def _nest_Y_0(plan, X, indices, Y):
 def _nest_Y_1(plan, X, indices, Y):
     # spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
     #   k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]...
-    m_size, i_extents, k_extents = plan.m_size, plan.i_extents, plan.k_extents
-    X_strides, X_steps, n_part_size = plan.X_strides, plan.X_steps, plan.n_part_size
-    n_a, X_strides_i_extents_len = plan.n_a, plan.X_strides_i_extents_len
-    for i_at, i in enumerate(support.indices(i_extents)):
+    m_size, i_extents_size = plan.m_size, plan.i_extents_size
+    k_extents_size, n_a = plan.k_extents_size, plan.n_a
+    for i in range(i_extents_size):
         for j in range(m_size):
-            for k_at, k in enumerate(support.indices(k_extents)):
-                Y[(i_at * m_size + j) * n_part_size + k_at] = X[support.dot(X_strides, i)
-                    + max(0, min(indices[j], n_a - 1)) * X_strides_i_extents_len
-                    + support.dot(X_steps, k)]
+            for k in range(k_extents_size):
+                Y[(i * m_size + j) * k_extents_size
+                    + k] = X[(i * n_a + max(0, min(indices[j], n_a - 1))) * k_extents_size + k]
 
 
 def infer(shapes, precisions, *, axis=None):

@@ -1,0 +1,61 @@
+"""Invented formulas as CUDA text, run on the CPU, against the reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from cvmgen import driver
+from cvmgen.api.manifest import read_manifest
+from cvmgen.api.operator import Operator
+from cvmgen.build import write_changed
+from cvmgen.reference import Reference
+from cvmgen.reference.operator import stored
+from tests.conformance.calls import Conformance
+from tests.conformance.invented import SPACES, VECTOR, Inventor, Space
+from tests.conformance.test_invented import WRONG_ONCE, call, checked
+from tests.emit.cuda_texts import WARNINGS, compile_with, cplusplus
+from tests.emit.test_cuda_on_cpu import OnCpu
+
+# What a formula may say (see cvmgen/build), said to g++.
+LEGAL = ("-Wno-type-limits", "-Wno-tautological-compare", "-Wno-div-by-zero")
+
+
+def agree(folder: Path, bodies: list[str], calls: int, space: Space) -> None:
+    operators = checked(bodies, space)
+    write_changed(folder, driver.generate(operators, ("cuda",)))
+    on_cpu = compiled(folder, [each.name for each in operators])
+    infos = read_manifest(folder).operators
+    references = Conformance({each.full_name: Reference(each) for each in operators}, {})
+    for each, info, body in zip(operators, infos, bodies, strict=True):
+        random, operator = Random(body), Operator(info, on_cpu)
+        for number in range(calls):
+            made = call(each.full_name, random, space, broken=number % 3 == 2)
+            made = made.of_type(np.int32)
+            (expected,) = references.expected(made).outputs
+            on_cpu.fix(blocks=2, threads=3, backwards=True)
+            found = operator(*made.inputs, precisions=made.precisions, **made.attributes)
+            wanted = [stored(value, "int32") for value in expected.values]
+            assert found.ravel().tolist() == wanted, f"{made}: {body}"
+
+
+def compiled(folder: Path, names: list[str]) -> OnCpu:
+    place = folder / "cuda"
+    (place / "all.cc").write_text("".join(f'#include "invented/{name}.cu"\n' for name in names))
+    shim = ("-include", str(Path(__file__).with_name("cuda_on_cpu.h")), "-I.", "-std=c++17")
+    command = (cplusplus(), *shim, *WARNINGS, *LEGAL, "-Werror", "-shared", "-fPIC", "all.cc")
+    compile_with((*command, "-o", "all.so"), place)
+    return OnCpu(place / "all.so", read_manifest(folder), place)
+
+
+@pytest.mark.parametrize("space", SPACES, ids=("vector", "matrix", "box"))
+def test_invented_kernels(tmp_path: Path, space: Space) -> None:
+    inventor = Inventor(Random(1), space)
+    agree(tmp_path, [inventor.body() for _ in range(15)], calls=6, space=space)
+
+
+def test_what_was_wrong_once(tmp_path: Path) -> None:
+    agree(tmp_path, [body for body, _ in WRONG_ONCE], calls=12, space=VECTOR)

@@ -1,0 +1,119 @@
+"""Runs of elements in C: the calls that copy and fill them, and the loops around."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from cvmgen.driver import C_LIKE, emitted, lower
+from cvmgen.emit.c_like import CPrinter
+from cvmgen.ir import nodes as i
+from tests.lower.specs import operator
+
+SPAN = operator("input X : cvm[N]\noutput Y : cvm[N] precision p(X)\nY[i] = X[i]").span
+N, ONE = i.Var("N"), i.Const(1)
+
+
+def at(tensor: str, offset: i.Expr) -> i.Load:
+    return i.Load(tensor, None, offset)
+
+
+Y, X = at("Y", i.Const(0)), at("X", N)
+STATEMENTS = [
+    (i.Copy("i32", Y, ONE, X, ONE, N, SPAN), "cvmgen_copy_i32(Y, &X[N], N);", "side by side"),
+    (i.Copy("i8", Y, ONE, X, ONE, N, SPAN), "cvmgen_copy_i8(Y, &X[N], N);", "bytes"),
+    (
+        i.Copy("i32", Y, i.Var("s"), X, ONE, N, SPAN),
+        "cvmgen_copy_steps_i32(Y, &X[N], N, s, 1);",
+        "a step that only a call knows",
+    ),
+    (
+        i.Copy("i32", Y, ONE, X, i.Const(-1), N, SPAN),
+        "cvmgen_copy_steps_i32(Y, &X[N], N, 1, -1);",
+        "backwards",
+    ),
+    (i.Fill("i32", Y, ONE, i.Const(-1), N, SPAN), "cvmgen_fill_i32(Y, -1, N);", "a constant"),
+    (i.Fill("i8", Y, ONE, X, N, SPAN), "cvmgen_fill_i8(Y, X[N], N);", "an element"),
+    (
+        i.Fill("i32", Y, N, i.Const(0), ONE, SPAN),
+        "cvmgen_fill_steps_i32(Y, 0, 1, N);",
+        "a constant at every N-th place",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("run", "expected", "why"), STATEMENTS, ids=[row[-1] for row in STATEMENTS]
+)
+def test_statements(run: i.Stmt, expected: str, why: str) -> None:
+    assert CPrinter(host=False).statement(run) == [expected], why
+
+
+SCALED = "input X : cvm[H, W]\nattr s in [1, 9)\noutput Y : cvm[H * s, W * s] precision p(X)\n"
+KERNELS = [
+    (
+        "input X : cvm[n...]\noutput Y : cvm[n...] precision p(X)\nY[d...] = X[d...]",
+        ["cvmgen_copy_i32(Y, X, n_size);"],
+        "one long run takes threads by itself",
+    ),
+    (
+        SCALED + "Y[h, w] = X[h div s, w div s]",
+        [
+            "CVMGEN_OMP(omp parallel for collapse(3) if (H * s * W * s >= 16384))",
+            "for (int64_t h_outer = 0; h_outer < H; ++h_outer) {",
+            "    for (int64_t h_inner = 0; h_inner < s; ++h_inner) {",
+            "        for (int64_t w_outer = 0; w_outer < W; ++w_outer) {",
+            "            cvmgen_fill_i32(&Y[(h_outer * s + h_inner) * (W * s) + w_outer * s],",
+            "                X[h_outer * W + w_outer],",
+            "                s);",
+            "        }",
+            "    }",
+            "}",
+        ],
+        "the loops around runs are parallel",
+    ),
+    (
+        "input X : cvm[n...]\nlet N = len(n)\n"
+        "output Y : cvm[(2 * n[j] for j < N)...] precision p(X)\n"
+        "Y[d...] = X[(d[j] div 2 for j < N)...]",
+        [
+            "CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))",
+            "for (int64_t d_row = 0; d_row < d_rows; ++d_row) {",
+            "    const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);",
+            "    cvmgen_copy_steps_i32(&Y[d_row * d_run], &X[X_row], d_run, 1, X_step);",
+            "}",
+        ],
+        "a single row leaves the threads to the run",
+    ),
+    (
+        "input X : cvm[N]\nattr on : bool\noutput Y : cvm[N] precision p(X) + 1\n"
+        "Y[i] = X[i] + 1 if on else 0",
+        [
+            "if (on) {",
+            "    CVMGEN_OMP(omp parallel for if (N >= 16384))",
+            "    for (int64_t i = 0; i < N; ++i)",
+            "        Y[i] = (int32_t)((uint32_t)X[i] + 1u);",
+            "} else {",
+            "    cvmgen_fill_i32(Y, 0, N);",
+            "}",
+        ],
+        "each branch of a choice has its own threads",
+    ),
+]
+
+
+@pytest.mark.parametrize(("items", "expected", "why"), KERNELS, ids=[row[-1] for row in KERNELS])
+def test_kernels(items: str, expected: list[str], why: str) -> None:
+    found = operator(items)
+    text = emitted("c", found, lower(found, C_LIKE))
+    body = re.search(r"static void f_Y_int32_int32\(.*? \*/\n(.*?)\n}\n", text, re.DOTALL)
+    assert body is not None
+    assert [line.removeprefix("    ") for line in body.group(1).split("\n")] == expected, why
+
+
+def test_cuda_keeps_its_threads_for_elements() -> None:
+    text = emitted("cuda", operator(SCALED + "Y[h, w] = X[h div s, w div s]"))
+    assert "= X[h_outer * W + w_outer];" in text
+    assert "cvmgen_copy" not in text
+    assert "cvmgen_fill" not in text
