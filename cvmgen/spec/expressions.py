@@ -85,7 +85,7 @@ class ExpressionChecker:
             (INT, SET): f"count({text}) is the number of its elements",
             (INT, LIST): f"{text}[i] is one of its entries, len({text}) their number",
             (LIST, INT): "a list of one entry is written (a,)",
-            (SET, SELECTED): f"its entries as a set are {{i for i in {text}}}",
+            (SET, SELECTED): f"test for its entries: {{i for i < ... if not i in {text}}}",
         }
         hint = hints.get((wanted, found), "")
         if isinstance(expr, n.Number) and wanted == BOOL:

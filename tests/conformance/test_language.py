@@ -118,26 +118,33 @@ BODIES = [
     ("Y[i] = 1 if all[j < i](X[j] <= X[i]) else 0", "all of none is true"),
     ("Y[i] = 1 if any[j < i](X[j] > X[i]) else 0", "any of none is false"),
     ("Y[i] = prod[j < 2](X[i] - j) + sum[j < i](1)", "a product"),
-    ("Y[i] = 1 if i in {j for j < N} - {a for a in axes} else 0", "one set without another"),
-    ("Y[i] = 1 if i in {j for j < N if X[j] > 0} + {a for a in axes} else 0", "one set and another"),
-    ("Y[i] = count({j for j < N} - {j for j < i})", "how many one set has without another"),
-    ("Y[i] = count({j for j < i} + {a for a in axes})", "how many two sets have"),
+    ("Y[i] = 1 if i in {j for j < 9} - {a for a in axes} else 0", "one set without another"),
+    ("Y[i] = 1 if i in {j for j < 3} + {2 * j for j < 4} else 0", "one set and another"),
+    ("Y[i] = count({j for j < 4} - {j for j < min(i, 2)})", "how many one set has alone"),
+    ("Y[i] = count({j for j < min(i, 3)} + {2 * j for j < 4})", "how many two sets have"),
 ]
 
 # Lets on selected lists, and what the operator gives of them.
 LISTS = [
-    ("let V = select[q < N](X[q] > 0)", "len((q for q in V)) + i", "a list copied"),
-    ("let V = sort[q < N] by (-X[q])", "sum[r in (q for q in V)](r * X[r])", "a copy run over"),
-    ("let V = sort[q < N] by (-X[q])\nlet W = (q for q in V)", "W[i]", "an entry of a copy"),
-    ("let V = sort[q < N] by (-X[q])\nlet W = {q for q in V}", "W[i]", "a set of a sorted list"),
+    ("let V = select[q < min(N, 4)](X[q] > 0)", "len((q for q in V)) + i", "a list copied"),
+    ("let V = sort[q < min(N, 4)] by (-X[q])", "sum[r in (q for q in V)](r * X[r])", "a copy"),
     (
-        "let V = select[q < N](X[q] > 0)\nlet W = {j for j < N} - {q for q in V}",
+        "let V = sort[q < min(N, 4)] by (-X[q])\nlet W = (q for q in V)",
+        "W[i mod len(W)]",
+        "an entry of a copy",
+    ),
+    (
+        "let V = sort[q < min(N, 4)] by (-X[q])\nlet W = {q for q in V}",
+        "W[i mod count(W)]",
+        "a set of a sorted list",
+    ),
+    (
+        "let V = select[q < min(N, 4)](X[q] > 0)\nlet W = {j for j < 6} - {q for q in V}",
         "(1 if i in W else 0) + count(W)",
         "what a list leaves of a set",
     ),
-    ("let U = {p for p < N if len((q for q in U if q < p)) < 2}", "count(U)", "the first two"),
     (
-        "let U = {p for p < N if not X[p] in {X[q] for q in U if q < p}}",
+        "let U = {p for p < N if count[q in U if q < p](X[q] == X[p]) == 0}",
         "X[U[i mod count(U)]]",
         "the first of equal ones",
     ),
