@@ -452,7 +452,10 @@ def sure_uses(expr: n.Expr, definitions: Mapping[str, f.Definition]) -> list[str
             case n.Apply(name=name, arguments=arguments):
                 for argument in arguments:
                     visit(argument)
-                if not definitions[name].parameters and definitions[name].kind not in (SELECTED, SET):
+                if not definitions[name].parameters and definitions[name].kind not in (
+                    SELECTED,
+                    SET,
+                ):
                     visit(definitions[name].body)
                     if name not in found:
                         found.append(name)

@@ -64,12 +64,13 @@ def check_known(
     """A rule that is derived speaks of what stands before its output."""
     known = {name for item in before for name in names_of(item)}
     for node in n.walk(rule):
-        if isinstance(node, n.Ref) and node.role in ("let", "attribute"):
-            if node.name not in known:
-                message = f"the precision of '{output.name}' follows from '{node.name}'"
-                below = f"{message}, which this line does not know"
+        match node:
+            case n.Ref(name=name, role="let" | "attribute") if name not in known:
+                message = f"the precision of '{output.name}' follows from '{name}'"
                 hint = f"declare {output.name} after it, or declare the precision"
-                raise SpecError(output.span, below, hint)
+                raise SpecError(output.span, f"{message}, which this line does not know", hint)
+            case _:
+                pass
 
 
 def names_of(item: f.Item) -> tuple[str, ...]:

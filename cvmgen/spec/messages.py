@@ -138,7 +138,9 @@ def foreign(source: Source, at: int) -> SpecError:
         hint = "a text ends on the line where it begins, with '\"'"
         return SpecError(Span(source, at, at + len(rest)), "this text is not closed", hint)
     if rest.startswith(".."):
-        return SpecError(Span(source, at, at + 2), "'..' has no meaning", "a pack is written n..., a range i < n")
+        return SpecError(
+            Span(source, at, at + 2), "'..' has no meaning", "a pack is written n..., a range i < n"
+        )
     if found := re.match(r"\d[\d.]*\w+", rest):
         message = f"'{found[0]}' is neither a number nor a name"
         return SpecError(Span(source, at, at + found.end()), message, "write 2*n for a product")

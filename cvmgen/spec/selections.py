@@ -85,9 +85,7 @@ def selection(
     match value:
         case n.Conditional(then=then, condition=condition, otherwise=otherwise, span=span):
             test = checker.condition(condition)
-            parts = (
-                selection(checker, each, name, parameters)[0] for each in (then, otherwise)
-            )
+            parts = (selection(checker, each, name, parameters)[0] for each in (then, otherwise))
             yes, no = parts
             return n.Conditional(yes, test, no, span), SELECTED
         case n.Reduction(function="select", binders=binders, body=body, span=span):
