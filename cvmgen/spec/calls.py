@@ -125,6 +125,9 @@ class CallChecker:
         if isinstance(value, n.Bracket) and (name == "present" or not symbol.variadic):
             hint = f"write {name}({target.text})"
             raise SpecError(value.span, f"'{name}' takes the name alone", hint)
+        if name == "present" and not symbol.optional:
+            hint = "only what is declared 'optional' may be missing"
+            raise SpecError(target.span, f"'{target.text}' is always given", hint)
         if name == "present":
             return n.Present(target.text, expr.span), BOOL
         if isinstance(value, n.Bracket):
