@@ -16,6 +16,7 @@ from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import BOOL, LIST, LISTS, SELECTED, SET
 from cvmgen.spec.lengths import length_rule, may_be_long
+from cvmgen.spec.selections import ascending
 from cvmgen.spec.terms import Terms
 
 SIGNS = {"+": "+", "-": "-", "*": "*", "div": "floordiv", "tdiv": "truncdiv", "mod": "mod"}
@@ -280,7 +281,7 @@ class Translator:
                 parts = (self.expr(each) for each in (condition, then, otherwise))
                 return i.Select(*parts)
             case n.Contains(element=element, collection=collection):
-                return i.Contains(self.expr(element), self.members(collection))
+                return contains(self.expr(element), self.members(collection))
             case n.TupleOf(elements=elements):
                 return i.ListOf(tuple((self.expr(element), False) for element in elements))
             case n.Listing(element=element, binders=binders):
@@ -305,8 +306,10 @@ class Translator:
             case n.Function(arguments=(n.Apply() as chosen,)) if self.is_selected(chosen):
                 return self.place(chosen).length
             case n.Function(name=name, arguments=arguments):
-                function = "len" if name == "count" else name
-                return i.Call(function, tuple(self.expr(each) for each in arguments))
+                values = tuple(self.expr(each) for each in arguments)
+                if name in ("count", "len"):
+                    return self.number_of(values[0])
+                return i.Call(name, values)
             case n.Precision(tensor=tensor, which=which):
                 return i.PrecisionOf(tensor, self.optional(which))
             case n.Present(name=name):
@@ -328,11 +331,24 @@ class Translator:
         """What an index runs over; of a list under construction, what it has so far."""
         if not (isinstance(collection, n.Apply) and self.is_selected(collection)):
             return self.expr(collection)
-        rising = selections.ascending(collection, self.definitions)
+        rising = ascending(collection, self.definitions)
         entries = self.place(collection).entries(ascending=rising)
         if collection.name in self.growing:
             return replace(entries, length=self.growing[collection.name])
         return entries
+
+    def number_of(self, members: i.Expr) -> i.Expr:
+        """How many entries a list or a set has."""
+        match members:
+            case i.Binary(op="difference", left=left, right=right):
+                each = self.fresh("each")
+                missing = i.Not(contains(i.Var(each), right))
+                return i.Fold("count", i.Const(True), (i.Over(each, None, left),), missing)
+            case i.Binary(op="union", left=left, right=right):
+                more = self.number_of(i.Binary("difference", right, left))
+                return i.Binary("+", self.number_of(left), more)
+            case _:
+                return i.Call("len", (members,))
 
     def is_selected(self, expr: n.Apply) -> bool:
         return self.definitions[expr.name].kind == SELECTED
@@ -434,7 +450,10 @@ def sure_uses(expr: n.Expr, definitions: Mapping[str, f.Definition]) -> list[str
             case n.Apply(name=name, arguments=arguments):
                 for argument in arguments:
                     visit(argument)
-                if not definitions[name].parameters and definitions[name].kind != SELECTED:
+                if not definitions[name].parameters and definitions[name].kind not in (
+                    SELECTED,
+                    SET,
+                ):
                     visit(definitions[name].body)
                     if name not in found:
                         found.append(name)
@@ -465,6 +484,17 @@ def sure_uses(expr: n.Expr, definitions: Mapping[str, f.Definition]) -> list[str
     return found
 
 
+def contains(element: i.Expr, members: i.Expr) -> i.Expr:
+    """Whether a set has an element; of two sets, whether the one and not the other has it."""
+    match members:
+        case i.Binary(op="difference", left=left, right=right):
+            return i.Logic("and", (contains(element, left), i.Not(contains(element, right))))
+        case i.Binary(op="union", left=left, right=right):
+            return i.Logic("or", (contains(element, left), contains(element, right)))
+        case _:
+            return i.Contains(element, members)
+
+
 def identity(expr: i.Expr) -> i.Expr:
     """`(i for i in K)` is K."""
     match expr:
@@ -473,7 +503,7 @@ def identity(expr: i.Expr) -> i.Expr:
             element=i.Var(name=name),
             over=(i.Over(index=index, low=None, high=collection),),
             condition=None,
-        ) if name == index:
+        ) if name == index and not isinstance(collection, i.Entries):
             return collection
         case _:
             return expr

@@ -332,7 +332,9 @@ class Typer(ValueTyper):
         value, type_name, found = self.expr(statement.value)
         if type_name == "i128" and not (found is not None and found.fits(64)):
             hint = "cut it: clip(..., low, high)"
-            raise SpecError(statement.span, "an entry or key of a list can need 65 bits", hint)
+            raise SpecError(
+                statement.span, "an entry or key of a list can need more than 64 bits", hint
+            )
         tensor = statement.target.tensor
         known = self.scratch[tensor]
         self.scratch[tensor] = found if known is None or found is None else known.join(found)
