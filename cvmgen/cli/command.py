@@ -15,7 +15,7 @@ from cvmgen.paths import generated_folder, spec_folder
 
 TARGETS = ("python", "c", "cuda")
 STAGES = (
-    "parse, check, translate, lift, unfold, guards, split, offsets, flatten, host_values, "
+    "parse, check, translate, lift, unfold, guards, peel, split, offsets, flatten, host_values, "
     "walks, unfold_all, types, copies"
 )
 
