@@ -236,8 +236,9 @@ class OperatorChecker:
             self.expressions.scope.add(Symbol(item.name, "let", kind, item.name_span))
             return f.Let(item.name, value, kind, item.span)
         # What depends on elements is no value of the call: it stands for its formula.
+        found = self.defined(item, f.Definition(item.name, (), value, kind, item.span))
         self.expressions.scope.add(Symbol(item.name, "definition", kind, item.name_span))
-        return self.defined(item, f.Definition(item.name, (), value, kind, item.span))
+        return found
 
     def definition(
         self, item: d.LetDecl, parameters: tuple[d.Parameter, ...], *, selected: bool
@@ -263,9 +264,10 @@ class OperatorChecker:
                 value, kind = self.expressions.check(item.value)
                 if self.element(value) is not None:
                     value, kind = from_set(value, kind)
-        outer.add(replace(symbol, kind=kind))
         every = (*((index, INT) for index in around), *kinds)
-        return self.defined(item, f.Definition(item.name, every, value, kind, item.span))
+        found = self.defined(item, f.Definition(item.name, every, value, kind, item.span))
+        outer.add(replace(symbol, kind=kind))
+        return found
 
     def defined(self, item: d.LetDecl, definition: f.Definition) -> f.Definition:
         if definition.kind == SELECTED:

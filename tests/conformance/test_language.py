@@ -160,6 +160,12 @@ LISTS = [
         "no sums of two",
     ),
     ("let V = sort[N <= q < 5] by (X[q - N] if q < 2*N else 0)", "count(V)", "a range that ends"),
+    ("let V = select[q < N](X[q] > 0)", "sum[q in V](1) + sum[a in axes](i)", "unread indices"),
+    (
+        "let U = {p for p < N if all[q in U if q < p](X[p] > 0)}",
+        "count(U)",
+        "a condition that does not read the element",
+    ),
     ("let V = select[q in {a for a in axes}](q < N)", "count(V)", "a list out of a set"),
     ("let V = select[q in axes](q < N and X[min(q, N - 1)] > 0)", "count(V)", "out of a list"),
 ]
