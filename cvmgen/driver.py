@@ -23,6 +23,7 @@ from cvmgen.lower.guards import place_guards
 from cvmgen.lower.host_values import host_values
 from cvmgen.lower.lift import lift_host
 from cvmgen.lower.offsets import find_offsets
+from cvmgen.lower.peel import peel_dimensions
 from cvmgen.lower.split import split_indices
 from cvmgen.lower.translate import translate
 from cvmgen.lower.types import type_nest, type_prepare
@@ -52,6 +53,7 @@ COMMON: Passes = (*STATEMENTS, *OFFSETS)
 # For C and CUDA: no divided indices, no multi-indices, no comprehensions.
 C_LIKE: Passes = (
     *STATEMENTS,
+    ("peel", peel_dimensions),
     ("split", split_indices),
     *OFFSETS,
     ("walks", walk_boxes),

@@ -48,6 +48,7 @@ def emit_support() -> dict[str, str]:
         "list_capacity": LIST_CAPACITY,
         "max_size": MAX_SIZE,
         "max_precision": MAX_PRECISION,
+        "most_shown": rules.MOST_SHOWN,
         "rank_limit": rules.RANK_LIMIT,
         "size_limit": rules.SIZE_LIMIT,
         "extent_positive": rules.EXTENT_POSITIVE,

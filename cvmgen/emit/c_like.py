@@ -8,6 +8,7 @@ from typing import assert_never
 
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in
 
 MACHINE_TYPES = {
     "i8": "int8_t",
@@ -336,12 +337,9 @@ class CPrinter:
 
     def append(self, statement: i.Append) -> list[str]:
         name, value = identifier(statement.name), self.expr(statement.value)
-        if not self.host:
-            if statement.kind == "set":
-                return [f"cvmgen_include(&{name}, {value});"]
-            return [f"{name}.at[{name}.length++] = {value};"]
-        function = "cvmgen_insert" if statement.kind == "set" else "cvmgen_append"
-        return [f"if ({function}(error, &{name}, {value})) return CVMGEN_REFUSED;"]
+        if statement.kind == "set":
+            return [f"cvmgen_include(&{name}, {value});"]
+        return [f"{name}.at[{name}.length++] = {value};"]
 
     def loop(self, loop: i.Loop) -> list[str]:
         index = identifier(loop.index)
@@ -350,7 +348,9 @@ class CPrinter:
             length = self.length(loop.high)
             entry = self.expr(entry_at(loop.high, i.Var(at)))
             head = f"for (int64_t {at} = 0; {at} < {length}; ++{at})"
-            body = [f"const int64_t {index} = {entry};", *self.block(loop.body)]
+            body = self.block(loop.body)
+            if loop.index in names_in(loop.body):
+                body.insert(0, f"const int64_t {index} = {entry};")
             return [f"{head} {{", *indent(body), "}"]
         low, high = self.expr(loop.low), self.expr(loop.high, 8)
         head = f"for (int64_t {index} = {low}; {index} < {high}; ++{index})"
@@ -365,11 +365,15 @@ class CPrinter:
         if len(body) == 1 and not statement.otherwise:
             single = f"{head} {body[0]}"
             return [single] if len(single) <= 88 else [head, *indent(body)]
-        lines = [f"{head} {{", *indent(body), "}"]
-        if statement.otherwise:
-            lines[-1] = "} else {"
-            lines += [*indent(self.block(statement.otherwise)), "}"]
-        return lines
+        lines = [f"{head} {{", *indent(body)]
+        rest = statement.otherwise
+        while len(rest) == 1 and isinstance(rest[0], i.If):
+            lines.append(f"}} else if ({self.expr(rest[0].condition)}) {{")
+            lines += indent(self.block(rest[0].then))
+            rest = rest[0].otherwise
+        if rest:
+            lines += ["} else {", *indent(self.block(rest))]
+        return [*lines, "}"]
 
 
 def entry_at(sequence: i.Expr, at: i.Expr) -> i.Expr:

@@ -9,9 +9,8 @@ ends in a vote. Only the first thread stores what is one value for the list.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
-from cvmgen.emit.c_like import identifier, indent
+from cvmgen.emit.c_like import entry_at, identifier, indent
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter, Grid
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild, walk
@@ -109,7 +108,7 @@ class BlockPrinter(CudaKernelPrinter):
         index = identifier(loop.index)
         if loop.low is None:
             at = f"{index}_at"
-            entry = super().loop(replace(loop, body=()))[1].strip()
+            entry = f"const int64_t {index} = {self.expr(entry_at(loop.high, i.Var(at)))};"
             last = self.length(loop.high)
             return for_head(at, start, last, step), [entry]
         low = self.expr(loop.low, 9)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from cvmgen import support
-from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW
 from cvmgen.emit import interface
 from cvmgen.emit.plan import plan_fields
 from cvmgen.emit.prepare import reads
@@ -287,9 +286,9 @@ class PythonEmitter:
         if attribute.kind == "int":
             low = "-(1 << 31)" if statement.low is None else self.printer.expr(statement.low)
             high = "1 << 31" if statement.high is None else self.printer.expr(statement.high)
-            shown = attribute.interval_text or f"[{ATTRIBUTE_LOW}, {ATTRIBUTE_HIGH})"
             named = f", {self.terms(statement.terms)}" if statement.terms else ""
-            convert.append(f"support.check_range({where}, {low}, {high}, {literal(shown)}{named})")
+            shown = f"{literal(attribute.range_text)}{named}"
+            convert.append(f"support.check_range({where}, {low}, {high}, {shown})")
         if attribute.optional:
             convert = [f"if {name} is not None:", *indent(convert)]
         lines += convert

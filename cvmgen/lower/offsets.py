@@ -18,6 +18,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild, walk
 from cvmgen.lower.cuts import Slots, cut
 from cvmgen.lower.translate import shape_name
+from cvmgen.lower.unfold import opposite
 from cvmgen.source import Span
 
 Node = TypeVar("Node", bound=i.Expr | i.Stmt)
@@ -224,7 +225,9 @@ class Offsets:
 
     def shape_list(self, tensor: str, whole: i.Expr) -> i.Expr:
         stored = {each.tensor for each in outputs(self.program.prepare, self.case)}
-        return i.Var(shape_name(tensor)) if tensor in stored else whole
+        if tensor not in stored or isinstance(whole, i.Var):
+            return whole
+        return i.Var(shape_name(tensor))
 
     def aligned(self, tensor: str, index: Slots, shape: Slots) -> i.Expr:
         """Horner over slots that stand one against one."""
@@ -380,18 +383,18 @@ class Offsets:
 
     def pack_length(self, value: i.Expr, box: i.Var) -> i.Expr | None:
         if isinstance(value, i.Part):
-            if value.high is None:
-                return None
-            return algebra.total(
-                [
-                    value.high,
-                    *([] if value.low is None else [i.Binary("*", i.Const(-1), value.low)]),
-                ]
-            )
+            high = value.high or self.whole_length(value.sequence)
+            if high is None or value.low is None:
+                return high
+            return algebra.total([high, i.Binary("*", i.Const(-1), value.low)])
+        return self.whole_length(value) or i.Call("len", (box,))
+
+    def whole_length(self, value: i.Expr) -> i.Expr | None:
+        """The length of a pack that one loop walks whole."""
         for walked in self.walks:
-            if isinstance(value, i.Var) and walked.pack == value.name and walked.slots is None:
+            if value == i.Var(walked.pack) and walked.slots is None:
                 return i.Call("len", (walked.extents,))
-        return i.Call("len", (box,))
+        return None
 
     def listed(
         self,
@@ -435,7 +438,7 @@ class Offsets:
             filled = list(_rename(tuple(filled), base, local))
             self.host.append(i.Let(local, "int", i.Const(0), self.span))
             base = local
-        if pack is not None and self.is_strides(filled, steps, over):
+        if pack is not None and self.is_strides(filled, steps, over, pack):
             self.taken.discard(steps)
             assert isinstance(stride, i.Item) and isinstance(stride.sequence, i.Var)
             steps = stride.sequence.name
@@ -451,13 +454,31 @@ class Offsets:
             parts.extend(self.dots(pack, steps, tensor))
         return algebra.total(parts)
 
-    def is_strides(self, filled: list[i.Stmt], steps: str, over: i.Over) -> bool:
-        """Whether entry k of the list is entry k of the pack: the steps are the strides."""
+    def is_strides(self, filled: list[i.Stmt], steps: str, over: i.Over, pack: str) -> bool:
+        """Whether entry k of the list is entry k of the whole pack: the steps are the strides."""
         match filled:
             case [i.AddAt(name=name, index=i.Var(name=at), value=i.Item(index=i.Var(name=by)))]:
-                return name == steps and at == by == over.index
+                return name == steps and at == by == over.index and self.covers(over.high, pack)
             case _:
                 return False
+
+    def covers(self, length: i.Expr, pack: str) -> bool:
+        """Whether a list of this length has a place for every entry of a pack."""
+        if any(walked.pack == pack and walked.slots is not None for walked in self.walks):
+            return True  # The loops pick the places of their parts.
+        return self.resolved(length) == self.resolved(self.slots_of(pack))
+
+    def resolved(self, expr: i.Expr) -> i.Expr:
+        """A host value with the definitions of the names in it."""
+        values = {each.name: each.value for each in self.program.prepare if isinstance(each, i.Let)}
+
+        def change(node: i.Expr) -> i.Expr:
+            return values.get(node.name, node) if isinstance(node, i.Var) else node
+
+        before = None
+        while expr != before:
+            before, expr = expr, rebuild(expr, change)
+        return expr
 
     def slots_of(self, pack: str) -> i.Expr:
         """How many entries the pack can have."""
@@ -497,7 +518,7 @@ class Offsets:
                     if yes:
                         self.host.append(i.If(condition, tuple(yes), tuple(no), self.span))
                     else:
-                        self.host.append(i.If(i.Not(condition), tuple(no), (), self.span))
+                        self.host.append(i.If(opposite(condition), tuple(no), (), self.span))
                 return good
             case _:
                 return self.spread_linear(element, steps, base, stride, index)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import assert_never
 
+from cvmgen.dtypes import MAX_RANK
 from cvmgen.ir import nodes as i
 from cvmgen.lower import selections
 from cvmgen.lower.share import share
@@ -14,10 +15,11 @@ from cvmgen.source import Span
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import BOOL, LIST, LISTS, SELECTED, SET
+from cvmgen.spec.lengths import length_rule, may_be_long
 from cvmgen.spec.selections import ascending
+from cvmgen.spec.terms import Terms
 
 SIGNS = {"+": "+", "-": "-", "*": "*", "div": "floordiv", "tdiv": "truncdiv", "mod": "mod"}
-TERM_ROLES = ("extent", "attribute", "let", "count")
 
 
 def translate(operator: f.Operator) -> i.Program:
@@ -37,16 +39,7 @@ class Translator:
         self.operator = operator
         items = tuple(f.all_items(operator.items))
         self.definitions = {each.name: each for each in items if isinstance(each, f.Definition)}
-        self.kinds = {each.name: each.kind for each in items if isinstance(each, f.Let)}
-        for attribute in operator.attributes:
-            if attribute.kind == "bool":
-                self.kinds[attribute.name] = BOOL
-            elif attribute.is_list or attribute.components:
-                self.kinds[attribute.name] = LIST
-        for each in operator.inputs:
-            for extent in each.extents:
-                if extent.new and extent.pack:
-                    self.kinds[extent.new] = LISTS if each.variadic else LIST
+        self.shown = Terms(operator)
         self.active: set[str] = set()  # names bound around the expression at hand
         self.renamed: dict[str, i.Expr] = {}
         self.bound: dict[str, str] = {}  # where-definitions without parameters, bound already
@@ -84,6 +77,7 @@ class Translator:
                     pass
                 case _:
                     statements.append(self.host(item))
+                    statements += self.room(item)
         if branches:
             statements.append(i.Cases(tuple(branches), span))
         return tuple(statements)
@@ -117,20 +111,24 @@ class Translator:
             case f.Equation() | f.Case() | f.Definition():
                 raise AssertionError("handled by items")
 
+    def room(self, item: f.Item) -> Iterator[i.Stmt]:
+        """The check that a named list has no more entries than there is room for."""
+        if isinstance(item, f.Let) and may_be_long(self.operator, item):
+            length = i.Call("len", (i.Var(item.name),))
+            condition = i.Compare("<=", length, i.Const(MAX_RANK))
+            yield i.Require(condition, length_rule(item.name), self.terms([item.value]), item.span)
+
     def terms(self, expressions: Iterable[n.Expr]) -> tuple[tuple[str, i.Expr, str], ...]:
         """The named values that a refusal shows, each once: name, value, kind."""
-        shown: dict[str, tuple[i.Expr, str]] = {}
-        for node in n.walk(tuple(expressions)):
-            match node:
-                case n.Ref(name=name, role=role) if role in TERM_ROLES:
-                    kind = self.kinds.get(name, f.INT)
-                    if kind in (f.INT, BOOL, LIST):
-                        shown.setdefault(name, (i.Var(name), kind.name))
-                case n.Precision(tensor=tensor, which=None):
-                    shown.setdefault(f"p({tensor})", (i.PrecisionOf(tensor, None), "int"))
-                case _:
-                    pass
-        return tuple((name, value, kind) for name, (value, kind) in shown.items())
+        shown: list[tuple[str, i.Expr, str]] = []
+        for term in self.shown.of(tuple(expressions)):
+            match term:
+                case n.Ref(name=name):
+                    kind = self.shown.kind(name)
+                    shown.append((name, i.Var(name), "lists" if kind == LISTS else kind.name))
+                case n.Precision(tensor=tensor):
+                    shown.append((f"p({tensor})", i.PrecisionOf(tensor, None), "int"))
+        return tuple(shown)
 
     def index_list(self, slots: tuple[n.Slot, ...]) -> i.Expr:
         """Slots as one list expression."""
@@ -380,7 +378,7 @@ class Translator:
             case n.SetOf():
                 return True
             case n.Ref(name=name):
-                return self.kinds.get(name) == SET
+                return self.shown.kind(name) == SET
             case n.Arithmetic(left=left) | n.Conditional(then=left):
                 return self.is_set(left)
             case n.Apply(name=name):

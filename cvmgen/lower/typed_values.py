@@ -415,7 +415,7 @@ class ValueTyper:
         """abs, min, max: the helper for the type of all arguments and the result."""
         natural = max((each[1] for each in typed), key=BITS.__getitem__)
         narrow = all(each[2] is not None and each[2].fits(32) for each in typed)
-        if narrow and any(each[1] == "i32" for each in typed):
+        if narrow and any(each[1] == "i32" and not isinstance(each[0], i.Const) for each in typed):
             natural = "i32"
         if found is not None and not found.fits(BITS[natural]):
             natural = holding(found)

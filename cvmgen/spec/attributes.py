@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW
 from cvmgen.source import SpecError, did_you_mean
 from cvmgen.spec import declarations as d
@@ -12,6 +14,7 @@ from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.formula import BOOL, INT, LIST, Kind
 from cvmgen.spec.scope import Symbol
 
+NAMED_NUMBER = re.compile(r"-?\s*[A-Za-z_]\w*")  # a constant, inf, -inf
 TYPES = {"int": INT, "bool": BOOL}
 
 
@@ -29,7 +32,7 @@ def check_attribute(checker: ExpressionChecker, item: d.AttributeDecl) -> f.Attr
     if is_list and kind == BOOL:
         raise SpecError(item.type_span, "the entries of an attribute are integers", "write int")
     value_kind = LIST if is_list else kind
-    low, high, text = ends(checker, item)
+    low, high, text, shown = ends(checker, item)
     default = None
     if item.default is not None:
         default = check_default(checker, item, item.default, value_kind)
@@ -49,21 +52,23 @@ def check_attribute(checker: ExpressionChecker, item: d.AttributeDecl) -> f.Attr
         low,
         high,
         text,
+        shown,
         item.span,
     )
 
 
 def ends(
     checker: ExpressionChecker, item: d.AttributeDecl
-) -> tuple[n.Expr | None, n.Expr | None, str]:
-    """The declared range as low <= value < high, and as it is written."""
+) -> tuple[n.Expr | None, n.Expr | None, str, str]:
+    """The declared range as low <= value < high, as it is written, and as a refusal shows it."""
     interval = item.interval
     if interval is None:
-        return None, None, ""
+        return None, None, "", f"[{ATTRIBUTE_LOW}, {ATTRIBUTE_HIGH})"
     if item.type_name == "bool":
         raise SpecError(interval.span, "a bool attribute has no range", "remove it")
     low = end_of_range(checker, interval.low)
     high = end_of_range(checker, interval.high)
+    shown = range_text(interval, (low, high))
     if interval.low_open:
         low = n.Arithmetic("+", low, n.Number(1, low.span), low.span)
     if not interval.high_open:
@@ -74,7 +79,23 @@ def ends(
         message = f"the range {text} is empty"
         hint = "[a, b) has the values a <= value < b; [a, b] has b too"
         raise SpecError(interval.span, message, hint)
-    return low, high, text
+    return low, high, text, shown
+
+
+def range_text(interval: d.Interval, checked: tuple[n.Expr, n.Expr]) -> str:
+    """The declared range with values for the names that a caller does not know."""
+    span = interval.span
+    named = {
+        (each.span.start, each.span.end): each.value
+        for each in n.walk(checked)
+        if isinstance(each, n.Number) and NAMED_NUMBER.fullmatch(each.span.text)
+    }
+    text, at = "", span.start
+    for (start, end), value in sorted(named.items()):
+        if span.start <= start and end <= span.end:
+            text += span.source.text[at:start] + str(value)
+            at = end
+    return (text + span.source.text[at : span.end]).removeprefix("in").strip()
 
 
 def end_of_range(checker: ExpressionChecker, end: n.Expr) -> n.Expr:

@@ -81,7 +81,8 @@ class Attribute:
     default: Expr | None
     low: Expr | None  # inclusive
     high: Expr | None  # exclusive
-    interval_text: str
+    interval_text: str  # as the spec writes it; empty where it declares no range
+    range_text: str  # as a refusal shows it: numbers for inf and for constants
     span: Span = field(compare=False, repr=False)
 
     @property

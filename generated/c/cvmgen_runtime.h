@@ -320,7 +320,7 @@ static inline cvmgen_list cvmgen_extents(const cvmgen_tensor *tensor) {
     return list;
 }
 static inline cvmgen_list cvmgen_strides(const cvmgen_list *extents) {
-    cvmgen_list strides;
+    cvmgen_list strides = {0}; /* whatever a reader knows of the length */
     int64_t step = 1;
     strides.length = extents->length;
     for (int64_t i = extents->length - 1; i >= 0; --i) {
@@ -328,6 +328,24 @@ static inline cvmgen_list cvmgen_strides(const cvmgen_list *extents) {
         step *= extents->at[i];
     }
     return strides;
+}
+/* Shapes as one list, the last ones left out of a long text. */
+static inline cvmgen_text cvmgen_shapes_text(const cvmgen_tensor *const *tensors, int64_t count) {
+    cvmgen_text result;
+    const size_t size = sizeof result.text;
+    size_t used = (size_t)snprintf(result.text, size, "(");
+    for (int64_t i = 0; i < count; ++i) {
+        const char *comma = i ? ", " : "";
+        const cvmgen_list shape = cvmgen_extents(tensors[i]);
+        if (used > 160 + 1) {
+            used += (size_t)snprintf(result.text + used, size - used, ", ...");
+            break;
+        }
+        used += (size_t)snprintf(result.text + used, size - used, "%s%s", comma,
+                                 cvmgen_list_text(&shape).text);
+    }
+    snprintf(result.text + used, size - used, count == 1 ? ",)" : ")");
+    return result;
 }
 /* The box with each dimension in two: what `factors` leave of it, and the factor. */
 static inline cvmgen_list cvmgen_split(const cvmgen_list *box, const cvmgen_list *factors) {
@@ -339,25 +357,22 @@ static inline cvmgen_list cvmgen_split(const cvmgen_list *box, const cvmgen_list
     }
     return parts;
 }
-/* Refuse what a list has no room for. */
-static inline int cvmgen_check_room(cvmgen_error *error, const cvmgen_list *list) {
-    if (list->length < CVMGEN_MAX_RANK) return CVMGEN_OK;
-    return cvmgen_refuse(error, "", "", "a list has at most 16 entries");
+/* Host lists and sets count what they have no room for, and a check of the length follows. */
+static inline void cvmgen_append(cvmgen_list *list, int64_t value) {
+    if (list->length < CVMGEN_MAX_RANK) list->at[list->length] = value;
+    ++list->length;
 }
-static inline int cvmgen_append(cvmgen_error *error, cvmgen_list *list, int64_t value) {
-    if (cvmgen_check_room(error, list)) return CVMGEN_REFUSED;
-    list->at[list->length++] = value;
-    return CVMGEN_OK;
-}
-static inline int cvmgen_insert(cvmgen_error *error, cvmgen_list *set, int64_t value) {
-    if (!cvmgen_contains(set, value) && cvmgen_check_room(error, set)) return CVMGEN_REFUSED;
-    cvmgen_include(set, value);
-    return CVMGEN_OK;
-}
-static inline int cvmgen_extend(cvmgen_error *error, cvmgen_list *list, cvmgen_list more) {
+static inline void cvmgen_extend(cvmgen_list *list, cvmgen_list more) {
     for (int64_t i = 0; i < more.length; ++i)
-        if (cvmgen_append(error, list, more.at[i])) return CVMGEN_REFUSED;
-    return CVMGEN_OK;
+        cvmgen_append(list, i < CVMGEN_MAX_RANK ? more.at[i] : 0);
+}
+/* A set that has no room for a value is too long from then on. */
+static inline void cvmgen_insert(cvmgen_list *set, int64_t value) {
+    if (set->length > CVMGEN_MAX_RANK || cvmgen_contains(set, value)) return;
+    if (set->length < CVMGEN_MAX_RANK)
+        cvmgen_include(set, value);
+    else
+        ++set->length;
 }
 static inline bool cvmgen_same(const cvmgen_list *a, const cvmgen_list *b) {
     if (a->length != b->length) return false;
@@ -453,6 +468,7 @@ static inline int64_t cvmgen_element(const cvmgen_tensor *tensor, int64_t offset
     return ((const int32_t *)tensor->data)[offset];
 }
 static inline cvmgen_text cvmgen_shape_text(const cvmgen_list *extents) {
+    if (extents->length > CVMGEN_MAX_RANK) return cvmgen_format("rank %" PRId64, extents->length);
     return cvmgen_format("shape %s", cvmgen_list_text(extents).text);
 }
 /* The limits that every shape keeps. */

@@ -349,6 +349,14 @@ def polynomial(random: Random) -> Drawn:
     return [data(random, shape(random), precision(random, 20)), coefficients], {}
 
 
+def with_vector(random: Random, dimension: int) -> Drawn:
+    """A tensor, and a vector with an entry for each index of a dimension."""
+    rank = random.choice([each for each in RANKS if each > dimension])
+    extents = shape(random, rank)
+    vector = data(random, extents[dimension : dimension + 1], random.choice((1, 2, 8)))
+    return [data(random, extents, precision(random, 16)), vector], {}
+
+
 # ---------------------------------------------------------------- selected lists
 
 
@@ -406,6 +414,8 @@ DRAW: dict[str, Callable[[Random], Drawn]] = {
     "extra.positive_in_order": listed(3),
     "extra.median": listed(2, columns=(True, False)),
     "extra.every_other": listed(1),
+    "extra.masked_rows": lambda random: with_vector(random, 0),
+    "extra.weighted_diagonal": lambda random: with_vector(random, 1),
     **dict.fromkeys(
         ("cvm.abs", "cvm.cvm_precision", "cvm.negative", "cvm.relu", "cvm.flatten"), one_tensor
     ),

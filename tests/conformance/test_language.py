@@ -205,3 +205,28 @@ def check_body(folder: Path, body: str, why: str) -> None:
             for axes in ((), (1,), (0, 2, 4, 15)):
                 call = Call("tried.tried", (data(random, (extent,), bits),), {"axes": axes})
                 assert conformance.check(call, dtype=np.int32).refusal == "", why
+
+
+# A named list or set of k entries (16 at most), and the output with its equation.
+LONG = [
+    ("let s = (i for i < k)", "Y : cvm[N] precision 32 Y[i] = sum[j in s](j)"),
+    ("let s = {i for i < k}", "Y : cvm[N] precision 32 Y[i] = sum[j in s](j)"),
+    ("let s = {i mod 19 for i < 2*k}", "Y : cvm[N] precision 32 Y[i] = count(s)"),
+    ("let s = ((i for i < k) if k > 3 else (1, 2, 3))", "Y : cvm[N] precision 32 Y[i] = s[0]"),
+    ("let s = (i for i < k) let t = len(s)", "Y : cvm[N] precision 32 Y[i] = t"),
+    ("let s = (1 for i < k)", "Y : cvm[s...] precision 32 Y[d...] = X[0]"),
+    ("let s = (i for i < k)", "Y : cvm[N] precision 32 Y[i] = 0"),
+]
+
+
+@pytest.mark.parametrize(("named", "output"), LONG)
+def test_long_lists(tmp_path: Path, named: str, output: str) -> None:
+    text = f"operator long {{ input X : cvm[N] attr k in [3, 40] {named} output {output} }}"
+    (operator,) = check_files([SpecFile(Source("long.cvm", text), "tried")])
+    write_changed(tmp_path, driver.generate([operator], ("c", "python")))
+    libraries = {target: cvmgen.load(target, folder=tmp_path) for target in ("c", "python")}
+    conformance = Conformance({"tried.long": Reference(operator)}, libraries)
+    for k, longer in ((3, False), (8, False), (17, True), (40, True)):
+        call = Call("tried.long", (np.ones(2, np.int32),), {"k": k})
+        refusal = f"tried.long: s has at most 16 entries (k = {k})" if longer else ""
+        assert conformance.check(call, dtype=np.int32).refusal == refusal, k

@@ -36,8 +36,13 @@ CALLS: list[Refused] = [
     (NMS, [ROWS, zeros(3)], {}, "valid_count = shape (3,): extent 0 must be B = 2"),
     (NMS, [ROWS, zeros(2, 1)], {}, "valid_count = shape (2, 1): 1 dimension needed"),
     (NMS, [ROWS], {}, "valid_count: this input is missing"),
-    (NMS, [ROWS, COUNTS], {"iou_threshold": 0}, "iou_threshold = 0: must be in [1, inf)"),
-    (NMS, [ROWS, COUNTS], {"iou_threshold": -101}, "iou_threshold = -101: must be in [1, inf)"),
+    (NMS, [ROWS, COUNTS], {"iou_threshold": 0}, "iou_threshold = 0: must be in [1, 2147483648)"),
+    (
+        NMS,
+        [ROWS, COUNTS],
+        {"iou_threshold": -101},
+        "iou_threshold = -101: must be in [1, 2147483648)",
+    ),
     (NMS, [ROWS, COUNTS], {"max_output_size": 2**31}, f"max_output_size = {2**31}: {ANY}"),
     (NMS, [ROWS, COUNTS], {"top_k": -(2**31) - 1}, f"top_k = {-(2**31) - 1}: {ANY}"),
 ]

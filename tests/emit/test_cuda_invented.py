@@ -27,7 +27,7 @@ LEGAL = ("-Wno-type-limits", "-Wno-tautological-compare", "-Wno-div-by-zero")
 def agree(folder: Path, bodies: list[str], calls: int, space: Space) -> None:
     operators = checked(bodies, space)
     write_changed(folder, driver.generate(operators, ("cuda",)))
-    on_cpu = compiled(folder, [each.name for each in operators])
+    on_cpu = compiled(folder, "invented", [each.name for each in operators])
     infos = read_manifest(folder).operators
     references = Conformance({each.full_name: Reference(each) for each in operators}, {})
     for each, info, body in zip(operators, infos, bodies, strict=True):
@@ -42,9 +42,9 @@ def agree(folder: Path, bodies: list[str], calls: int, space: Space) -> None:
             assert found.ravel().tolist() == wanted, f"{made}: {body}"
 
 
-def compiled(folder: Path, names: list[str]) -> OnCpu:
+def compiled(folder: Path, opset: str, names: list[str]) -> OnCpu:
     place = folder / "cuda"
-    (place / "all.cc").write_text("".join(f'#include "invented/{name}.cu"\n' for name in names))
+    (place / "all.cc").write_text("".join(f'#include "{opset}/{name}.cu"\n' for name in names))
     shim = ("-include", str(Path(__file__).with_name("cuda_on_cpu.h")), "-I.", "-std=c++17")
     command = (cplusplus(), *shim, *WARNINGS, *LEGAL, "-Werror", "-shared", "-fPIC", "all.cc")
     compile_with((*command, "-o", "all.so"), place)

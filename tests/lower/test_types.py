@@ -9,7 +9,7 @@ from cvmgen.emit import c
 
 from .specs import operator
 
-VECTOR = "input X : cvm[N]\noutput Y : cvm[N]\n"
+VECTOR = "input X : cvm[N]\nattr k = 1 in [0, 128)\noutput Y : cvm[N]\n"
 
 
 def kernel(items: str, variant: str) -> str:
@@ -48,6 +48,18 @@ def kernel(items: str, variant: str) -> str:
             "int32_int32",
             "Y[i] = (int32_t)(x != 0 ? X[i] / x : 0);",
             "INT32_MIN / -1 fits int64",
+        ),
+        (
+            "Y[i] = X[max(0, min(X[i], N - 1))]",
+            "int32_int32",
+            "Y[i] = X[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)X[i], N - 1))];",
+            "a constant does not make an int64 value narrower",
+        ),
+        (
+            "Y[i] = max(-k, min(X[i], k))",
+            "int32_int32",
+            "Y[i] = cvmgen_max_i32((int32_t)-k, cvmgen_min_i32(X[i], (int32_t)k));",
+            "an attribute is narrowed beside an int32 element",
         ),
         ("Y[i] = X[i]", "int8_int8", "cvmgen_copy_i8(Y, X, N);", "a run that only moves"),
         ("Y[i] = X[i]", "int32_int8", "Y[i] = (int8_t)X[i];", "narrowed as the caller asked"),

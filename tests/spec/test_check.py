@@ -58,10 +58,10 @@ ROWS: list[tuple[str, str, list[str]]] = [
       "gather Y[index:i] = ((attribute:a + attribute:e) + entry(attribute:d, 1)) "
       "forall 0 <= i < extent:N"]),
     # ------------------------------------------------------------ lets
-    ("lets of all kinds", X + "let M = N*2 let s = {j for j < N} - {0 for j < 1} "
+    ("lets of all kinds", X + "let M = N*2 let s = {j for j < 9} - {0 for j < 1} "
      "let l = (j for j in s) let c = N > 1 Y[i] = M + l[0] + s[0] + len(l) + count(s)",
      ["let M = (extent:N * 2) : int",
-      "let s = (set(index:j for 0 <= j < extent:N) - set(0 for 0 <= j < 1)) : set",
+      "let s = (set(index:j for 0 <= j < 9) - set(0 for 0 <= j < 1)) : set",
       "let l = list(index:j for j in let:s) : list",
       "let c = (extent:N > 1) : bool",
       "gather Y[index:i] = ((((let:M + entry(let:l, 0)) + entry(let:s, 0)) + len(let:l))"
@@ -140,6 +140,26 @@ ROWS: list[tuple[str, str, list[str]]] = [
 @pytest.mark.parametrize(("why", "block", "last"), ROWS, ids=[row[0] for row in ROWS])
 def test_checked_form(why: str, block: str, last: Sequence[str]) -> None:
     assert items(block)[-len(last) :] == last, why
+
+
+# A declared range, and what a refusal calls it: a caller knows extents, but no constants.
+RANGES = [
+    ("", "[-2147483648, 2147483648)"),
+    ("in [1, 9]", "[1, 9]"),
+    ("in (-inf, inf)", "(-2147483648, 2147483648)"),
+    ("in (- inf, N)", "(-2147483648, N)"),
+    ("in [limit, 2*limit + N)", "[7, 2*7 + N)"),
+    ("in [-limit, double(limit)]", "[-7, double(7)]"),
+]
+
+
+@pytest.mark.parametrize(("declared", "shown"), RANGES)
+def test_ranges_as_refusals_show_them(declared: str, shown: str) -> None:
+    operator = written(
+        "const limit = 7 def double(k) = limit * k operator f { input X : cvm[N] "
+        f"attr a {declared} output Y : cvm[N] precision 32 Y[i] = a }}"
+    )
+    assert operator.attributes[0].range_text == shown
 
 
 def test_definitions_come_first_and_each_once() -> None:

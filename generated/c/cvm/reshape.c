@@ -34,18 +34,16 @@ static int reshape_prepare(const cvm_reshape_args *args, reshape_plan *plan,
     cvmgen_list target_shape = args->target_shape;
     if (target_shape.length < 0 || target_shape.length > CVMGEN_MAX_RANK)
         return cvmgen_refuse(error, "target_shape",
-            cvmgen_format("%" PRId64 " entries", target_shape.length).text,
-                             "at most 16 entries");
+            cvmgen_format("%" PRId64 " entries", target_shape.length).text, "at most 16 entries");
     for (int64_t at = 0; at < target_shape.length; ++at)
         if (target_shape.at[at] < 1 || target_shape.at[at] >= INT64_C(2147483648))
             return cvmgen_refuse(error, "target_shape", cvmgen_list_text(&target_shape).text,
-                                 "must be in [1, inf)");
+                "must be in [1, 2147483648)");
     /* spec/cvm/transform.cvm:184 */
-    if (!(cvmgen_size(&target_shape) == cvmgen_size(&n)))
+    if (cvmgen_size(&target_shape) != cvmgen_size(&n))
         return cvmgen_refuse(error, "",
             cvmgen_format("target_shape = %s, n = %s", cvmgen_list_text(&target_shape).text,
-            cvmgen_list_text(&n).text).text,
-                             "the sizes must agree");
+            cvmgen_list_text(&n).text).text, "the sizes must agree");
     /* spec/cvm/transform.cvm:186 */
     cvmgen_list Y_shape = target_shape;
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
@@ -53,9 +51,8 @@ static int reshape_prepare(const cvm_reshape_args *args, reshape_plan *plan,
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-            cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
-                             "its precision p(X) must be in [1, 32]");
+            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
+            X_precision).text, "its precision p(X) must be in [1, 32]");
     /* spec/cvm/transform.cvm:187 */
     const int64_t target_shape_size = cvmgen_size(&target_shape);
     plan->target_shape_size = target_shape_size;

@@ -3,6 +3,7 @@
 
    operator where {
      "Elements of A where the condition is not 0, else of B."
+     # The deployed precision is that of the condition, which says nothing of A and B.
      input  Cond : cvm[c...]
      input  A : cvm[n...]
      input  B : cvm[n...]
@@ -25,8 +26,9 @@
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct where_plan {
-    int64_t d_rows, d_run, Cond_step, Cond_strides_0, d_size, which_case, Y_precision;
-    cvmgen_list Y_shape, n, d_box, Cond_steps;
+    int64_t d_rows, d_run, Cond_step, n_0, d_rest_extents_size, Cond_strides_0, which_case;
+    int64_t Y_precision;
+    cvmgen_list Y_shape, d_box, Cond_steps;
 } where_plan;
 
 /* Check the call and infer shapes and precisions. */
@@ -38,29 +40,31 @@ static int where_prepare(const cvm_where_args *args, where_plan *plan, cvmgen_er
     cvmgen_list Cond_strides = {0};
     int64_t Cond_strides_0 = 0;
     cvmgen_list d_box = {0};
+    cvmgen_list d_rest_extents = {0};
+    int64_t d_rest_extents_size = 0;
     int64_t d_rows = 0;
     int64_t d_run = 0;
-    int64_t d_size = 0;
-    /* spec/cvm/transform.cvm:219 */
+    int64_t n_0 = 0;
+    /* spec/cvm/transform.cvm:220 */
     if (cvmgen_check_input(error, "Cond", args->Cond)) return CVMGEN_REFUSED;
     const cvmgen_list c = cvmgen_extents(args->Cond);
-    /* spec/cvm/transform.cvm:220 */
+    /* spec/cvm/transform.cvm:221 */
     if (cvmgen_check_input(error, "A", args->A)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->A);
     int64_t A_precision;
     if (cvmgen_precision(error, "A", args->A, &A_precision)) return CVMGEN_REFUSED;
-    /* spec/cvm/transform.cvm:221 */
+    /* spec/cvm/transform.cvm:222 */
     if (cvmgen_check_input(error, "B", args->B)) return CVMGEN_REFUSED;
     const cvmgen_list B_extents = cvmgen_extents(args->B);
     if (!cvmgen_same(&B_extents, &n))
         return cvmgen_refuse_shape(error, "B", args->B, &n);
     int64_t B_precision;
     if (cvmgen_precision(error, "B", args->B, &B_precision)) return CVMGEN_REFUSED;
-    /* spec/cvm/transform.cvm:222 */
-    const int64_t M = c.length;
     /* spec/cvm/transform.cvm:223 */
-    const int64_t N = n.length;
+    const int64_t M = c.length;
     /* spec/cvm/transform.cvm:224 */
+    const int64_t N = n.length;
+    /* spec/cvm/transform.cvm:225 */
     bool test = M == N;
     if (test) {
         bool holds = true;
@@ -72,21 +76,20 @@ static int where_prepare(const cvm_where_args *args, where_plan *plan, cvmgen_er
         return cvmgen_refuse(error, "",
             cvmgen_format("M = %" PRId64 ", N = %" PRId64 ", c = %s, n = %s", M, N,
             cvmgen_list_text(&c).text, cvmgen_list_text(&n).text).text,
-                             "Cond must have the shape of A, or one dimension, of A's first extent");
-    /* spec/cvm/transform.cvm:226 */
+            "Cond must have the shape of A, or one dimension, of A's first extent");
+    /* spec/cvm/transform.cvm:227 */
     cvmgen_list Y_shape = n;
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = cvmgen_max_i64(A_precision, B_precision);
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-            cvmgen_format("p(A) = %" PRId64 ", p(B) = %" PRId64, A_precision,
-            B_precision).text).text,
-                             "its precision max(p(A), p(B)) must be in [1, 32]");
-    /* spec/cvm/transform.cvm:230 */
+            cvmgen_format("precision %" PRId64 " (p(A) = %" PRId64 ", p(B) = %" PRId64 ")",
+            Y_precision, A_precision, B_precision).text,
+            "its precision max(p(A), p(B)) must be in [1, 32]");
+    /* spec/cvm/transform.cvm:231 */
     if (M == N) {
-        /* spec/cvm/transform.cvm:228 */
+        /* spec/cvm/transform.cvm:229 */
         Cond_strides = cvmgen_strides(&c);
         d_box = n;
         Cond_steps = Cond_strides;
@@ -97,21 +100,23 @@ static int where_prepare(const cvm_where_args *args, where_plan *plan, cvmgen_er
         Cond_step = cvmgen_last(&Cond_steps);
     } else if (M != N) {
         which_case = 1;
-        /* spec/cvm/transform.cvm:231 */
+        /* spec/cvm/transform.cvm:232 */
+        d_rest_extents = cvmgen_part(n, 1, n.length);
         Cond_strides = cvmgen_strides(&c);
+        n_0 = n.at[0];
+        d_rest_extents_size = cvmgen_size(&d_rest_extents);
         Cond_strides_0 = Cond_strides.at[0];
-        d_size = cvmgen_size(&n);
     } else {
         return cvmgen_refuse(error, "", "", "no case of the operator applies");
     }
-    plan->n = n;
     plan->d_box = d_box;
     plan->Cond_steps = Cond_steps;
     plan->d_rows = d_rows;
     plan->d_run = d_run;
     plan->Cond_step = Cond_step;
+    plan->n_0 = n_0;
+    plan->d_rest_extents_size = d_rest_extents_size;
     plan->Cond_strides_0 = Cond_strides_0;
-    plan->d_size = d_size;
     plan->which_case = which_case;
     plan->Y_shape = Y_shape;
     plan->Y_precision = Y_precision;
@@ -124,7 +129,7 @@ static void where_Y_0_int8_int8(const where_plan *plan, const int8_t *restrict C
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run, Cond_step = plan->Cond_step;
     const cvmgen_list *const d_box = &plan->d_box;
     const cvmgen_list *const Cond_steps = &plan->Cond_steps;
-    /* spec/cvm/transform.cvm:228: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
+    /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
     CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
@@ -140,7 +145,7 @@ static void where_Y_0_int8_int32(const where_plan *plan, const int8_t *restrict 
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run, Cond_step = plan->Cond_step;
     const cvmgen_list *const d_box = &plan->d_box;
     const cvmgen_list *const Cond_steps = &plan->Cond_steps;
-    /* spec/cvm/transform.cvm:228: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
+    /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
     CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
@@ -156,7 +161,7 @@ static void where_Y_0_int32_int8(const where_plan *plan, const int32_t *restrict
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run, Cond_step = plan->Cond_step;
     const cvmgen_list *const d_box = &plan->d_box;
     const cvmgen_list *const Cond_steps = &plan->Cond_steps;
-    /* spec/cvm/transform.cvm:228: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
+    /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
     CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
@@ -172,7 +177,7 @@ static void where_Y_0_int32_int32(const where_plan *plan, const int32_t *restric
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run, Cond_step = plan->Cond_step;
     const cvmgen_list *const d_box = &plan->d_box;
     const cvmgen_list *const Cond_steps = &plan->Cond_steps;
-    /* spec/cvm/transform.cvm:228: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
+    /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
     CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
@@ -185,52 +190,68 @@ static void where_Y_0_int32_int32(const where_plan *plan, const int32_t *restric
 static void where_Y_1_int8_int8(const where_plan *plan, const int8_t *restrict Cond,
                                 const int8_t *restrict A, const int8_t *restrict B,
                                 int8_t *restrict Y) {
-    const int64_t Cond_strides_0 = plan->Cond_strides_0, d_size = plan->d_size;
-    const cvmgen_list *const n = &plan->n;
-    /* spec/cvm/transform.cvm:231: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    CVMGEN_OMP(omp parallel for if (d_size >= 16384))
-    for (int64_t d_at = 0; d_at < d_size; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        Y[d_at] = (int8_t)(Cond[d.at[0] * Cond_strides_0] != 0 ? A[d_at] : B[d_at]);
+    const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
+    const int64_t Cond_strides_0 = plan->Cond_strides_0;
+    /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
+    CVMGEN_OMP(omp parallel for if (n_0 > 1 && n_0 * d_rest_extents_size >= 16384))
+    for (int64_t d_0 = 0; d_0 < n_0; ++d_0) {
+        if (Cond[d_0 * Cond_strides_0] != 0) {
+            cvmgen_copy_i8(&Y[d_0 * d_rest_extents_size],
+                &A[d_0 * d_rest_extents_size],
+                d_rest_extents_size);
+        } else {
+            cvmgen_copy_i8(&Y[d_0 * d_rest_extents_size],
+                &B[d_0 * d_rest_extents_size],
+                d_rest_extents_size);
+        }
     }
 }
 
 static void where_Y_1_int8_int32(const where_plan *plan, const int8_t *restrict Cond,
                                  const int8_t *restrict A, const int8_t *restrict B,
                                  int32_t *restrict Y) {
-    const int64_t Cond_strides_0 = plan->Cond_strides_0, d_size = plan->d_size;
-    const cvmgen_list *const n = &plan->n;
-    /* spec/cvm/transform.cvm:231: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    CVMGEN_OMP(omp parallel for if (d_size >= 16384))
-    for (int64_t d_at = 0; d_at < d_size; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        Y[d_at] = Cond[d.at[0] * Cond_strides_0] != 0 ? A[d_at] : B[d_at];
+    const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
+    const int64_t Cond_strides_0 = plan->Cond_strides_0;
+    /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
+    CVMGEN_OMP(omp parallel for collapse(2) if (n_0 * d_rest_extents_size >= 16384))
+    for (int64_t d_0 = 0; d_0 < n_0; ++d_0) {
+        for (int64_t d_rest = 0; d_rest < d_rest_extents_size; ++d_rest)
+            Y[d_0 * d_rest_extents_size + d_rest] = Cond[d_0 * Cond_strides_0] != 0
+                ? A[d_0 * d_rest_extents_size + d_rest] : B[d_0 * d_rest_extents_size + d_rest];
     }
 }
 
 static void where_Y_1_int32_int8(const where_plan *plan, const int32_t *restrict Cond,
                                  const int32_t *restrict A, const int32_t *restrict B,
                                  int8_t *restrict Y) {
-    const int64_t Cond_strides_0 = plan->Cond_strides_0, d_size = plan->d_size;
-    const cvmgen_list *const n = &plan->n;
-    /* spec/cvm/transform.cvm:231: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    CVMGEN_OMP(omp parallel for if (d_size >= 16384))
-    for (int64_t d_at = 0; d_at < d_size; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        Y[d_at] = (int8_t)(Cond[d.at[0] * Cond_strides_0] != 0 ? A[d_at] : B[d_at]);
+    const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
+    const int64_t Cond_strides_0 = plan->Cond_strides_0;
+    /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
+    CVMGEN_OMP(omp parallel for collapse(2) if (n_0 * d_rest_extents_size >= 16384))
+    for (int64_t d_0 = 0; d_0 < n_0; ++d_0) {
+        for (int64_t d_rest = 0; d_rest < d_rest_extents_size; ++d_rest)
+            Y[d_0 * d_rest_extents_size + d_rest] = (int8_t)(Cond[d_0 * Cond_strides_0] != 0
+                ? A[d_0 * d_rest_extents_size + d_rest] : B[d_0 * d_rest_extents_size + d_rest]);
     }
 }
 
 static void where_Y_1_int32_int32(const where_plan *plan, const int32_t *restrict Cond,
                                   const int32_t *restrict A, const int32_t *restrict B,
                                   int32_t *restrict Y) {
-    const int64_t Cond_strides_0 = plan->Cond_strides_0, d_size = plan->d_size;
-    const cvmgen_list *const n = &plan->n;
-    /* spec/cvm/transform.cvm:231: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    CVMGEN_OMP(omp parallel for if (d_size >= 16384))
-    for (int64_t d_at = 0; d_at < d_size; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        Y[d_at] = Cond[d.at[0] * Cond_strides_0] != 0 ? A[d_at] : B[d_at];
+    const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
+    const int64_t Cond_strides_0 = plan->Cond_strides_0;
+    /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
+    CVMGEN_OMP(omp parallel for if (n_0 > 1 && n_0 * d_rest_extents_size >= 16384))
+    for (int64_t d_0 = 0; d_0 < n_0; ++d_0) {
+        if (Cond[d_0 * Cond_strides_0] != 0) {
+            cvmgen_copy_i32(&Y[d_0 * d_rest_extents_size],
+                &A[d_0 * d_rest_extents_size],
+                d_rest_extents_size);
+        } else {
+            cvmgen_copy_i32(&Y[d_0 * d_rest_extents_size],
+                &B[d_0 * d_rest_extents_size],
+                d_rest_extents_size);
+        }
     }
 }
 

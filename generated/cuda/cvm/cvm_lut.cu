@@ -3,6 +3,7 @@
 
    operator cvm_lut {
      "A table read at each index: take without an axis, with the indices in front."
+     # The formalization has the table in front and calls it X; models give the indices first.
      input  indices : cvm[m...]
      input  table : cvm[n...]
      let    T[i] = table[unflatten(i, n...)...]
@@ -12,7 +13,7 @@
    } */
 #include "cvmgen_cuda.h"
 
-/* What a call fixes for the kernels of spec/cvm/transform.cvm:159. */
+/* What a call fixes for the kernels of spec/cvm/transform.cvm:160. */
 struct cvm_lut_Y_values {
     int64_t m_size, n_size;
 };
@@ -22,9 +23,9 @@ cvm_cvm_lut_Y_int8_int8(const __grid_constant__ cvm_lut_Y_values values,
                         const int8_t *__restrict__ indices, const int8_t *__restrict__ table,
                         int8_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
-    /* spec/cvm/transform.cvm:159: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
+    /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     for (int64_t d = cvmgen_thread(); d < m_size; d += cvmgen_threads())
-        Y[d] = table[cvmgen_max_i32(0, (int32_t)cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
+        Y[d] = table[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -32,9 +33,9 @@ cvm_cvm_lut_Y_int8_int32(const __grid_constant__ cvm_lut_Y_values values,
                          const int8_t *__restrict__ indices, const int8_t *__restrict__ table,
                          int32_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
-    /* spec/cvm/transform.cvm:159: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
+    /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     for (int64_t d = cvmgen_thread(); d < m_size; d += cvmgen_threads())
-        Y[d] = table[cvmgen_max_i32(0, (int32_t)cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
+        Y[d] = table[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -42,10 +43,9 @@ cvm_cvm_lut_Y_int32_int8(const __grid_constant__ cvm_lut_Y_values values,
                          const int32_t *__restrict__ indices, const int32_t *__restrict__ table,
                          int8_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
-    /* spec/cvm/transform.cvm:159: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
+    /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     for (int64_t d = cvmgen_thread(); d < m_size; d += cvmgen_threads())
-        Y[d] = (int8_t)table[cvmgen_max_i32(0,
-            (int32_t)cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
+        Y[d] = (int8_t)table[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -53,9 +53,9 @@ cvm_cvm_lut_Y_int32_int32(const __grid_constant__ cvm_lut_Y_values values,
                           const int32_t *__restrict__ indices,
                           const int32_t *__restrict__ table, int32_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
-    /* spec/cvm/transform.cvm:159: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
+    /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     for (int64_t d = cvmgen_thread(); d < m_size; d += cvmgen_threads())
-        Y[d] = table[cvmgen_max_i32(0, (int32_t)cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
+        Y[d] = table[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
 }
 
 #ifndef __CUDACC_RTC__
@@ -71,26 +71,25 @@ struct cvm_lut_plan {
 static int cvm_lut_prepare(const cvm_cvm_lut_args *args, cvm_lut_plan *plan,
                            cvmgen_error *error) {
     cvmgen_begin(error, "cvm.cvm_lut");
-    /* spec/cvm/transform.cvm:155 */
+    /* spec/cvm/transform.cvm:156 */
     if (cvmgen_check_input(error, "indices", args->indices)) return CVMGEN_REFUSED;
     const cvmgen_list m = cvmgen_extents(args->indices);
-    /* spec/cvm/transform.cvm:156 */
+    /* spec/cvm/transform.cvm:157 */
     if (cvmgen_check_input(error, "table", args->table)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->table);
     int64_t table_precision;
     if (cvmgen_declared_precision(error, "table", args->table, &table_precision))
         return CVMGEN_REFUSED;
-    /* spec/cvm/transform.cvm:158 */
+    /* spec/cvm/transform.cvm:159 */
     cvmgen_list Y_shape = m;
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = table_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-            cvmgen_format("p(table) = %" PRId64, table_precision).text).text,
-                             "its precision p(table) must be in [1, 32]");
-    /* spec/cvm/transform.cvm:159 */
+            cvmgen_format("precision %" PRId64 " (p(table) = %" PRId64 ")", Y_precision,
+            table_precision).text, "its precision p(table) must be in [1, 32]");
+    /* spec/cvm/transform.cvm:160 */
     const int64_t m_size = cvmgen_size(&m);
     const int64_t n_size = cvmgen_size(&n);
     plan->m_size = m_size;

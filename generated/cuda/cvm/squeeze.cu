@@ -160,32 +160,32 @@ static int squeeze_prepare(const cvm_squeeze_args *args, squeeze_plan *plan,
     cvmgen_list axes = args->axes;
     if (axes.length < 0 || axes.length > CVMGEN_MAX_RANK)
         return cvmgen_refuse(error, "axes", cvmgen_format("%" PRId64 " entries", axes.length).text,
-                             "at most 16 entries");
+            "at most 16 entries");
     for (int64_t at = 0; at < axes.length; ++at)
         if (axes.at[at] < -N || axes.at[at] >= N)
             return cvmgen_refuse(error, "axes", cvmgen_list_text(&axes).text,
-                                 cvmgen_format("must be in [-N, N) (%s)",
-                                     cvmgen_format("N = %" PRId64, N).text).text);
+                cvmgen_format("must be in [-N, N) (N = %" PRId64 ")", N).text);
     /* spec/cvm/transform.cvm:197 */
     cvmgen_list T = {0};
     for (int64_t a_at = 0; a_at < axes.length; ++a_at) {
         const int64_t a = axes.at[a_at];
-        if (cvmgen_insert(error, &T, a >= 0 ? a : a + N)) return CVMGEN_REFUSED;
+        cvmgen_insert(&T, a >= 0 ? a : a + N);
     }
     /* spec/cvm/transform.cvm:198 */
-    if (!(T.length == axes.length))
+    if (T.length != axes.length)
         return cvmgen_refuse(error, "",
             cvmgen_format("axes = %s", cvmgen_list_text(&axes).text).text,
-                             "axes must be different");
+            "axes must be different");
     /* spec/cvm/transform.cvm:199 */
     bool holds = true;
     for (int64_t j_at = 0; j_at < T.length; ++j_at) {
         const int64_t j = T.at[j_at];
         holds = holds && n.at[j] == 1;
     }
-    if (!(holds))
-        return cvmgen_refuse(error, "", cvmgen_format("n = %s", cvmgen_list_text(&n).text).text,
-                             "only dimensions of extent 1 can be squeezed");
+    if (!holds)
+        return cvmgen_refuse(error, "",
+            cvmgen_format("axes = %s, n = %s", cvmgen_list_text(&axes).text,
+            cvmgen_list_text(&n).text).text, "only dimensions of extent 1 can be squeezed");
     /* spec/cvm/transform.cvm:200 */
     cvmgen_list chosen = {0};
     if (axes.length > 0) {
@@ -193,7 +193,7 @@ static int squeeze_prepare(const cvm_squeeze_args *args, squeeze_plan *plan,
     } else {
         cvmgen_list entries = {0};
         for (int64_t j = 0; j < N; ++j) {
-            if (n.at[j] == 1) if (cvmgen_insert(error, &entries, j)) return CVMGEN_REFUSED;
+            if (n.at[j] == 1) cvmgen_insert(&entries, j);
         }
         chosen = entries;
     }
@@ -201,7 +201,7 @@ static int squeeze_prepare(const cvm_squeeze_args *args, squeeze_plan *plan,
     /* spec/cvm/transform.cvm:201 */
     cvmgen_list U = {0};
     for (int64_t i = 0; i < N; ++i)
-        if (cvmgen_insert(error, &U, i)) return CVMGEN_REFUSED;
+        cvmgen_insert(&U, i);
     /* spec/cvm/transform.cvm:202 */
     cvmgen_list K = cvmgen_difference(U, R);
     /* spec/cvm/transform.cvm:208 */
@@ -210,7 +210,7 @@ static int squeeze_prepare(const cvm_squeeze_args *args, squeeze_plan *plan,
         entries_2.length = 0;
         for (int64_t i_at = 0; i_at < K.length; ++i_at) {
             const int64_t i = K.at[i_at];
-            if (cvmgen_append(error, &entries_2, n.at[i])) return CVMGEN_REFUSED;
+            cvmgen_append(&entries_2, n.at[i]);
         }
         Y_shape = entries_2;
         if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
@@ -218,9 +218,8 @@ static int squeeze_prepare(const cvm_squeeze_args *args, squeeze_plan *plan,
         Y_precision = X_precision;
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
-                cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-                cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
-                                 "its precision p(X) must be in [1, 32]");
+                cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
+                X_precision).text, "its precision p(X) must be in [1, 32]");
         /* spec/cvm/transform.cvm:206 */
         Y_strides = cvmgen_strides(&Y_shape);
         Y_steps = cvmgen_zeros(n.length);
@@ -236,15 +235,14 @@ static int squeeze_prepare(const cvm_squeeze_args *args, squeeze_plan *plan,
         which_case = 1;
         /* spec/cvm/transform.cvm:209 */
         Y_shape.length = 0;
-        if (cvmgen_append(error, &Y_shape, 1)) return CVMGEN_REFUSED;
+        cvmgen_append(&Y_shape, 1);
         if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
             return CVMGEN_REFUSED;
         Y_precision = X_precision;
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
-                cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-                cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
-                                 "its precision p(X) must be in [1, 32]");
+                cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
+                X_precision).text, "its precision p(X) must be in [1, 32]");
     } else {
         return cvmgen_refuse(error, "", "", "no case of the operator applies");
     }

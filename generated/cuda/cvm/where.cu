@@ -3,6 +3,7 @@
 
    operator where {
      "Elements of A where the condition is not 0, else of B."
+     # The deployed precision is that of the condition, which says nothing of A and B.
      input  Cond : cvm[c...]
      input  A : cvm[n...]
      input  B : cvm[n...]
@@ -22,7 +23,7 @@
    } */
 #include "cvmgen_cuda.h"
 
-/* What a call fixes for the kernels of spec/cvm/transform.cvm:228. */
+/* What a call fixes for the kernels of spec/cvm/transform.cvm:229. */
 struct where_Y_0_values {
     int64_t d_rows, d_run, Cond_step;
     cvmgen_list d_box, Cond_steps;
@@ -35,7 +36,7 @@ cvm_where_Y_0_int8_int8(const __grid_constant__ where_Y_0_values values,
     const int64_t d_rows = values.d_rows, d_run = values.d_run, Cond_step = values.Cond_step;
     const cvmgen_list &d_box = values.d_box;
     const cvmgen_list &Cond_steps = values.Cond_steps;
-    /* spec/cvm/transform.cvm:228: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
+    /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
     const int64_t elements = d_rows * d_run;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t d_row = at / d_run;
@@ -53,7 +54,7 @@ cvm_where_Y_0_int8_int32(const __grid_constant__ where_Y_0_values values,
     const int64_t d_rows = values.d_rows, d_run = values.d_run, Cond_step = values.Cond_step;
     const cvmgen_list &d_box = values.d_box;
     const cvmgen_list &Cond_steps = values.Cond_steps;
-    /* spec/cvm/transform.cvm:228: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
+    /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
     const int64_t elements = d_rows * d_run;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t d_row = at / d_run;
@@ -71,7 +72,7 @@ cvm_where_Y_0_int32_int8(const __grid_constant__ where_Y_0_values values,
     const int64_t d_rows = values.d_rows, d_run = values.d_run, Cond_step = values.Cond_step;
     const cvmgen_list &d_box = values.d_box;
     const cvmgen_list &Cond_steps = values.Cond_steps;
-    /* spec/cvm/transform.cvm:228: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
+    /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
     const int64_t elements = d_rows * d_run;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t d_row = at / d_run;
@@ -89,7 +90,7 @@ cvm_where_Y_0_int32_int32(const __grid_constant__ where_Y_0_values values,
     const int64_t d_rows = values.d_rows, d_run = values.d_run, Cond_step = values.Cond_step;
     const cvmgen_list &d_box = values.d_box;
     const cvmgen_list &Cond_steps = values.Cond_steps;
-    /* spec/cvm/transform.cvm:228: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
+    /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
     const int64_t elements = d_rows * d_run;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t d_row = at / d_run;
@@ -100,22 +101,24 @@ cvm_where_Y_0_int32_int32(const __grid_constant__ where_Y_0_values values,
     }
 }
 
-/* What a call fixes for the kernels of spec/cvm/transform.cvm:231. */
+/* What a call fixes for the kernels of spec/cvm/transform.cvm:232. */
 struct where_Y_1_values {
-    int64_t Cond_strides_0, d_size;
-    cvmgen_list n;
+    int64_t n_0, d_rest_extents_size, Cond_strides_0;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_where_Y_1_int8_int8(const __grid_constant__ where_Y_1_values values,
                         const int8_t *__restrict__ Cond, const int8_t *__restrict__ A,
                         const int8_t *__restrict__ B, int8_t *__restrict__ Y) {
-    const int64_t Cond_strides_0 = values.Cond_strides_0, d_size = values.d_size;
-    const cvmgen_list &n = values.n;
-    /* spec/cvm/transform.cvm:231: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    for (int64_t d_at = cvmgen_thread(); d_at < d_size; d_at += cvmgen_threads()) {
-        cvmgen_list d = cvmgen_unflatten(d_at, &n);
-        Y[d_at] = (int8_t)(Cond[d.at[0] * Cond_strides_0] != 0 ? A[d_at] : B[d_at]);
+    const int64_t n_0 = values.n_0, d_rest_extents_size = values.d_rest_extents_size;
+    const int64_t Cond_strides_0 = values.Cond_strides_0;
+    /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
+    const int64_t elements = n_0 * d_rest_extents_size;
+    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
+        const int64_t d_0 = at / d_rest_extents_size;
+        const int64_t d_rest = at % d_rest_extents_size;
+        Y[d_0 * d_rest_extents_size + d_rest] = (int8_t)(Cond[d_0 * Cond_strides_0] != 0
+            ? A[d_0 * d_rest_extents_size + d_rest] : B[d_0 * d_rest_extents_size + d_rest]);
     }
 }
 
@@ -123,12 +126,15 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_where_Y_1_int8_int32(const __grid_constant__ where_Y_1_values values,
                          const int8_t *__restrict__ Cond, const int8_t *__restrict__ A,
                          const int8_t *__restrict__ B, int32_t *__restrict__ Y) {
-    const int64_t Cond_strides_0 = values.Cond_strides_0, d_size = values.d_size;
-    const cvmgen_list &n = values.n;
-    /* spec/cvm/transform.cvm:231: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    for (int64_t d_at = cvmgen_thread(); d_at < d_size; d_at += cvmgen_threads()) {
-        cvmgen_list d = cvmgen_unflatten(d_at, &n);
-        Y[d_at] = Cond[d.at[0] * Cond_strides_0] != 0 ? A[d_at] : B[d_at];
+    const int64_t n_0 = values.n_0, d_rest_extents_size = values.d_rest_extents_size;
+    const int64_t Cond_strides_0 = values.Cond_strides_0;
+    /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
+    const int64_t elements = n_0 * d_rest_extents_size;
+    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
+        const int64_t d_0 = at / d_rest_extents_size;
+        const int64_t d_rest = at % d_rest_extents_size;
+        Y[d_0 * d_rest_extents_size + d_rest] = Cond[d_0 * Cond_strides_0] != 0
+            ? A[d_0 * d_rest_extents_size + d_rest] : B[d_0 * d_rest_extents_size + d_rest];
     }
 }
 
@@ -136,12 +142,15 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_where_Y_1_int32_int8(const __grid_constant__ where_Y_1_values values,
                          const int32_t *__restrict__ Cond, const int32_t *__restrict__ A,
                          const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
-    const int64_t Cond_strides_0 = values.Cond_strides_0, d_size = values.d_size;
-    const cvmgen_list &n = values.n;
-    /* spec/cvm/transform.cvm:231: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    for (int64_t d_at = cvmgen_thread(); d_at < d_size; d_at += cvmgen_threads()) {
-        cvmgen_list d = cvmgen_unflatten(d_at, &n);
-        Y[d_at] = (int8_t)(Cond[d.at[0] * Cond_strides_0] != 0 ? A[d_at] : B[d_at]);
+    const int64_t n_0 = values.n_0, d_rest_extents_size = values.d_rest_extents_size;
+    const int64_t Cond_strides_0 = values.Cond_strides_0;
+    /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
+    const int64_t elements = n_0 * d_rest_extents_size;
+    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
+        const int64_t d_0 = at / d_rest_extents_size;
+        const int64_t d_rest = at % d_rest_extents_size;
+        Y[d_0 * d_rest_extents_size + d_rest] = (int8_t)(Cond[d_0 * Cond_strides_0] != 0
+            ? A[d_0 * d_rest_extents_size + d_rest] : B[d_0 * d_rest_extents_size + d_rest]);
     }
 }
 
@@ -149,12 +158,15 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_where_Y_1_int32_int32(const __grid_constant__ where_Y_1_values values,
                           const int32_t *__restrict__ Cond, const int32_t *__restrict__ A,
                           const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
-    const int64_t Cond_strides_0 = values.Cond_strides_0, d_size = values.d_size;
-    const cvmgen_list &n = values.n;
-    /* spec/cvm/transform.cvm:231: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    for (int64_t d_at = cvmgen_thread(); d_at < d_size; d_at += cvmgen_threads()) {
-        cvmgen_list d = cvmgen_unflatten(d_at, &n);
-        Y[d_at] = Cond[d.at[0] * Cond_strides_0] != 0 ? A[d_at] : B[d_at];
+    const int64_t n_0 = values.n_0, d_rest_extents_size = values.d_rest_extents_size;
+    const int64_t Cond_strides_0 = values.Cond_strides_0;
+    /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
+    const int64_t elements = n_0 * d_rest_extents_size;
+    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
+        const int64_t d_0 = at / d_rest_extents_size;
+        const int64_t d_rest = at % d_rest_extents_size;
+        Y[d_0 * d_rest_extents_size + d_rest] = Cond[d_0 * Cond_strides_0] != 0
+            ? A[d_0 * d_rest_extents_size + d_rest] : B[d_0 * d_rest_extents_size + d_rest];
     }
 }
 
@@ -163,8 +175,9 @@ cvm_where_Y_1_int32_int32(const __grid_constant__ where_Y_1_values values,
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct where_plan {
-    int64_t d_rows, d_run, Cond_step, Cond_strides_0, d_size, which_case, Y_precision;
-    cvmgen_list Y_shape, n, d_box, Cond_steps;
+    int64_t d_rows, d_run, Cond_step, n_0, d_rest_extents_size, Cond_strides_0, which_case;
+    int64_t Y_precision;
+    cvmgen_list Y_shape, d_box, Cond_steps;
 };
 
 /* Check the call and infer shapes and precisions. */
@@ -176,29 +189,31 @@ static int where_prepare(const cvm_where_args *args, where_plan *plan, cvmgen_er
     cvmgen_list Cond_strides = {0};
     int64_t Cond_strides_0 = 0;
     cvmgen_list d_box = {0};
+    cvmgen_list d_rest_extents = {0};
+    int64_t d_rest_extents_size = 0;
     int64_t d_rows = 0;
     int64_t d_run = 0;
-    int64_t d_size = 0;
-    /* spec/cvm/transform.cvm:219 */
+    int64_t n_0 = 0;
+    /* spec/cvm/transform.cvm:220 */
     if (cvmgen_check_input(error, "Cond", args->Cond)) return CVMGEN_REFUSED;
     const cvmgen_list c = cvmgen_extents(args->Cond);
-    /* spec/cvm/transform.cvm:220 */
+    /* spec/cvm/transform.cvm:221 */
     if (cvmgen_check_input(error, "A", args->A)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->A);
     int64_t A_precision;
     if (cvmgen_declared_precision(error, "A", args->A, &A_precision)) return CVMGEN_REFUSED;
-    /* spec/cvm/transform.cvm:221 */
+    /* spec/cvm/transform.cvm:222 */
     if (cvmgen_check_input(error, "B", args->B)) return CVMGEN_REFUSED;
     const cvmgen_list B_extents = cvmgen_extents(args->B);
     if (!cvmgen_same(&B_extents, &n))
         return cvmgen_refuse_shape(error, "B", args->B, &n);
     int64_t B_precision;
     if (cvmgen_declared_precision(error, "B", args->B, &B_precision)) return CVMGEN_REFUSED;
-    /* spec/cvm/transform.cvm:222 */
-    const int64_t M = c.length;
     /* spec/cvm/transform.cvm:223 */
-    const int64_t N = n.length;
+    const int64_t M = c.length;
     /* spec/cvm/transform.cvm:224 */
+    const int64_t N = n.length;
+    /* spec/cvm/transform.cvm:225 */
     bool test = M == N;
     if (test) {
         bool holds = true;
@@ -210,21 +225,20 @@ static int where_prepare(const cvm_where_args *args, where_plan *plan, cvmgen_er
         return cvmgen_refuse(error, "",
             cvmgen_format("M = %" PRId64 ", N = %" PRId64 ", c = %s, n = %s", M, N,
             cvmgen_list_text(&c).text, cvmgen_list_text(&n).text).text,
-                             "Cond must have the shape of A, or one dimension, of A's first extent");
-    /* spec/cvm/transform.cvm:226 */
+            "Cond must have the shape of A, or one dimension, of A's first extent");
+    /* spec/cvm/transform.cvm:227 */
     cvmgen_list Y_shape = n;
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = cvmgen_max_i64(A_precision, B_precision);
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-            cvmgen_format("p(A) = %" PRId64 ", p(B) = %" PRId64, A_precision,
-            B_precision).text).text,
-                             "its precision max(p(A), p(B)) must be in [1, 32]");
-    /* spec/cvm/transform.cvm:230 */
+            cvmgen_format("precision %" PRId64 " (p(A) = %" PRId64 ", p(B) = %" PRId64 ")",
+            Y_precision, A_precision, B_precision).text,
+            "its precision max(p(A), p(B)) must be in [1, 32]");
+    /* spec/cvm/transform.cvm:231 */
     if (M == N) {
-        /* spec/cvm/transform.cvm:228 */
+        /* spec/cvm/transform.cvm:229 */
         Cond_strides = cvmgen_strides(&c);
         d_box = n;
         Cond_steps = Cond_strides;
@@ -235,21 +249,23 @@ static int where_prepare(const cvm_where_args *args, where_plan *plan, cvmgen_er
         Cond_step = cvmgen_last(&Cond_steps);
     } else if (M != N) {
         which_case = 1;
-        /* spec/cvm/transform.cvm:231 */
+        /* spec/cvm/transform.cvm:232 */
+        d_rest_extents = cvmgen_part(n, 1, n.length);
         Cond_strides = cvmgen_strides(&c);
+        n_0 = n.at[0];
+        d_rest_extents_size = cvmgen_size(&d_rest_extents);
         Cond_strides_0 = Cond_strides.at[0];
-        d_size = cvmgen_size(&n);
     } else {
         return cvmgen_refuse(error, "", "", "no case of the operator applies");
     }
-    plan->n = n;
     plan->d_box = d_box;
     plan->Cond_steps = Cond_steps;
     plan->d_rows = d_rows;
     plan->d_run = d_run;
     plan->Cond_step = Cond_step;
+    plan->n_0 = n_0;
+    plan->d_rest_extents_size = d_rest_extents_size;
     plan->Cond_strides_0 = Cond_strides_0;
-    plan->d_size = d_size;
     plan->which_case = which_case;
     plan->Y_shape = Y_shape;
     plan->Y_precision = Y_precision;
@@ -307,8 +323,8 @@ int cvm_where_cuda(const cvm_where_args *args, cvmgen_stream stream, cvmgen_erro
                                    (const int32_t *)args->B->data, (int32_t *)args->Y->data);
     }
     if (status == CVMGEN_OK && plan.which_case == 1) {
-        const where_Y_1_values values = {plan.Cond_strides_0, plan.d_size, plan.n};
-        const int64_t elements = plan.d_size;
+        const where_Y_1_values values = {plan.n_0, plan.d_rest_extents_size, plan.Cond_strides_0};
+        const int64_t elements = cvmgen_domain({plan.n_0, plan.d_rest_extents_size});
         if (narrow && narrow_result)
             status = cvmgen_launch(error, stream, elements, cvm_where_Y_1_int8_int8, values,
                                    (const int8_t *)args->Cond->data, (const int8_t *)args->A->data,

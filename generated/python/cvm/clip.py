@@ -30,12 +30,14 @@ def _prepare(X, a_min, a_max):
     if a_min is None:
         support.refuse(OPERATOR, "a_min", "", support.ATTRIBUTE_MISSING)
     a_min = support.integer(OPERATOR, "a_min", a_min)
-    support.check_range(OPERATOR, "a_min", a_min, -2147483648 + 1, 2147483648, "(-inf, inf)")
+    support.check_range(OPERATOR, "a_min", a_min, -2147483648 + 1, 2147483648,
+        "(-2147483648, 2147483648)")
     # spec/cvm/elementwise.cvm:50
     if a_max is None:
         support.refuse(OPERATOR, "a_max", "", support.ATTRIBUTE_MISSING)
     a_max = support.integer(OPERATOR, "a_max", a_max)
-    support.check_range(OPERATOR, "a_max", a_max, -2147483648 + 1, 2147483648, "(-inf, inf)")
+    support.check_range(OPERATOR, "a_max", a_max, -2147483648 + 1, 2147483648,
+        "(-2147483648, 2147483648)")
     # spec/cvm/elementwise.cvm:51
     if not (a_min < a_max):
         support.refuse(OPERATOR, "", support.terms([("a_min", a_min), ("a_max", a_max)]),

@@ -53,15 +53,15 @@ def _prepare(X, W, B, padding, stride, dilation, groups):
         support.check_extent(OPERATOR, "B", B.shape, 0, "OC", OC)
     # spec/cvm/nn.cvm:9
     padding = support.integers(OPERATOR, "padding", padding, 2)
-    support.check_range(OPERATOR, "padding", padding, 0, 4096, "[min_attr, max_attr)")
+    support.check_range(OPERATOR, "padding", padding, 0, 4096, "[0, 4096)")
     PH, PW = padding
     # spec/cvm/nn.cvm:10
     stride = support.integers(OPERATOR, "stride", stride, 2)
-    support.check_range(OPERATOR, "stride", stride, 1, 4096, "[1, max_attr)")
+    support.check_range(OPERATOR, "stride", stride, 1, 4096, "[1, 4096)")
     SH, SW = stride
     # spec/cvm/nn.cvm:11
     dilation = support.integers(OPERATOR, "dilation", dilation, 2)
-    support.check_range(OPERATOR, "dilation", dilation, 1, 4096, "[1, max_attr)")
+    support.check_range(OPERATOR, "dilation", dilation, 1, 4096, "[1, 4096)")
     DH, DW = dilation
     # spec/cvm/nn.cvm:12
     groups = support.integer(OPERATOR, "groups", groups)

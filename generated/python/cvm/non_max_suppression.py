@@ -63,7 +63,7 @@ def _prepare(X, valid_count, iou_threshold, max_output_size, force_suppress, top
     support.check_extent(OPERATOR, "valid_count", valid_count.shape, 0, "B", B)
     # spec/cvm/vision.cvm:24
     iou_threshold = support.integer(OPERATOR, "iou_threshold", iou_threshold)
-    support.check_range(OPERATOR, "iou_threshold", iou_threshold, 1, 2147483648, "[1, inf)")
+    support.check_range(OPERATOR, "iou_threshold", iou_threshold, 1, 2147483648, "[1, 2147483648)")
     # spec/cvm/vision.cvm:25
     max_output_size = support.integer(OPERATOR, "max_output_size", max_output_size)
     support.check_range(OPERATOR, "max_output_size", max_output_size, -(1 << 31), 1 << 31,

@@ -31,7 +31,7 @@ def _prepare(X, target_shape):
     if target_shape is None:
         support.refuse(OPERATOR, "target_shape", "", support.ATTRIBUTE_MISSING)
     target_shape = support.integers(OPERATOR, "target_shape", target_shape, None)
-    support.check_range(OPERATOR, "target_shape", target_shape, 1, 2147483648, "[1, inf)")
+    support.check_range(OPERATOR, "target_shape", target_shape, 1, 2147483648, "[1, 2147483648)")
     # spec/cvm/transform.cvm:184
     if not (support.size(target_shape) == support.size(n)):
         support.refuse(OPERATOR, "", support.terms([("target_shape", target_shape), ("n", n)]),

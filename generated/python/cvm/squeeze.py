@@ -53,7 +53,7 @@ def _prepare(X, axes):
         support.refuse(OPERATOR, "", support.terms([("axes", axes)]), "axes must be different")
     # spec/cvm/transform.cvm:199
     if not (all(n[j] == 1 for j in T)):
-        support.refuse(OPERATOR, "", support.terms([("n", n)]),
+        support.refuse(OPERATOR, "", support.terms([("axes", axes), ("n", n)]),
             "only dimensions of extent 1 can be squeezed")
     # spec/cvm/transform.cvm:200
     R = T if len(axes) > 0 else support.ascending(j for j in range(N) if n[j] == 1)

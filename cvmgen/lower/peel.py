@@ -1,0 +1,91 @@
+"""Leading dimensions that a formula indexes one by one become loops of their own.
+
+`Y[d...] = A[d...] if C[d[0]] != 0 else B[d...]` needs d[0] alone besides the position: a loop
+over the first dimension around one over the others gives both without finding each entry of
+the multi-index anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, rebuild, walk
+
+ZERO = i.Const(0)
+
+
+def peel_dimensions(program: i.Program) -> i.Program:
+    """For targets that walk boxes by strides."""
+    taken = set(names_in((program.prepare, tuple(nest.body for nest in program.nests))))
+
+    def change(node: Any) -> Any:
+        return peeled(node, taken) if isinstance(node, i.PackLoop) else node
+
+    nests = tuple(replace(nest, body=rebuild(nest.body, change)) for nest in program.nests)
+    return replace(program, nests=nests)
+
+
+def peeled(loop: i.PackLoop, taken: set[str]) -> i.Stmt:
+    """The loops over the dimensions up to the last that is indexed, around the rest."""
+    count = leading(loop)
+    if count == 0 or not isinstance(loop.extents, i.Var):
+        return loop
+    indices = [fresh(f"{loop.pack}_{at}", taken) for at in range(count)]
+    rest = fresh(f"{loop.pack}_rest", taken)
+    whole = (*((i.Var(index), False) for index in indices), (i.Var(rest), True))
+
+    def change(node: Any) -> Any:
+        match node:
+            case i.Item(sequence=i.Var(name=name), index=i.Const(value=at)) if name == loop.pack:
+                return i.Var(indices[at])
+            case i.Access(index=index):
+                return replace(node, index=spread(index, loop.pack, whole))
+            case _:
+                return node
+
+    body: tuple[i.Stmt, ...] = rebuild(loop.body, change)
+    box = i.Part(loop.extents, i.Const(count), None)
+    statement: i.Stmt = i.PackLoop(rest, box, None, body, loop.span)
+    for at, index in reversed(tuple(enumerate(indices))):
+        extent = i.Item(loop.extents, i.Const(at))
+        statement = i.Loop(index, ZERO, extent, (statement,), 0, loop.span)
+    return statement
+
+
+def leading(loop: i.PackLoop) -> int:
+    """How many dimensions are indexed one by one; 0 where anything else asks for entries."""
+    if loop.slots is not None:
+        return 0
+    found = 0
+    understood = 0
+    for node in walk(loop.body):
+        match node:
+            case i.Item(sequence=i.Var(name=name), index=i.Const(value=at)) if name == loop.pack:
+                found = max(found, int(at) + 1)
+                understood += 1
+            case i.Access(index=index):
+                understood += sum(value == i.Var(loop.pack) and pack for value, pack in index)
+            case _:
+                pass
+    uses = sum(node == i.Var(loop.pack) for node in walk(loop.body))
+    return found if uses == understood else 0
+
+
+def spread(
+    index: tuple[tuple[i.Expr, bool], ...], pack: str, whole: tuple[tuple[i.Expr, bool], ...]
+) -> tuple[tuple[i.Expr, bool], ...]:
+    """An index list with a pack's parts in its place."""
+    parts: list[tuple[i.Expr, bool]] = []
+    for value, is_pack in index:
+        parts.extend(whole if value == i.Var(pack) and is_pack else ((value, is_pack),))
+    return tuple(parts)
+
+
+def fresh(name: str, taken: set[str]) -> str:
+    local, number = name, 2
+    while local in taken:
+        local, number = f"{name}_{number}", number + 1
+    taken.add(local)
+    return local

@@ -1,0 +1,35 @@
+"""Index lists of open rank as CUDA text, run on the CPU, against the reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+from cvmgen import driver
+from cvmgen.api.manifest import read_manifest
+from cvmgen.api.operator import Operator
+from cvmgen.build import write_changed
+from cvmgen.reference import Reference
+from cvmgen.reference.operator import stored
+from tests.conformance.calls import Conformance
+from tests.conformance.index_lists import call, formed
+from tests.emit.test_cuda_invented import compiled
+
+
+def test_forms(tmp_path: Path) -> None:
+    operators = formed()
+    write_changed(tmp_path, driver.generate(operators, ("cuda",)))
+    on_cpu = compiled(tmp_path, "formed", [each.name for each in operators])
+    references = Conformance({each.full_name: Reference(each) for each in operators}, {})
+    for number, info in enumerate(read_manifest(tmp_path).operators):
+        random, operator = Random(number), Operator(info, on_cpu)
+        for _ in range(12):
+            made = call(number, random).of_type(np.int32)
+            (expected,) = references.expected(made).outputs
+            on_cpu.fix(blocks=2, threads=3, backwards=True)
+            found = operator(*made.inputs, **made.attributes)
+            assert found.shape == expected.shape, made
+            wanted = [stored(value, "int32") for value in expected.values]
+            assert found.ravel().tolist() == wanted, made
