@@ -95,6 +95,7 @@ def test_names_of_generated_files(operators: tuple[Operator, ...]) -> None:
     assert sorted(files) == [
         "c/cvmgen.c",
         "c/cvmgen.h",
+        "c/cvmgen_kernel.h",
         "c/cvmgen_runtime.h",
         "c/toy.h",
         "c/toy/double.c",

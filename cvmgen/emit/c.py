@@ -54,7 +54,7 @@ def emit_support() -> dict[str, str]:
             f"CVMGEN_{name.upper()} = {dtype.code}" for name, dtype in DTYPES.items()
         ),
     }
-    names = ("cvmgen.h", "cvmgen_runtime.h", "cvmgen.c")
+    names = ("cvmgen.h", "cvmgen_kernel.h", "cvmgen_runtime.h", "cvmgen.c")
     return {name: render(f"c/{name}.j2", **values) for name in names}
 
 

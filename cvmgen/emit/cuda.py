@@ -49,8 +49,7 @@ def emit_support() -> dict[str, str]:
     }
     own = ("cvmgen_cuda.h", "cvmgen_block.h")
     return {
-        "cvmgen.h": shared["cvmgen.h"],
-        "cvmgen_runtime.h": shared["cvmgen_runtime.h"],
+        **{name: text for name, text in shared.items() if name.endswith(".h")},
         **{name: render(f"cuda/{name}.j2", **values) for name in own},
     }
 
