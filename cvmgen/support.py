@@ -334,7 +334,12 @@ def boolean(operator: str, name: str, value: Any) -> bool:
 
 
 def integers(operator: str, name: str, value: Any, length: int | None) -> tuple[int, ...]:
-    """A list attribute; of a fixed length unless `length` is None."""
+    """A list attribute; of a fixed length unless `length` is None.
+
+    One integer stands for every entry of a list of fixed length.
+    """
+    if length is not None and is_integer(value):
+        value = (value,) * length
     try:
         entries = tuple(value)
     except TypeError:

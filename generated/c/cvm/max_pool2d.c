@@ -4,8 +4,8 @@
    operator max_pool2d {
      "Maximum over a sliding window; padding is never the maximum."
      # The formalization lets the windows of ceil_mode lie wholly in the padding; such calls
-     # are refused, since the maximum of no element has no value. Its one number for both
-     # paddings is a matter of models.
+     # are refused, since the maximum of no element has no value. One number for both paddings, as
+     # it has, stands for both entries of any such attribute here.
      input  X : cvm[N, C, H, W]
      attr   pool_size (PSH, PSW) in [1, inf)
      attr   padding   (PH, PW) = (0, 0) in [min_attr, max_attr)
