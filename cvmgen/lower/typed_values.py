@@ -19,6 +19,7 @@ from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.lower import ranges
 from cvmgen.lower.ranges import Range
+from cvmgen.source import SpecError
 from cvmgen.spec.formula import Operator
 
 Typed = tuple[i.Expr, str, Range | None]
@@ -45,6 +46,7 @@ class ValueTyper:
         self.scratch: dict[str, Range | None] = {}  # what the memory of selected lists holds
         self.empty: set[str] = set()  # lists that have no entry yet
         self.extent_of: dict[str, str] = {}
+        self.span = operator.span  # of the statement at hand
         for item in operator.inputs:
             for extent in item.extents:
                 if extent.new:
@@ -274,8 +276,17 @@ class ValueTyper:
             assert found is not None
         wide = holding(found)
         if not found.fits(BITS[wide]):
+            if modular:
+                return self.wrap(expr.op, left, right)
+            self.too_wide("value")
             found = limits(wide)
         return i.Binary(expr.op, *raised(left, right, wide)), wide, found
+
+    def too_wide(self, what: str) -> None:
+        """Refuse what no machine type of a kernel holds; the host saturates, and refuses calls."""
+        if not self.host:
+            message = f"a {what} of this formula can be larger than a kernel can compute"
+            raise SpecError(self.span, message, "cut what it is made of: clip(..., low, high)")
 
     def product_of_extents(self, expr: i.Expr) -> Range | None:
         """Different extents of one tensor: their product is at most its size."""

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from cvmgen.driver import C_LIKE, lower
+from cvmgen.driver import C_LIKE, lower, typed
 from cvmgen.emit import c
+from cvmgen.source import SpecError
 
 from .specs import operator
 
@@ -97,3 +98,28 @@ def test_host_products_do_not_overflow() -> None:
 def test_an_extreme_is_as_wide_as_its_values(body: str, type_name: str) -> None:
     items = f"input X : cvm[N, K]\noutput Y : cvm[N]\nY[i] = max[k < K]({body})"
     assert f"{type_name} largest = " in kernel(items, "int32_int32")
+
+
+LARGE = "can be larger than a kernel can compute"
+TOO_LARGE = [
+    ("clip(X[i]*X[i]*X[i]*X[i]*X[i], -9, 9)", f"a value of this formula {LARGE}", "155 bits"),
+    ("prod[j < N](X[j]) mod 7", f"a product of this formula {LARGE}", "any number of factors"),
+    ("clip(sum[j < N](X[j]*X[j]*X[j]), -9, 9)", f"a sum of this formula {LARGE}", "93 + 40 bits"),
+    ("prod[j < 3](clip(X[j], -9, 9)) mod 7", None, "three small factors"),
+    ("prod[j < N](clip(X[j], -1, 1)) mod 7", None, "no factor beyond 1"),
+    ("prod[j < N](X[j])", None, "only the bits that are stored matter"),
+    ("X[i]*X[i]*X[i]*X[i]*X[i]", None, "only the bits that are stored matter"),
+    ("clip(sum[j < N](X[j]*X[j]), -9, 9)", None, "62 + 40 bits"),
+]
+
+
+@pytest.mark.parametrize(("value", "error", "why"), TOO_LARGE, ids=[row[0] for row in TOO_LARGE])
+def test_what_no_type_holds_is_refused(value: str, error: str | None, why: str) -> None:
+    items = f"input X : cvm[N]\noutput Y : cvm[N] precision 32\nY[i] = {value}"
+    made = lower(operator(items), C_LIKE)
+    if error is None:
+        typed(made)
+        return
+    with pytest.raises(SpecError) as caught:
+        typed(made)
+    assert caught.value.message == error, why
