@@ -35,7 +35,8 @@ def has_types(operator: Operator) -> bool:
     try:
         driver.typed(driver.lower(operator, driver.C_LIKE))
     except SpecError as error:
-        assert "larger than a kernel can compute" in error.message
+        if "larger than a kernel can compute" not in error.message:
+            raise
         return False
     return True
 
