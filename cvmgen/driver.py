@@ -17,6 +17,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
 from cvmgen.ir.verify import verify
 from cvmgen.lower.copies import copy_runs
+from cvmgen.lower.eager import eager_loads
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.flatten import flatten_packs
 from cvmgen.lower.guards import place_guards
@@ -55,7 +56,9 @@ C_LIKE: Passes = (
     *STATEMENTS,
     ("peel", peel_dimensions),
     ("split", split_indices),
-    *OFFSETS,
+    OFFSETS[0],
+    ("eager", eager_loads),
+    *OFFSETS[1:],
     ("walks", walk_boxes),
     ("unfold_all", unfold_all),
 )

@@ -191,8 +191,7 @@ class ValueTyper:
             case i.Binary():
                 return self.binary(expr, modular, offset)
             case i.Compare(op=op, left=left, right=right):
-                first, _, _ = self.expr(left)
-                second, _, _ = self.expr(right)
+                first, second = self.alike(self.expr(left), self.expr(right))
                 return i.Compare(op, first, second), "bool", Range(0, 1)
             case i.Logic(op=op, operands=operands):
                 tests = tuple(self.condition(operand) for operand in operands)
@@ -225,6 +224,18 @@ class ValueTyper:
                 return expr, "i64", None
             case _:
                 raise InternalError(f"types: {type(expr).__name__} should be unfolded before")
+
+    def alike(self, left: Typed, right: Typed) -> tuple[i.Expr, i.Expr]:
+        """What is compared: an element beside a number of the call that fits its type, in that
+        type, so that a loop over elements compares as many at once as it moves."""
+        if self.host:
+            return left[0], right[0]
+        for one, other in ((left, right), (right, left)):
+            fits = other[2] is not None and other[2].fits(32)
+            if one[1] == "i32" and other[1] == "i64" and fits and isinstance(other[0], i.Var):
+                other_part = narrowed(other)
+                return (one[0], other_part) if one is left else (other_part, one[0])
+        return left[0], right[0]
 
     def fold(self, expr: i.Fold) -> Typed:
         raise InternalError("types: a fold is left; unfold_all comes first")

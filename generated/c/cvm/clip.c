@@ -70,7 +70,8 @@ static void clip_Y_int8_int8(const clip_plan *plan, const int8_t *restrict X,
     CVMGEN_OMP(omp parallel for if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d) {
         const int32_t x = X[d];
-        Y[d] = (int8_t)(x >= a_max ? (int32_t)a_max : (x > a_min ? x : (int32_t)a_min));
+        Y[d] = (int8_t)(x >= (int32_t)a_max ? (int32_t)a_max
+            : (x > (int32_t)a_min ? x : (int32_t)a_min));
     }
 }
 
@@ -82,7 +83,7 @@ static void clip_Y_int8_int32(const clip_plan *plan, const int8_t *restrict X,
     CVMGEN_OMP(omp parallel for if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d) {
         const int32_t x = X[d];
-        Y[d] = x >= a_max ? (int32_t)a_max : (x > a_min ? x : (int32_t)a_min);
+        Y[d] = x >= (int32_t)a_max ? (int32_t)a_max : (x > (int32_t)a_min ? x : (int32_t)a_min);
     }
 }
 
@@ -94,7 +95,8 @@ static void clip_Y_int32_int8(const clip_plan *plan, const int32_t *restrict X,
     CVMGEN_OMP(omp parallel for if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d) {
         const int32_t x = X[d];
-        Y[d] = (int8_t)(x >= a_max ? (int32_t)a_max : (x > a_min ? x : (int32_t)a_min));
+        Y[d] = (int8_t)(x >= (int32_t)a_max ? (int32_t)a_max
+            : (x > (int32_t)a_min ? x : (int32_t)a_min));
     }
 }
 
@@ -106,7 +108,7 @@ static void clip_Y_int32_int32(const clip_plan *plan, const int32_t *restrict X,
     CVMGEN_OMP(omp parallel for if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d) {
         const int32_t x = X[d];
-        Y[d] = x >= a_max ? (int32_t)a_max : (x > a_min ? x : (int32_t)a_min);
+        Y[d] = x >= (int32_t)a_max ? (int32_t)a_max : (x > (int32_t)a_min ? x : (int32_t)a_min);
     }
 }
 

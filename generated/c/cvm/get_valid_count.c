@@ -95,7 +95,7 @@ static void get_valid_count_V_int8(const get_valid_count_plan *plan, const int8_
     for (int64_t b = 0; b < B; ++b) {
         int64_t count = 0;
         for (int64_t q = 0; q < N; ++q) {
-            if (X[(b * N + q) * K + 1] > score_threshold) {
+            if (X[(b * N + q) * K + 1] > (int32_t)score_threshold) {
                 V[b * N + count] = q;
                 count += 1;
             }
@@ -113,7 +113,7 @@ static void get_valid_count_V_int32(const get_valid_count_plan *plan, const int3
     for (int64_t b = 0; b < B; ++b) {
         int64_t count = 0;
         for (int64_t q = 0; q < N; ++q) {
-            if (X[(b * N + q) * K + 1] > score_threshold) {
+            if (X[(b * N + q) * K + 1] > (int32_t)score_threshold) {
                 V[b * N + count] = q;
                 count += 1;
             }

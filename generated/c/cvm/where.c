@@ -133,9 +133,11 @@ static void where_Y_0_int8_int8(const where_plan *plan, const int8_t *restrict C
     CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d * Cond_step] != 0
-                ? A[d_row * d_run + d] : B[d_row * d_run + d]);
+        for (int64_t d = 0; d < d_run; ++d) {
+            const int32_t a = A[d_row * d_run + d];
+            const int32_t b = B[d_row * d_run + d];
+            Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d * Cond_step] != 0 ? a : b);
+        }
     }
 }
 
@@ -149,9 +151,11 @@ static void where_Y_0_int8_int32(const where_plan *plan, const int8_t *restrict 
     CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[d_row * d_run + d] = Cond[Cond_row + d * Cond_step] != 0 ? A[d_row * d_run + d]
-                : B[d_row * d_run + d];
+        for (int64_t d = 0; d < d_run; ++d) {
+            const int32_t a = A[d_row * d_run + d];
+            const int32_t b = B[d_row * d_run + d];
+            Y[d_row * d_run + d] = Cond[Cond_row + d * Cond_step] != 0 ? a : b;
+        }
     }
 }
 
@@ -165,9 +169,11 @@ static void where_Y_0_int32_int8(const where_plan *plan, const int32_t *restrict
     CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d * Cond_step] != 0
-                ? A[d_row * d_run + d] : B[d_row * d_run + d]);
+        for (int64_t d = 0; d < d_run; ++d) {
+            const int32_t a = A[d_row * d_run + d];
+            const int32_t b = B[d_row * d_run + d];
+            Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d * Cond_step] != 0 ? a : b);
+        }
     }
 }
 
@@ -181,9 +187,11 @@ static void where_Y_0_int32_int32(const where_plan *plan, const int32_t *restric
     CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[d_row * d_run + d] = Cond[Cond_row + d * Cond_step] != 0 ? A[d_row * d_run + d]
-                : B[d_row * d_run + d];
+        for (int64_t d = 0; d < d_run; ++d) {
+            const int32_t a = A[d_row * d_run + d];
+            const int32_t b = B[d_row * d_run + d];
+            Y[d_row * d_run + d] = Cond[Cond_row + d * Cond_step] != 0 ? a : b;
+        }
     }
 }
 

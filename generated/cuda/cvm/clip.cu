@@ -26,7 +26,8 @@ cvm_clip_Y_int8_int8(const __grid_constant__ clip_Y_values values, const int8_t 
        where x = X[d...] */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
         const int32_t x = X[d];
-        Y[d] = (int8_t)(x >= a_max ? (int32_t)a_max : (x > a_min ? x : (int32_t)a_min));
+        Y[d] = (int8_t)(x >= (int32_t)a_max ? (int32_t)a_max
+            : (x > (int32_t)a_min ? x : (int32_t)a_min));
     }
 }
 
@@ -38,7 +39,7 @@ cvm_clip_Y_int8_int32(const __grid_constant__ clip_Y_values values,
        where x = X[d...] */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
         const int32_t x = X[d];
-        Y[d] = x >= a_max ? (int32_t)a_max : (x > a_min ? x : (int32_t)a_min);
+        Y[d] = x >= (int32_t)a_max ? (int32_t)a_max : (x > (int32_t)a_min ? x : (int32_t)a_min);
     }
 }
 
@@ -50,7 +51,8 @@ cvm_clip_Y_int32_int8(const __grid_constant__ clip_Y_values values,
        where x = X[d...] */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
         const int32_t x = X[d];
-        Y[d] = (int8_t)(x >= a_max ? (int32_t)a_max : (x > a_min ? x : (int32_t)a_min));
+        Y[d] = (int8_t)(x >= (int32_t)a_max ? (int32_t)a_max
+            : (x > (int32_t)a_min ? x : (int32_t)a_min));
     }
 }
 
@@ -62,7 +64,7 @@ cvm_clip_Y_int32_int32(const __grid_constant__ clip_Y_values values,
        where x = X[d...] */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
         const int32_t x = X[d];
-        Y[d] = x >= a_max ? (int32_t)a_max : (x > a_min ? x : (int32_t)a_min);
+        Y[d] = x >= (int32_t)a_max ? (int32_t)a_max : (x > (int32_t)a_min ? x : (int32_t)a_min);
     }
 }
 

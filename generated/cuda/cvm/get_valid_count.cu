@@ -38,7 +38,7 @@ cvm_get_valid_count_V_int8(const __grid_constant__ get_valid_count_V_values valu
             bool passes = false;
             int64_t passed;
             if (q < N) {
-                passes = X[(b * N + q) * K + 1] > score_threshold;
+                passes = X[(b * N + q) * K + 1] > (int32_t)score_threshold;
             }
             const int64_t place = count + cvmgen_block_rank(passes, &passed);
             if (passes) {
@@ -64,7 +64,7 @@ cvm_get_valid_count_V_int32(const __grid_constant__ get_valid_count_V_values val
             bool passes = false;
             int64_t passed;
             if (q < N) {
-                passes = X[(b * N + q) * K + 1] > score_threshold;
+                passes = X[(b * N + q) * K + 1] > (int32_t)score_threshold;
             }
             const int64_t place = count + cvmgen_block_rank(passes, &passed);
             if (passes) {

@@ -42,8 +42,9 @@ cvm_where_Y_0_int8_int8(const __grid_constant__ where_Y_0_values values,
         const int64_t d_row = at / d_run;
         const int64_t d = at % d_run;
         const int64_t Cond_row = cvmgen_walk_offset(d_row, &d_box, &Cond_steps);
-        Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d * Cond_step] != 0 ? A[d_row * d_run + d]
-            : B[d_row * d_run + d]);
+        const int32_t a = A[d_row * d_run + d];
+        const int32_t b = B[d_row * d_run + d];
+        Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d * Cond_step] != 0 ? a : b);
     }
 }
 
@@ -60,8 +61,9 @@ cvm_where_Y_0_int8_int32(const __grid_constant__ where_Y_0_values values,
         const int64_t d_row = at / d_run;
         const int64_t d = at % d_run;
         const int64_t Cond_row = cvmgen_walk_offset(d_row, &d_box, &Cond_steps);
-        Y[d_row * d_run + d] = Cond[Cond_row + d * Cond_step] != 0 ? A[d_row * d_run + d]
-            : B[d_row * d_run + d];
+        const int32_t a = A[d_row * d_run + d];
+        const int32_t b = B[d_row * d_run + d];
+        Y[d_row * d_run + d] = Cond[Cond_row + d * Cond_step] != 0 ? a : b;
     }
 }
 
@@ -78,8 +80,9 @@ cvm_where_Y_0_int32_int8(const __grid_constant__ where_Y_0_values values,
         const int64_t d_row = at / d_run;
         const int64_t d = at % d_run;
         const int64_t Cond_row = cvmgen_walk_offset(d_row, &d_box, &Cond_steps);
-        Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d * Cond_step] != 0 ? A[d_row * d_run + d]
-            : B[d_row * d_run + d]);
+        const int32_t a = A[d_row * d_run + d];
+        const int32_t b = B[d_row * d_run + d];
+        Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d * Cond_step] != 0 ? a : b);
     }
 }
 
@@ -96,8 +99,9 @@ cvm_where_Y_0_int32_int32(const __grid_constant__ where_Y_0_values values,
         const int64_t d_row = at / d_run;
         const int64_t d = at % d_run;
         const int64_t Cond_row = cvmgen_walk_offset(d_row, &d_box, &Cond_steps);
-        Y[d_row * d_run + d] = Cond[Cond_row + d * Cond_step] != 0 ? A[d_row * d_run + d]
-            : B[d_row * d_run + d];
+        const int32_t a = A[d_row * d_run + d];
+        const int32_t b = B[d_row * d_run + d];
+        Y[d_row * d_run + d] = Cond[Cond_row + d * Cond_step] != 0 ? a : b;
     }
 }
 
