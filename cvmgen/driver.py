@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cvmgen import tree
-from cvmgen.build import compile_library
 from cvmgen.dtypes import INT32, DType
 from cvmgen.emit import c, cuda, interface, python
 from cvmgen.errors import CvmgenError, InternalError
@@ -270,20 +269,6 @@ def by_opset(operators: Iterable[Operator]) -> dict[str, list[Operator]]:
     for operator in operators:
         found.setdefault(operator.opset, []).append(operator)
     return found
-
-
-def compile_target(name: str, files: Mapping[str, str]) -> Path:
-    """The cached library of a target's generated files; raises BuildError.
-
-    Only "c" has one: Python needs none, and the kernels of CUDA are compiled one by one.
-    """
-    if name != "c":
-        raise ValueError(f"the target '{name}' is not compiled to a library")
-    prefix = f"{name}/"
-    sources = {
-        path.removeprefix(prefix): text for path, text in files.items() if path.startswith(prefix)
-    }
-    return compile_library(sources, name="cvmgen")
 
 
 def manifest_text(entries: Sequence[Mapping[str, Any]]) -> str:

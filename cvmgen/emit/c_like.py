@@ -231,9 +231,6 @@ class CPrinter:
     def block(self, statements: Iterable[i.Stmt]) -> list[str]:
         return [line for statement in statements for line in self.statement(statement)]
 
-    def braced(self, head: str, statements: Iterable[i.Stmt]) -> list[str]:
-        return [f"{head} {{", *indent(self.block(statements)), "}"]
-
     def statement(self, statement: i.Stmt) -> list[str]:
         match statement:
             case i.Let():
