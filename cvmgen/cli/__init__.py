@@ -1,4 +1,4 @@
-"""The command `cvmgen`: build, list, show, check, run."""
+"""The command `cvmgen`: build, list, show, check, derive, run."""
 
 from cvmgen.cli.command import main
 

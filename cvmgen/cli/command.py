@@ -70,6 +70,12 @@ def perform(options: argparse.Namespace) -> Exit:
             from cvmgen.cli import show
 
             return show.check_specs(options.spec, options.files, as_json=options.json)
+        case "derive":
+            from cvmgen.cli import derive
+
+            return derive.derive(
+                options.spec, options.operator, options.wrt, options.name, as_json=options.json
+            )
         case _:
             from cvmgen.cli import run
 
@@ -85,6 +91,12 @@ def perform(options: argparse.Namespace) -> Exit:
 
 def list_operators(options: argparse.Namespace) -> Exit:
     """One of the forms of `cvmgen list`."""
+    if options.search is not None:
+        if options.markdown or options.check or options.into is not None:
+            raise UsageError("--search goes with --json alone")
+        from cvmgen.cli import search
+
+        return search.search(options.spec, options.search, as_json=options.json)
     if options.into is None and options.check:
         raise UsageError("--check needs a file to look at: --into FILE")
     if options.into is None and not options.markdown:
@@ -116,6 +128,7 @@ def parser() -> argparse.ArgumentParser:
     add_list(commands)
     add_show(commands)
     add_check(commands)
+    add_derive(commands)
     add_run(commands)
     return top
 
@@ -183,6 +196,13 @@ def add_list(commands: Commands) -> None:
     about = "name all operators"
     made = command(commands, "list", about, "Print each operator with what it does.")
     made.add_argument(
+        "--search",
+        nargs="+",
+        metavar="WORD",
+        help="print the operators that these words mean: names and aliases, what is said of them, "
+        "and what ONNX, NumPy, PyTorch and MXNet call them",
+    )
+    made.add_argument(
         "--markdown",
         action="store_true",
         help="print tables: each operator, the line of its formula, what targets do with it",
@@ -223,6 +243,24 @@ def add_check(commands: Commands) -> None:
     )
     made.add_argument(
         "files", nargs="*", metavar="FILE", help="spec files or folders (default: all of spec/)"
+    )
+    add_spec(made)
+
+
+def add_derive(commands: Commands) -> None:
+    made = command(
+        commands,
+        "derive",
+        "print the adjoint of an operator as a formula",
+        "Print the adjoint of an operator with respect to one of its inputs: what a gradient of "
+        "the output gives for that input. The text can be saved into a file of spec/. What the "
+        "formula adds that does not read the input does not count; a formula that is not linear "
+        "in the input is refused.",
+    )
+    made.add_argument("operator", metavar="OP", help="cvm.conv2d, or conv2d for short, or an alias")
+    made.add_argument("--wrt", required=True, metavar="INPUT", help="the input, as X")
+    made.add_argument(
+        "--name", metavar="NAME", help="of the new operator (default: OP_adjoint_INPUT)"
     )
     add_spec(made)
 

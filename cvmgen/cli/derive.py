@@ -1,0 +1,70 @@
+"""`cvmgen derive`: the adjoint of an operator, as a formula that can be saved into spec/."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from cvmgen.cli.exits import Exit, UsageError
+from cvmgen.cli.progress import Progress
+from cvmgen.cli.specs import find_operator, probe_all, read_operators, spec_files
+from cvmgen.derive import adjoint
+from cvmgen.errors import InternalError
+from cvmgen.source import Source, SpecErrors, did_you_mean
+from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.formula import Operator
+from cvmgen.spec.words import RESERVED
+
+NAME = re.compile(r"[A-Za-z_]\w*")
+DERIVED = "derived.cvm"
+
+
+def derive(spec: Path, operator_name: str, wrt: str, name: str | None, *, as_json: bool) -> Exit:
+    """Print the adjoint of an operator with respect to one of its inputs."""
+    with Progress() as progress:
+        operators = read_operators(spec, progress)
+        operator = find_operator(operators, operator_name)
+        known_input(operator, wrt)
+        name = new_name(operators, operator, name or f"{operator.name}_adjoint_{wrt}")
+        progress.step(f"deriving {name}")
+        text = adjoint(operator, wrt, name)
+        confirm(spec, operator, text, progress)
+    if as_json:
+        shown = {"operator": operator.full_name, "wrt": wrt, "name": name, "text": text}
+        print(json.dumps(shown, indent=2, ensure_ascii=False))
+    else:
+        print(text, end="")
+    return Exit.OK
+
+
+def known_input(operator: Operator, wrt: str) -> None:
+    names = [each.name for each in operator.inputs]
+    if wrt in names:
+        return
+    hint = did_you_mean(wrt, names) or f"its inputs are {', '.join(names)}"
+    raise UsageError(f"{operator.full_name} has no input '{wrt}'; {hint}")
+
+
+def new_name(operators: Sequence[Operator], operator: Operator, name: str) -> str:
+    """The name of the new operator, unless its opset has one of that name."""
+    if not NAME.fullmatch(name) or name in RESERVED:
+        raise UsageError(f"'{name}' is no name for an operator")
+    for each in operators:
+        if each.opset == operator.opset and name in (each.name, *each.aliases):
+            hint = "give another one with --name"
+            raise UsageError(f"'{name}' is an operator already, in {each.span.place}; {hint}")
+    return name
+
+
+def confirm(spec: Path, operator: Operator, text: str, progress: Progress) -> None:
+    """Check and try what was derived before anyone reads it: a fault in it is a fault of ours."""
+    file = SpecFile(Source(DERIVED, text), operator.opset)
+    files = [each for each in spec_files(spec) if each.opset in ("", operator.opset)]
+    try:
+        found = check_files([*files, file])
+        probe_all([each for each in found if each.span.source.name == DERIVED], progress)
+    except SpecErrors as error:
+        message = f"the adjoint of {operator.full_name} is no sound formula:\n{error}"
+        raise InternalError(message) from error

@@ -1,0 +1,126 @@
+"""`cvmgen list --search`: operators by the words that users of other libraries know."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from cvmgen.cli.exits import Exit
+from cvmgen.cli.progress import Progress
+from cvmgen.cli.specs import read_operators
+from cvmgen.cli.synonyms import SYNONYMS
+from cvmgen.spec.formula import Operator
+
+CLOSE = 0.75  # how alike two spellings are at least, of 1
+SHORTEST_PART = 3  # letters of a word that is looked for inside others
+
+
+class Way(IntEnum):
+    """How a word leads to an operator, the surest first."""
+
+    NAME = 0
+    SYNONYM = 1
+    PART = 2
+    DOC = 3
+    NEAR = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An operator that words lead to, and the word known to us that they met."""
+
+    way: Way
+    operator: Operator
+    word: str
+
+
+def search(spec: Path, words: Sequence[str], *, as_json: bool) -> Exit:
+    """Print the operators that the words mean, the likeliest first."""
+    with Progress() as progress:
+        operators = read_operators(spec, progress)
+    found = matches(operators, words)
+    if as_json:
+        listed = [
+            {
+                "name": each.operator.full_name,
+                "doc": each.operator.doc,
+                "by": each.way.name.lower(),
+                "word": each.word,
+            }
+            for each in found
+        ]
+        print(json.dumps({"operators": listed}, indent=2, ensure_ascii=False))
+    for each in () if as_json else found:
+        print(line(each, max(len(one.operator.full_name) for one in found)))
+    if found:
+        return Exit.OK
+    wanted = " ".join(words)
+    print(f"no operator is known as '{wanted}'; `cvmgen list` names all", file=sys.stderr)
+    return Exit.WRONG
+
+
+def line(match: Match, width: int) -> str:
+    """A line as that of the list, with the word by which the operator was found."""
+    by = {
+        Way.SYNONYM: f" (elsewhere: {match.word})",
+        Way.NEAR: f" (near: {match.word})",
+    }.get(match.way, "")
+    return f"{match.operator.full_name:<{width}}  {match.operator.doc}{by}"
+
+
+def matches(operators: Iterable[Operator], words: Sequence[str]) -> list[Match]:
+    """The operators that the words mean; near spellings count where nothing else is found."""
+    # Of `torch.permute` the last part counts: where it stands says little about what it does.
+    last = (part.rpartition(".")[2] for word in words for part in word.split())
+    wanted = [plain(part) for part in last if plain(part)]
+    if not wanted:
+        return []
+    found = [each for operator in operators if (each := match(operator, wanted))]
+    found.sort(key=lambda each: each.way)
+    sure = [each for each in found if each.way is not Way.NEAR]
+    return sure or found
+
+
+def match(operator: Operator, wanted: Sequence[str]) -> Match | None:
+    """By all words as one, else by each of them, as sure as the least sure."""
+    if (whole := best(operator, "".join(wanted))) and whole.way <= Way.SYNONYM:
+        return whole
+    each = [best(operator, word) for word in wanted]
+    known = [one for one in each if one is not None]
+    if len(known) < len(each):
+        return whole
+    return max(known, key=lambda one: one.way)
+
+
+def best(operator: Operator, wanted: str) -> Match | None:
+    """The surest way from one word to an operator."""
+    return min(ways(operator, wanted), key=lambda each: each.way, default=None)
+
+
+def ways(operator: Operator, wanted: str) -> Iterator[Match]:
+    names = {plain(name): name for name in (operator.name, operator.full_name, *operator.aliases)}
+    others = {plain(name): name for name in SYNONYMS.get(operator.full_name, ())}
+    if wanted in names:
+        yield Match(Way.NAME, operator, names[wanted])
+    if wanted in others:
+        yield Match(Way.SYNONYM, operator, others[wanted])
+    if len(wanted) >= SHORTEST_PART:
+        for word, shown in (names | others).items():
+            if wanted in word:
+                yield Match(Way.PART, operator, shown)
+    if wanted in map(plain, re.findall(r"\w+", operator.doc)):
+        yield Match(Way.DOC, operator, wanted)
+    near = difflib.get_close_matches(wanted, [*names, *others], n=1, cutoff=CLOSE)
+    for word in near:
+        yield Match(Way.NEAR, operator, (names | others)[word])
+
+
+def plain(word: str) -> str:
+    """A word as it is compared: small letters and digits alone."""
+    return re.sub(r"[\W_]", "", word).lower()

@@ -1,0 +1,359 @@
+"""The equation of an adjoint: the terms of the operator's equations, turned round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from cvmgen.derive.facts import Facts
+from cvmgen.derive.solving import Solver
+from cvmgen.derive.substitution import (
+    bound_by,
+    conjuncts,
+    distinct,
+    free_names,
+    fresh,
+    is_number,
+    names_in,
+    renamed,
+    replaced,
+    substitute,
+)
+from cvmgen.derive.terms import Linear, Term
+from cvmgen.source import SpecError
+from cvmgen.spec import formula as f
+from cvmgen.spec import nodes as n
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An index of the adjoint's left side, and what it runs over."""
+
+    name: str
+    pack: bool
+    extent: n.Expr
+
+    def ref(self, like: n.Expr) -> n.Ref:
+        return n.Ref(self.name, "pack" if self.pack else "index", like.span)
+
+
+@dataclass(slots=True)
+class Gradient:
+    """Writes `dX[...] = ...` for equations of an operator; `items` say what is known there."""
+
+    linear: Linear
+    wrt: f.Input
+    output: f.Output
+    items: Sequence[f.Item]
+    names: tuple[str, str]  # dX, dY
+    declared: frozenset[str]
+    shape: n.Expr | None  # of the gradient of the output as one list, if it has a name
+    where: dict[str, tuple[tuple[str, ...], n.Expr]] = field(default_factory=dict)
+    """What `where` will define: names, their parameters and values."""
+    used: set[str] = field(default_factory=set)
+
+    def equation(self, equations: Sequence[f.Equation]) -> f.Equation | None:
+        """The equation of the adjoint; None if none of these reads the input."""
+        found = [(each, term) for each in equations for term in self.linear.terms(each)]
+        if not found:
+            return None
+        targets = self.targets(*found[0])
+        whole: n.Expr | None = None
+        for equation, term in found:
+            part, negative = self.part(equation, term, targets)
+            sign = "-" if negative else "+"
+            if whole is None:
+                whole = n.Negate(part, part.span) if negative else part
+            else:
+                whole = n.Arithmetic(sign, whole, part, part.span)
+        assert whole is not None
+        return self.written(found[0][0], targets, whole)
+
+    def written(self, like: f.Equation, targets: Sequence[Target], value: n.Expr) -> f.Equation:
+        span = like.domain.span
+        slots = tuple(n.Slot(each.ref(value), each.pack, span) for each in targets)
+        ranges = tuple(range_of(each, value) for each in targets)
+        gather = self.as_declared(targets)
+        names = frozenset(names_in(value) | {each.name for each in targets})
+        where = tuple(explained(name, *each, names) for name, each in self.where.items())
+        domain = n.Binders(ranges, None, None, span)
+        return f.Equation(self.names[0], slots, domain, gather, value, where, span)
+
+    def as_declared(self, slots: Iterable[Target | n.Slot]) -> bool:
+        return [each.pack for each in slots] == [each.pack for each in self.wrt.extents]
+
+    # -------------------------------------------------------- the left side
+
+    def targets(self, equation: f.Equation, term: Term) -> tuple[Target, ...]:
+        """A name for each slot: the index that stands there, or one that fits."""
+        bound = {bound_by(each) for each in (*equation.domain.items, *term.binders)}
+        names: list[str] = []
+        for slot, extent in zip(term.slots, self.extents(equation, term), strict=True):
+            names.append(self.name(slot, extent, bound, names))
+        return tuple(
+            Target(name, slot.pack, extent)
+            for name, slot, extent in zip(
+                names, term.slots, self.extents(equation, term), strict=True
+            )
+        )
+
+    def name(self, slot: n.Slot, extent: n.Expr, bound: set[str], names: Sequence[str]) -> str:
+        taken = {*self.declared, *names}
+        match slot.value:
+            case n.Ref(name=name) if name in bound and name not in taken:
+                return name
+            case value:
+                known = self.linear.names.get(value, "")
+        lower = extent.name.lower() if isinstance(extent, n.Ref) and not slot.pack else ""
+        wanted = [each for each in (known, lower) if each and each not in taken]
+        return wanted[0] if wanted else fresh("d" if slot.pack else "i", taken)
+
+    def extents(self, equation: f.Equation, term: Term) -> tuple[n.Expr, ...]:
+        """What each slot runs over: the declared extent, or that of the index there."""
+        if self.as_declared(term.slots):
+            return tuple(each.value for each in self.wrt.extents)
+        boxes = {
+            each.pack: each.extents
+            for each in (*equation.domain.items, *term.binders)
+            if isinstance(each, n.PackRange) and each.slots is None
+        }
+        match self.wrt.extents:
+            case (f.Extent(value=n.Ref() as shape, pack=True),):
+                pass
+            case _:
+                self.refuse(term.slots[0], "this reads '{}' by other indices than it is declared")
+        found: list[n.Expr] = []
+        at: n.Expr = n.Number(0, shape.span)
+        for slot in term.slots:
+            match slot:
+                case n.Slot(pack=False):
+                    found.append(n.Item(shape, at, slot.span))
+                    length: n.Expr = n.Number(1, slot.span)
+                case n.Slot(value=n.Ref(name=name)) if name in boxes:
+                    found.append(boxes[name])
+                    length = length_of(boxes[name])
+                case n.Slot(value=n.Function(name="unflatten", arguments=(_, box))):
+                    found.append(box)
+                    length = length_of(box)
+                case _:
+                    self.refuse(slot, "the multi-index here has no range of its own")
+            at = length if is_number(at, 0) else n.Arithmetic("+", at, length, slot.span)
+        return tuple(found)
+
+    def refuse(self, slot: n.Slot, message: str) -> None:
+        raise SpecError(slot.span, message.format(self.wrt.name), "name each index by itself")
+
+    # -------------------------------------------------------- one term
+
+    def part(
+        self, equation: f.Equation, term: Term, targets: Sequence[Target]
+    ) -> tuple[n.Expr, bool]:
+        """What a term gives: a sum over the elements of the gradient that it reaches."""
+        if [slot.pack for slot in term.slots] != [each.pack for each in targets]:
+            self.refuse(term.slots[0], "'{}' is read by other indices elsewhere in the formula")
+        solver = Solver(self.facts(), self.taken(equation, term, targets))
+        renaming = renamings(equation, term, targets, solver)
+        domain = tuple(self.shaped(each) for each in equation.domain.items)
+        solver.bind(changed(each, renaming) for each in (*domain, *term.binders))
+        solver.facts.below.update({each.name: each.extent for each in targets})
+        slots = substitute(term.slots, renaming)
+        about = tuple(conjuncts(equation.domain.condition)) + tuple(
+            each for test in term.conditions for each in conjuncts(test)
+        )
+        inner = (about, term.factors, equation.slots)
+        about, factors, left = self.simplified(substitute(inner, renaming), slots, targets)
+        for slot, target in zip(slots, targets, strict=True):
+            if slot.pack:
+                solver.pack(slot.value, target.ref(slot.value), target.extent)
+            else:
+                solver.equation(slot.value, target.ref(slot.value))
+        self.name_packs(solver, (about, factors, left, tuple(solver.tests)))
+        conditions = [
+            *substitute(tuple(solver.tests), solver.solved),
+            *(each for each in substitute(about, solver.solved) if not self.holds(each, solver)),
+            *solver.filters,
+        ]
+        value: n.Expr = n.Access(self.names[1], None, substitute(left, solver.solved), left[0].span)
+        for factor in substitute(factors, solver.solved):
+            value = n.Arithmetic("*", value, factor, factor.span)
+        whole = summed(tuple(solver.loops()), conditions, value)
+        self.used |= solver.facts.used
+        whole = self.with_names(whole, solver, renaming)
+        return distinct(whole, frozenset(each.name for each in targets)), term.negative
+
+    def facts(self) -> Facts:
+        return Facts(self.items)
+
+    def taken(self, equation: f.Equation, term: Term, targets: Sequence[Target]) -> set[str]:
+        own = {*self.declared, *(each.name for each in targets)}
+        return own | {bound_by(each) for each in (*equation.domain.items, *term.binders)}
+
+    def shaped(self, binder: n.Binder) -> n.Binder:
+        """A range over the whole output, with its shape as a list that has a name."""
+        match binder:
+            case n.PackRange(extents=n.ShapeOf()):
+                pass
+            case _:
+                return binder
+        slots = self.output.slots
+        shape = self.shape
+        if shape is None and all(not slot.pack for slot in slots):
+            shape = n.TupleOf(tuple(slot.value for slot in slots), binder.span)
+        if shape is None:
+            raise SpecError(binder.span, "the range of this multi-index has no name", "name it")
+        return replace(binder, extents=shape)
+
+    def simplified(
+        self,
+        parts: tuple[tuple[n.Expr, ...], tuple[n.Expr, ...], tuple[n.Slot, ...]],
+        slots: Sequence[n.Slot],
+        targets: Sequence[Target],
+    ) -> tuple[tuple[n.Expr, ...], tuple[n.Expr, ...], tuple[n.Slot, ...]]:
+        """With the index of the left side for what is computed in its place."""
+        known = {
+            slot.value: target.ref(slot.value)
+            for slot, target in zip(slots, targets, strict=True)
+            if isinstance(slot.value, n.Arithmetic)
+        }
+        return replaced(parts, known) if known else parts  # type: ignore[no-any-return]
+
+    def holds(self, condition: n.Expr, solver: Solver) -> bool:
+        """Whether a condition is known to hold."""
+        match condition:
+            case n.Truth(value=value):
+                return value
+            case n.Present(name=name):
+                return name == self.wrt.name
+            case n.Compare(relations=relations, operands=operands):
+                links = zip(relations, operands, operands[1:], strict=False)
+                return all(proved(solver.facts, *link) for link in links)
+            case _:
+                return False
+
+    # -------------------------------------------------------- names for what is long
+
+    def name_packs(self, solver: Solver, parts: object) -> None:
+        """A multi-index that is computed and stands several times keeps its name."""
+        for name, value in solver.solved.items():
+            uses = sum(isinstance(node, n.Ref) and node.name == name for node in n.walk(parts))
+            match value:
+                case n.Listing(
+                    element=element, binders=n.Binders(items=(n.IndexRange(index=index),))
+                ) if uses > 1 and name not in self.where:
+                    self.where[name] = ((index,), element)
+                    one = n.Apply(name, (n.Ref(index, "index", value.span),), value.span)
+                    solver.solved[name] = replace(value, element=one)
+                case _:
+                    pass
+
+    def with_names(self, whole: n.Expr, solver: Solver, renaming: dict[str, n.Expr]) -> n.Expr:
+        """Compound indices that stand several times, by a name that `where` explains."""
+        wanted = {
+            value: name for name, value in solver.solved.items() if name not in other(renaming)
+        }
+        for value, name in self.linear.names.items():
+            wanted.setdefault(substitute(substitute(value, renaming), solver.solved), name)
+        taken = names_in(whole) | self.declared
+        for value, name in sorted(wanted.items(), key=lambda pair: -size(pair[0])):
+            known = self.where.get(name)
+            compound = isinstance(value, n.Arithmetic)
+            if not compound or (name in taken if known is None else known != ((), value)):
+                continue
+            if sum(node == value for node in n.walk(whole)) < 2 and known is None:
+                continue
+            self.where[name] = ((), value)
+            whole = replaced(whole, {value: n.Ref(name, "parameter", value.span)})
+        return whole
+
+
+def explained(
+    name: str, parameters: tuple[str, ...], value: n.Expr, taken: frozenset[str]
+) -> f.Definition:
+    """A `where` definition: its parameters and what it binds have names of their own."""
+    names: dict[str, n.Expr] = {}
+    for each in parameters:
+        new = fresh(each, taken | names_in(value) - {each})
+        names[each] = n.Ref(new, "parameter", value.span)
+    body = distinct(substitute(value, names), taken)
+    kinds = tuple((each.name, f.INT) for each in names.values() if isinstance(each, n.Ref))
+    return f.Definition(name, kinds, body, f.INT, value.span)
+
+
+def renamings(
+    equation: f.Equation, term: Term, targets: Sequence[Target], solver: Solver
+) -> dict[str, n.Expr]:
+    """Other names for indices of the term that are called like an index of the left side."""
+    clashing = {each.name for each in targets}
+    found: dict[str, n.Expr] = {}
+    for binder in (*equation.domain.items, *term.binders):
+        name = bound_by(binder)
+        if name in clashing and name not in found:
+            pack = isinstance(binder, n.PackRange)
+            new = fresh("e" if pack else name, solver.taken)
+            solver.taken.add(new)
+            found[name] = n.Ref(new, "pack" if pack else "index", binder.span)
+    return found
+
+
+def other(renaming: dict[str, n.Expr]) -> set[str]:
+    return set().union(*map(free_names, renaming.values())) if renaming else set()
+
+
+def size(expr: n.Expr) -> int:
+    return sum(1 for _ in n.walk(expr))
+
+
+def changed(binder: n.Binder, renaming: dict[str, n.Expr]) -> n.Binder:
+    binder = substitute(binder, renaming)
+    new = renaming.get(bound_by(binder))
+    return renamed(binder, new.name) if isinstance(new, n.Ref) else binder
+
+
+def range_of(target: Target, like: n.Expr) -> n.Binder:
+    span = like.span
+    if target.pack:
+        return n.PackRange(target.name, target.extent, None, span)
+    return n.IndexRange(target.name, n.Number(0, span), target.extent, span)
+
+
+def length_of(box: n.Expr) -> n.Expr:
+    """How many entries a box has; of a part `n[:a]` that is known to lie in n, a."""
+    match box:
+        case n.Part(low=None, high=high) if high is not None:
+            return high
+        case _:
+            return n.Function("len", (box,), box.span)
+
+
+def proved(facts: Facts, relation: str, left: n.Expr, right: n.Expr) -> bool:
+    match relation:
+        case "<":
+            return facts.is_below(left, right)
+        case "<=" if is_number(left, 0):
+            return facts.at_least(right, 0)
+        case "==":
+            return facts.same(left, right)
+        case _:
+            return False
+
+
+def summed(loops: tuple[n.Binder, ...], conditions: Sequence[n.Expr], value: n.Expr) -> n.Expr:
+    """The value summed over the loops, where the conditions hold; 0 if nothing is summed."""
+    span = value.span
+    test = joined(conditions)
+    if loops:
+        return n.Reduction("sum", n.Binders(loops, None, test, span), value, span)
+    if test is None:
+        return value
+    return n.Conditional(value, test, n.Number(0, span), span)
+
+
+def joined(conditions: Sequence[n.Expr]) -> n.Expr | None:
+    flat = tuple(dict.fromkeys(part for each in conditions for part in conjuncts(each)))
+    if len(flat) <= 1:
+        return flat[0] if flat else None
+    return n.Logic("and", flat, flat[0].span)
+
+
+def definitions_of(items: Iterable[f.Item]) -> Iterator[f.Definition]:
+    return (item for item in items if isinstance(item, f.Definition))

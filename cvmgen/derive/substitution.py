@@ -1,0 +1,234 @@
+"""Names in checked formulas: which are free, and what another expression puts for them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from itertools import count
+from typing import Any
+
+from cvmgen.source import Span
+from cvmgen.spec import nodes as n
+
+INDICES = "ijklpqrst"
+
+
+def number(value: int, span: Span) -> n.Number:
+    return n.Number(value, span)
+
+
+def is_number(expr: n.Expr | None, value: int) -> bool:
+    return isinstance(expr, n.Number) and expr.value == value
+
+
+def fresh(wanted: str, taken: Collection[str]) -> str:
+    """A name like `wanted` that is not taken: another letter, then with a number."""
+    candidates = [wanted, *(INDICES if wanted in INDICES else ())]
+    free = (name for name in candidates if name not in taken)
+    return next(free, "") or next(name for at in count(2) if (name := f"{wanted}{at}") not in taken)
+
+
+def bound_by(binder: n.Binder) -> str:
+    match binder:
+        case n.IndexRange(index=name) | n.IndexMember(index=name) | n.PackRange(pack=name):
+            return name
+        case _:
+            raise AssertionError(f"{type(binder).__name__} is not checked")
+
+
+def names_in(node: Any) -> set[str]:
+    """Every name that a formula speaks of, bound in it or not."""
+    found = set()
+    for each in n.walk(node):
+        match each:
+            case n.Ref(name=name) | n.IndexRange(index=name) | n.IndexMember(index=name):
+                found.add(name)
+            case n.PackRange(pack=name):
+                found.add(name)
+            case _:
+                pass
+    return found
+
+
+def free_names(node: Any) -> set[str]:
+    """The names of a formula whose meaning comes from around it."""
+    match node:
+        case n.Ref(name=name):
+            return {name}
+        case tuple():
+            return set().union(*map(free_names, node)) if node else set()
+        case n.Listing() | n.SetOf() | n.Reduction() | n.Sorted():
+            bound: set[str] = set()
+            found: set[str] = set()
+            for binder in node.binders.items:
+                found |= free_names(parts_of(binder)) - bound
+                bound.add(bound_by(binder))
+            inner = [node.binders.condition, *scope_of(node)]
+            return found | (free_names(tuple(inner)) - bound)
+        case _ if is_dataclass(node) and not isinstance(node, Span):
+            return free_names(tuple(parts_of(node)))
+        case _:
+            return set()
+
+
+def parts_of(node: Any) -> tuple[Any, ...]:
+    return tuple(getattr(node, each.name) for each in fields(node) if each.compare)
+
+
+def scope_of(node: n.Listing | n.SetOf | n.Reduction | n.Sorted) -> Sequence[n.Expr]:
+    """What stands inside the binders of a node."""
+    match node:
+        case n.Listing(element=element) | n.SetOf(element=element):
+            return (element,)
+        case n.Reduction(body=body):
+            return (body,)
+        case n.Sorted(keys=keys):
+            return keys
+
+
+def substitute(node: Any, values: Mapping[str, n.Expr]) -> Any:
+    """The formula with values for some of its free names; no name of a value is captured."""
+    if not values:
+        return node
+    match node:
+        case n.Ref(name=name):
+            return values.get(name, node)
+        case tuple():
+            return tuple(substitute(each, values) for each in node)
+        case n.Listing() | n.SetOf() | n.Reduction() | n.Sorted():
+            return substitute_below(node, values)
+        case n.Item(sequence=sequence, index=index, span=span):
+            return entry(substitute(sequence, values), substitute(index, values), span)
+        case _ if is_dataclass(node) and not isinstance(node, (Span, type)):
+            changed = {
+                each.name: substitute(getattr(node, each.name), values)
+                for each in fields(node)
+                if each.compare
+            }
+            return replace(node, **changed)
+        case _:
+            return node
+
+
+def substitute_below(
+    node: n.Listing | n.SetOf | n.Reduction | n.Sorted, values: Mapping[str, n.Expr]
+) -> n.Expr:
+    """In a node with binders, which hide the names that they bind."""
+    inner = dict(values)
+    items = []
+    for binder in node.binders.items:
+        name = bound_by(binder)
+        changed = substitute(binder, inner)
+        inner.pop(name, None)
+        foreign = free_names(tuple(inner.values()))
+        if name in foreign:
+            other = fresh(name, foreign | names_in(node))
+            changed = renamed(changed, other)
+            role = "pack" if isinstance(binder, n.PackRange) else "index"
+            inner[name] = n.Ref(other, role, binder.span)
+        items.append(changed)
+    condition = substitute(node.binders.condition, inner)
+    binders = replace(node.binders, items=tuple(items), condition=condition)
+    match node:
+        case n.Sorted(keys=keys):
+            return replace(node, binders=binders, keys=substitute(keys, inner))
+        case n.Reduction(body=body):
+            return replace(node, binders=binders, body=substitute(body, inner))
+        case _:
+            return replace(node, binders=binders, element=substitute(node.element, inner))
+
+
+def renamed(binder: n.Binder, name: str) -> n.Binder:
+    if isinstance(binder, n.PackRange):
+        return replace(binder, pack=name)
+    assert isinstance(binder, (n.IndexRange, n.IndexMember))
+    return replace(binder, index=name)
+
+
+def entry(sequence: n.Expr, index: n.Expr, span: Span) -> n.Expr:
+    """Entry `index` of a list; of one that is written out, the entry itself."""
+    match sequence:
+        case n.Listing(
+            element=element,
+            binders=n.Binders(items=(n.IndexRange(index=name, low=low),), condition=None),
+        ) if is_number(low, 0):
+            return substitute(element, {name: index})  # type: ignore[no-any-return]
+        case n.TupleOf(elements=elements):
+            if isinstance(index, n.Number) and 0 <= index.value < len(elements):
+                return elements[index.value]
+        case _:
+            pass
+    return n.Item(sequence, index, span)
+
+
+def replaced(node: Any, known: Mapping[n.Expr, n.Expr]) -> Any:
+    """The formula with other expressions for some of its parts, wherever these stand."""
+    if isinstance(node, tuple):
+        return tuple(replaced(each, known) for each in node)
+    if not is_dataclass(node) or isinstance(node, (Span, type)):
+        return node
+    if isinstance(node, n.Expr) and node in known:
+        return known[node]
+    changed = {
+        each.name: replaced(getattr(node, each.name), known)
+        for each in fields(node)
+        if each.compare
+    }
+    return replace(node, **changed)
+
+
+def conjuncts(condition: n.Expr | None) -> Iterator[n.Expr]:
+    """The conditions that `and` joins."""
+    match condition:
+        case None:
+            pass
+        case n.Logic(word="and", operands=operands):
+            for operand in operands:
+                yield from conjuncts(operand)
+        case _:
+            yield condition
+
+
+def distinct(node: Any, taken: frozenset[str]) -> Any:
+    """The formula with other names for what it binds under a name that is taken around it."""
+    match node:
+        case tuple():
+            return tuple(distinct(each, taken) for each in node)
+        case n.Listing() | n.SetOf() | n.Reduction() | n.Sorted():
+            return distinct_below(node, taken)
+        case _ if is_dataclass(node) and not isinstance(node, (Span, type)):
+            changed = {
+                each.name: distinct(getattr(node, each.name), taken)
+                for each in fields(node)
+                if each.compare
+            }
+            return replace(node, **changed)
+        case _:
+            return node
+
+
+def distinct_below(
+    node: n.Listing | n.SetOf | n.Reduction | n.Sorted, taken: frozenset[str]
+) -> n.Expr:
+    items, names = [], dict[str, n.Expr]()
+    inside = taken
+    for binder in node.binders.items:
+        changed = distinct(substitute(binder, names), inside)
+        name = bound_by(binder)
+        if name in taken and name not in names:
+            other = fresh(name, inside | names_in(node))
+            role = "pack" if isinstance(binder, n.PackRange) else "index"
+            names[name] = n.Ref(other, role, binder.span)
+        new = names.get(name)
+        items.append(renamed(changed, new.name) if isinstance(new, n.Ref) else changed)
+        inside |= {bound_by(items[-1])}
+    condition = distinct(substitute(node.binders.condition, names), inside)
+    binders = replace(node.binders, items=tuple(items), condition=condition)
+    inner = distinct(substitute(tuple(scope_of(node)), names), inside)
+    match node:
+        case n.Sorted():
+            return replace(node, binders=binders, keys=inner)
+        case n.Reduction():
+            return replace(node, binders=binders, body=inner[0])
+        case _:
+            return replace(node, binders=binders, element=inner[0])

@@ -1,0 +1,178 @@
+"""A formula as a sum of terms, each one element of the input times what does not read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
+
+from cvmgen.derive.facts import opposite
+from cvmgen.derive.substitution import bound_by, fresh, is_number, names_in, renamed, substitute
+from cvmgen.source import Span, SpecError
+from cvmgen.spec import formula as f
+from cvmgen.spec import nodes as n
+from cvmgen.spec.printing import macros_of
+
+NOT_LINEAR = "only sums of products with other values have an adjoint that is a formula"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """`factors * X[slots]`, summed over `binders` where the conditions hold."""
+
+    slots: tuple[n.Slot, ...]
+    binders: tuple[n.Binder, ...] = ()
+    conditions: tuple[n.Expr, ...] = ()
+    factors: tuple[n.Expr, ...] = ()
+    negative: bool = False
+
+
+@dataclass(slots=True)
+class Linear:
+    """Takes the equations of an operator apart with respect to one input."""
+
+    operator: f.Operator
+    wrt: str
+    definitions: dict[str, f.Definition] = field(init=False)
+    macros: frozenset[str] = field(init=False)
+    reading: dict[str, bool] = field(default_factory=dict)
+    names: dict[n.Expr, str] = field(default_factory=dict)
+    """What the formula itself calls a compound index: the parameter that it is given for."""
+
+    def __post_init__(self) -> None:
+        found = f.all_items(self.operator.items)
+        self.definitions = {each.name: each for each in found if isinstance(each, f.Definition)}
+        self.macros = macros_of(self.operator.items)
+
+    def terms(self, equation: f.Equation) -> list[Term]:
+        """The terms of an equation that read the input; what else it adds does not count."""
+        where = {each.name: each for each in equation.where}
+        value = self.written_out(equation.value, where)
+        taken = {bound_by(binder) for binder in equation.domain.items}
+        return list(self.split(value, taken))
+
+    # -------------------------------------------------------- definitions
+
+    def written_out(self, expr: n.Expr, where: Mapping[str, f.Definition]) -> n.Expr:
+        """All of `where`, and each definition that reads the input, put in its place."""
+
+        def change(node: object) -> object:
+            if not isinstance(node, n.Apply):
+                return node
+            if node.name in where:
+                definition = where[node.name]
+                body = self.written_out(definition.body, where)
+                return self.applied(node, replace(definition, body=body))
+            definition = self.definitions[node.name]
+            given = any(self.reads(each) for each in node.arguments)
+            if not given and not self.reads(definition.body):
+                return node
+            if definition.kind == f.SELECTED:
+                self.refuse(node, "this list depends on elements of '{}'")
+            body = self.written_out(definition.body, {})
+            if node.name in self.macros:
+                # A fault in it is the fault of what it is applied to, which the text shows.
+                body = n.rebuild(body, lambda each: placed(each, node.span))
+            return self.applied(node, replace(definition, body=body))
+
+        return n.rebuild(expr, change)  # type: ignore[no-any-return]
+
+    def applied(self, node: n.Apply, definition: f.Definition) -> n.Expr:
+        names = [name for name, _ in definition.parameters]
+        given = dict(zip(names, node.arguments, strict=True))
+        for name, argument in given.items():
+            if isinstance(argument, n.Arithmetic):
+                self.names.setdefault(argument, name)
+        return substitute(definition.body, given)  # type: ignore[no-any-return]
+
+    def reads(self, node: object) -> bool:
+        """Whether a part of the formula reads elements of the input."""
+        for each in n.walk(node):
+            match each:
+                case n.Access(tensor=tensor) if tensor == self.wrt:
+                    return True
+                case n.Apply(name=name) if self.definition_reads(name):
+                    return True
+                case _:
+                    pass
+        return False
+
+    def definition_reads(self, name: str) -> bool:
+        if name not in self.definitions:
+            return False
+        if name not in self.reading:
+            self.reading[name] = False  # a list that speaks of itself does not read by that
+            self.reading[name] = self.reads(self.definitions[name].body)
+        return self.reading[name]
+
+    # -------------------------------------------------------- sums and products
+
+    def split(self, expr: n.Expr, taken: set[str]) -> Iterator[Term]:
+        """The terms of an expression; what does not read the input has none."""
+        if not self.reads(expr):
+            return
+        match expr:
+            case n.Access(slots=slots):
+                if self.reads(slots):
+                    self.refuse(expr, "the place of this element depends on elements of '{}'")
+                yield Term(slots)
+            case n.Arithmetic(sign="+" | "-" as sign, left=left, right=right):
+                yield from self.split(left, taken)
+                for term in self.split(right, taken):
+                    yield replace(term, negative=term.negative != (sign == "-"))
+            case n.Arithmetic(sign="*", left=left, right=right):
+                yield from self.product(expr, left, right, taken)
+            case n.Negate(operand=operand):
+                for term in self.split(operand, taken):
+                    yield replace(term, negative=not term.negative)
+            case n.Conditional(then=then, condition=condition, otherwise=otherwise):
+                if self.reads(condition):
+                    self.refuse(condition, "this condition depends on elements of '{}'")
+                for branch, test in ((then, condition), (otherwise, opposite(condition))):
+                    for term in self.split(branch, taken):
+                        yield replace(term, conditions=(test, *term.conditions))
+            case n.Reduction(function="sum", binders=binders, body=body):
+                yield from self.reduction(binders, body, taken)
+            case _:
+                self.refuse(expr, "this is not linear in '{}'")
+
+    def product(self, expr: n.Expr, left: n.Expr, right: n.Expr, taken: set[str]) -> Iterator[Term]:
+        if self.reads(left) and self.reads(right):
+            self.refuse(expr, "this multiplies elements of '{}' by each other")
+        reading, factor = (left, right) if self.reads(left) else (right, left)
+        tests: list[n.Expr] = []
+        while isinstance(factor, n.Conditional) and is_number(factor.otherwise, 0):
+            tests.append(factor.condition)
+            factor = factor.then
+        for term in self.split(reading, taken | names_in(factor)):
+            conditions = (*tests, *term.conditions)
+            yield replace(term, factors=(*term.factors, factor), conditions=conditions)
+
+    def reduction(self, binders: n.Binders, body: n.Expr, taken: set[str]) -> Iterator[Term]:
+        """The terms of a sum; its indices get other names where theirs are taken."""
+        if self.reads(binders):
+            self.refuse(binders, "this range depends on elements of '{}'")
+        items: list[n.Binder] = []
+        names: dict[str, n.Expr] = {}
+        for binder in binders.items:
+            changed = substitute(binder, names)
+            name = bound_by(binder)
+            part = isinstance(binder, n.PackRange) and binder.slots is not None
+            if name in taken and not part and name not in {bound_by(each) for each in items}:
+                other = fresh(name, taken | names_in((binders, body)))
+                role = "pack" if isinstance(binder, n.PackRange) else "index"
+                names[name] = n.Ref(other, role, binder.span)
+                changed = renamed(changed, other)
+            items.append(changed)
+        condition = substitute(binders.condition, names)
+        inner = taken | {bound_by(each) for each in items}
+        for term in self.split(substitute(body, names), inner):
+            tests = term.conditions if condition is None else (condition, *term.conditions)
+            yield replace(term, binders=(*items, *term.binders), conditions=tests)
+
+    def refuse(self, node: n.Expr | n.Binders, message: str) -> NoReturn:
+        raise SpecError(node.span, message.format(self.wrt), NOT_LINEAR)
+
+
+def placed(node: object, span: Span) -> object:
+    return replace(node, span=span) if hasattr(node, "span") else node  # type: ignore[type-var]

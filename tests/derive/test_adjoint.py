@@ -1,0 +1,295 @@
+"""Adjoints of operators: <A x, g> == <x, A* g> exactly, and the same on every target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from math import prod
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cvmgen
+from cvmgen import driver
+from cvmgen.api import Operators
+from cvmgen.build import write_changed
+from cvmgen.derive import adjoint
+from cvmgen.errors import OperatorError
+from cvmgen.reference import FormulaError, Reference, Tensor
+from cvmgen.reference.failures import WorkLimit
+from cvmgen.reference.operator import stored
+from cvmgen.reference.probe import check_operators
+from cvmgen.reference.sampling import Sampler
+from cvmgen.source import Source, SpecError
+from cvmgen.spec.check import SpecFile, check_files, read_folder
+from cvmgen.spec.formula import Operator
+from tests.conftest import ROOT, product
+
+SHARED = tuple(read_folder(ROOT / "spec"))
+OWN = Path(__file__).with_name("linear.cvm")
+SUPPORTED = (
+    *("cvm.dense.X", "cvm.dense.W", "cvm.dense.B"),
+    *("cvm.conv2d.X", "cvm.conv2d.W", "cvm.conv2d.B"),
+    *("cvm.broadcast_add.A", "cvm.broadcast_add.B", "cvm.broadcast_sub.A", "cvm.broadcast_sub.B"),
+    *("cvm.broadcast_mul.A", "cvm.broadcast_mul.B"),
+    *("cvm.elemwise_add.A", "cvm.elemwise_add.B", "cvm.elemwise_sub.A", "cvm.elemwise_sub.B"),
+    *("cvm.negative.X", "cvm.upsampling.X", "cvm.sum.X", "cvm.repeat.X", "cvm.tile.X"),
+    *("cvm.flatten.X", "cvm.batch_flatten.X", "cvm.transpose.X", "cvm.slice.X"),
+    *("cvm.slice_like.X", "cvm.take.X", "cvm.cvm_lut.table", "cvm.expand_dims.X"),
+    *("cvm.reshape.X", "cvm.squeeze.X", "cvm.where.A", "cvm.where.B"),
+    *("linear.window.X", "linear.window.W", "linear.differences.X", "linear.diagonal.X"),
+    *("linear.running.X", "linear.prefixes.X", "linear.folded.X", "linear.folded.W"),
+    *("linear.reversed.X", "linear.strided.X", "linear.halves.X", "linear.cyclic.X"),
+    *("linear.blocks.X", "linear.blocks.S", "linear.some_columns.X", "linear.by_twos.X"),
+    *("linear.mirrored.X", "linear.wrapped.X", "linear.crossed.X", "linear.gathered.X"),
+    *("linear.affine.X", "linear.affine.B"),
+)
+CALLS = 25
+ATTEMPTS = 12 * CALLS
+STEPS = 20_000
+LARGEST = 7
+MOST_ELEMENTS = 300
+
+
+@cache
+def operators() -> dict[str, Operator]:
+    """Those of the project and those of linear.cvm, by their full names."""
+    own = SpecFile(Source("linear.cvm", OWN.read_text(encoding="utf-8")), "linear")
+    shared = [file for file in SHARED if not file.opset]
+    return {each.full_name: each for each in (*product(), *check_files([*shared, own]))}
+
+
+@cache
+def derived(name: str) -> Operator:
+    """The adjoint as the checker reads it from its text, among the files of its opset."""
+    operator, wrt = taken_apart(name)
+    text = adjoint(operator, wrt, f"adjoint_{operator.name}_{wrt}")
+    file = SpecFile(Source("derived.cvm", text), operator.opset)
+    others = [each for each in SHARED if not each.opset or each.opset == operator.opset]
+    found = check_files([*others, file])
+    (own,) = (each for each in found if each.span.source.name == "derived.cvm")
+    return own
+
+
+def taken_apart(name: str) -> tuple[Operator, str]:
+    full_name, wrt = name.rsplit(".", 1)
+    return operators()[full_name], wrt
+
+
+@pytest.mark.parametrize("name", SUPPORTED)
+def test_the_adjoint_is_sound(name: str) -> None:
+    check_operators([derived(name)])
+
+
+@pytest.mark.parametrize("name", SUPPORTED)
+def test_inner_products_agree(name: str) -> None:
+    operator, wrt = taken_apart(name)
+    forward, backward = Reference(operator), Reference(derived(name))
+    checked = 0
+    for inputs, attributes, given in calls(name):
+        zero = {**inputs, wrt: zeros(inputs[wrt])}
+        results = [forward.evaluate(each, attributes).outputs.values() for each in (inputs, zero)]
+        (value,), (offset,) = results
+        (found,) = backward.evaluate(given, attributes).outputs.values()
+        gradient = next(each for key, each in given.items() if key not in inputs)
+        image = [one - other for one, other in zip(value.values, offset.values, strict=True)]
+        where = f"{[each and each.shape for each in inputs.values()]} {attributes}"
+        assert found.shape == inputs[wrt].shape, where
+        assert dot(image, gradient.values) == dot(inputs[wrt].values, found.values), where
+        checked += 1
+    assert checked >= CALLS // 2, "the calls are refused too often to say much"
+
+
+def calls(name: str) -> Iterator[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
+    """Inputs and attributes that an operator accepts, and the inputs of its adjoint."""
+    operator, wrt = taken_apart(name)
+    sampler, random = Sampler(operator), Random(name)
+    wanted = [each.name for each in derived(name).inputs]
+    found = 0
+    for _ in range(ATTEMPTS):
+        try:
+            drawn = sampler.accepted(STEPS, compute=False)
+        except (FormulaError, WorkLimit):
+            continue
+        if drawn is None or sampler.env["$inputs"][wrt] is None or found == CALLS:
+            continue
+        if any(each and prod(each.shape) > MOST_ELEMENTS for each in sizes(sampler)):
+            continue
+        inputs = {key: filled(each, random) for key, each in sampler.env["$inputs"].items()}
+        attributes = dict(sampler.env["$attributes"])
+        try:
+            (output,) = Reference(operator).infer(inputs, attributes).outputs.values()
+        except OperatorError:  # a precision that the drawn call did not have
+            continue
+        if prod(output.shape) > MOST_ELEMENTS:
+            continue
+        gradient = filled(output, random)
+        (own,) = (each for each in wanted if each not in inputs)
+        given = {each: inputs.get(each) for each in wanted} | {own: gradient}
+        found += 1
+        yield inputs, attributes, given
+
+
+def sizes(sampler: Sampler) -> list[Tensor | None]:
+    return list(sampler.env["$inputs"].values())
+
+
+def filled(tensor: Tensor | None, random: Random) -> Tensor | None:
+    if tensor is None:
+        return None
+    values = [random.randint(-LARGEST, LARGEST) for _ in range(prod(tensor.shape))]
+    return Tensor(tensor.shape, values, 4)
+
+
+def zeros(tensor: Tensor) -> Tensor:
+    return Tensor(tensor.shape, [0] * len(tensor.values), 4)
+
+
+def dot(left: list[int], right: list[int]) -> int:
+    return sum(one * other for one, other in zip(left, right, strict=True))
+
+
+# ---------------------------------------------------------------- targets
+
+
+@pytest.fixture(scope="module")
+def targets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Operators]:
+    """All adjoints on every target that runs here; the others are written at least."""
+    folder = tmp_path_factory.mktemp("adjoints")
+    write_changed(folder, driver.generate([derived(name) for name in SUPPORTED]))
+    return {target: cvmgen.load(target, folder=folder) for target in ("c", "python")}
+
+
+@pytest.mark.parametrize("name", SUPPORTED)
+def test_targets_agree_with_the_reference(targets: dict[str, Operators], name: str) -> None:
+    own = derived(name)
+    reference = Reference(own)
+    accepted = {each.name for each in own.attributes}
+    for _, attributes, given in calls(name):
+        kept = {key: each for key, each in attributes.items() if key in accepted}
+        (expected,) = reference.evaluate(given, kept).outputs.values()
+        arrays = [array(given[each.name]) for each in own.inputs]
+        for target, loaded in targets.items():
+            result = loaded[own.full_name](*arrays, precisions=[4] * len(arrays), **kept)
+            wanted = [stored(value, result.dtype.name) for value in expected.values]
+            assert result.shape == expected.shape, target
+            assert result.ravel().tolist() == wanted, f"{target}: {kept}"
+
+
+def array(tensor: Tensor | None) -> Any:
+    return None if tensor is None else np.array(tensor.nested(), np.int8)
+
+
+# ---------------------------------------------------------------- texts
+
+DENSE = """\
+operator dense_adjoint_X {
+  "Adjoint of dense with respect to X: the gradient of Y, carried back to X."
+  input  W : cvm[N, K]
+  input  dY : cvm[M, N]
+  output dX : cvm[M, K]
+  dX[i, k] = sum[j < N](dY[i, j]*W[j, k])
+}
+"""
+CONV2D = """\
+operator conv2d_adjoint_X {
+  "Adjoint of conv2d with respect to X: the gradient of Y, carried back to X."
+  # Of X only the shape counts.
+  input  X : cvm[N, C, XH, XW]
+  input  W : cvm[OC, IC, KH, KW]
+  attr   padding  (PH, PW) = (0, 0) in [min_attr, max_attr)
+  attr   stride   (SH, SW) = (1, 1) in [1, max_attr)
+  attr   dilation (DH, DW) = (1, 1) in [1, max_attr)
+  attr   groups = 1 in [1, C]
+  require C == IC * groups and OC mod groups == 0 : "the channels must split into the groups"
+  let    OPG = OC div groups
+  let    YH = (XH + 2*PH - DH*(KH - 1) - 1) div SH + 1
+  let    YW = (XW + 2*PW - DW*(KW - 1) - 1) div SW + 1
+  input  dY : cvm[N, OC, YH, YW]
+  require YH >= 1 and YW >= 1 : "the kernel is larger than the padded input"
+  output dX : cvm[N, C, XH, XW]
+  dX[n, c, h, w] = sum[i < OPG, ki < KH, kj < KW
+                       if (h + PH - ki*DH) mod SH == 0 and 0 <= y < YH
+                          and (w + PW - kj*DW) mod SW == 0 and 0 <= x < YW](
+                     dY[n, oc, y, x]*W[oc, c mod IC, ki, kj])
+    where y = (h + PH - ki*DH) div SH,
+          x = (w + PW - kj*DW) div SW,
+          oc = (c div IC)*OPG + i
+}
+"""
+
+
+@pytest.mark.parametrize(("name", "wrt", "text"), [("dense", "X", DENSE), ("conv2d", "X", CONV2D)])
+def test_whole_texts(name: str, wrt: str, text: str) -> None:
+    assert adjoint(operators()[f"cvm.{name}"], wrt) == text
+
+
+FORMULAS = (
+    ("cvm.dense.B", "dB[j] = sum[i < M](dY[i, j])", "shapes come from the gradient alone"),
+    (
+        "cvm.conv2d.B",
+        "dB[oc] = sum[n < N, y < YH, x < YW](dY[n, oc, y, x])",
+        "what the operator computes of others, its adjoint is given",
+    ),
+    (
+        "cvm.upsampling.X",
+        "dX[n, c, h, w] = sum[i < scale, j < scale](dY[n, c, h*scale + i, w*scale + j])",
+        "a quotient is a range of its own",
+    ),
+    ("cvm.elemwise_sub.B", "dB[d...] = -dY[d...]", "the sign of a term"),
+    ("cvm.transpose.X", "dX[d...] = dY[(d[R[i]] for i < N)...]", "a scatter becomes a gather"),
+    ("cvm.tile.X", "dX[d...] = sum[r... < SR...](", "how often is a list with a name"),
+    ("cvm.where.B", "dB[d...] = dY[d...] if Cond[d...] == 0 else 0", "the other branch"),
+    ("linear.prefixes.X", "dX[j] = sum[i < N if j < i + 1](dY[i])", "the range becomes a test"),
+    ("linear.gathered.X", "sum[i < M if 0 <= P[i] < N and P[i] == n](dY[i])", "guards come first"),
+    ("linear.mirrored.X", "dX[d...] = dY[(n[i] - d[i] - 1 for i < len(n))...]", "always inside"),
+    ("linear.some_columns.X", "dX[i, c] = dY[i] if c in C else 0", "a member of a set"),
+)
+
+
+@pytest.mark.parametrize(("name", "formula", "why"), FORMULAS)
+def test_formulas(name: str, formula: str, why: str) -> None:
+    operator, wrt = taken_apart(name)
+    assert formula in adjoint(operator, wrt), why
+
+
+REFUSED = (
+    ("cvm.relu.X", "this is not linear in 'X'", "max(0, X[d...])"),
+    ("cvm.max.X", "this is not linear in 'X'", "FUNC[d[j] < n[j] for j in R](X[d...])"),
+    ("cvm.abs.X", "this condition depends on elements of 'X'", "x >= 0"),
+    ("cvm.where.Cond", "this condition depends on elements of 'Cond'", "Cond[d...] != 0"),
+    ("cvm.take.indices", "the place of this element depends on elements of 'indices'", "X["),
+    ("cvm.cvm_clip.X", "this is not linear in 'X'", "clip(X[d...], -alpha, alpha)"),
+    ("cvm.concatenate.I", "'I' are several inputs; an adjoint is made for a single one", "input"),
+    ("cvm.get_valid_count.X", "an operator of several outputs has no adjoint of its own", "output"),
+    ("cvm.non_max_suppression.X", "this list depends on elements of 'X'", "U[b]"),
+    ("cvm.slice_like.shape_like", "the formula does not read 'shape_like'", "Y[d...] = X[d...]"),
+)
+
+
+@pytest.mark.parametrize(("name", "message", "place"), REFUSED)
+def test_refusals_show_what_prevents_it(name: str, message: str, place: str) -> None:
+    operator, wrt = taken_apart(name)
+    with pytest.raises(SpecError) as caught:
+        adjoint(operator, wrt)
+    assert caught.value.message == message
+    assert caught.value.span.text.startswith(place)
+
+
+SQUARE = """
+operator square {
+  "The square of each element."
+  input  X : cvm[n...]
+  output Y : cvm[n...]
+  Y[d...] = X[d...] * X[d...]
+}
+"""
+
+
+def test_a_product_of_the_input_with_itself_is_refused() -> None:
+    (operator,) = check_files([SpecFile(Source("square.cvm", SQUARE), "")])
+    with pytest.raises(SpecError, match="multiplies elements of 'X' by each other"):
+        adjoint(operator, "X")

@@ -1,0 +1,100 @@
+"""Formulas printed from their nodes are read as the same formulas."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cvmgen.source import Source
+from cvmgen.spec import nodes as n
+from cvmgen.spec.check import SpecFile, check_files, read_folder
+from cvmgen.spec.formula import Operator
+from cvmgen.spec.printing import print_expression, print_operator
+from tests.conftest import EXTRA, ROOT, extra, product
+
+OPERATORS = {each.full_name: each for each in (*product(), *extra())}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_every_operator_is_read_as_it_was(name: str) -> None:
+    operator = OPERATORS[name]
+    again = read_again(operator)
+    assert meaning(again) == meaning(operator)
+    assert print_operator(again) == print_operator(operator)
+
+
+def read_again(operator: Operator) -> Operator:
+    """The operator checked from its printed text, with the definitions of its opset around it."""
+    macros = [item.span.text for item in operator.items if item.span.text.startswith("def ")]
+    shared = [file for file in read_folder(ROOT / "spec") if not file.opset]
+    known = {item for file in shared for item in file.source.text.splitlines()}
+    own = "\n".join(each for each in macros if each not in known)
+    text = f"{own}\n{print_operator(operator)}"
+    (again,) = check_files([*shared, SpecFile(Source("printed", text), operator.opset)])
+    return again
+
+
+def meaning(operator: Operator) -> Operator:
+    """Without what is the text of the operator rather than its meaning."""
+    return replace(operator, text="", holes=(), items=n.rebuild(operator.items, signed))
+
+
+def signed(node: Any) -> Any:
+    """A constant with a sign before it is printed as the negative number."""
+    if isinstance(node, n.Negate) and isinstance(node.operand, n.Number):
+        return replace(node.operand, value=-node.operand.value)
+    return node
+
+
+EXPRESSIONS = (
+    ("a - (b - c)", "a - (b - c)", "signs of one level bind to the left"),
+    ("(a - b) - c", "a - b - c", "and need no parentheses there"),
+    ("a div (b * c)", "a div (b*c)", "so do products"),
+    ("-(a + b)", "-(a + b)", "a sign takes a factor"),
+    ("-a * b", "-a*b", "the sign belongs to the factor, not to the product"),
+    ("(-1)^a", "(-1)^a", "the power binds tighter than a sign"),
+    ("-(2^a)", "-2^a", "the sign in front of a power is outside it"),
+    ("2^-a", "2^-a", "a power takes a factor on its right"),
+    ("(a^b)^c", "(a^b)^c", "a power of a power keeps its parentheses"),
+    ("a mod b * c", "(a mod b)*c", "products are read from the left"),
+    ("a if b > 0 else (c if a > 0 else b)", "a if b > 0 else c if a > 0 else b", "to the right"),
+    ("(a if b > 0 else c) + 1", "(a if b > 0 else c) + 1", "a choice inside a sum"),
+    ("(1 if not (a < b and b < c or a == c) else 0)", None, "conditions by their levels"),
+    ("(1 if 0 <= a < b and not a == c else 0)", None, "chains are one comparison"),
+    ("sum[i < a if i != b](i * c) + 1", None, "reductions are atoms"),
+    ("count[b <= i < c](i in {0 - j for j < a})", None, "sets and their members"),
+    ("size((i for i < a)) + len((a,)) + len(())", None, "lists of any length"),
+    ("flatten_index((a, b)..., (b, c)...)", None, "packs keep their dots"),
+    ("floor(log2(a)) + ceil(log2(b))", None, "the two logarithms"),
+)
+TEMPLATE = """operator f {{
+  "One expression."
+  input  X : cvm[a, b, c]
+  let    v = {expression}
+  output Y : cvm[a] precision 1
+  Y[i] = 0 * v
+}}
+"""
+
+
+@pytest.mark.parametrize(("written", "printed", "why"), EXPRESSIONS)
+def test_parentheses_stand_where_they_must(written: str, printed: str | None, why: str) -> None:
+    first = value_of(written)
+    text = print_expression(first)
+    if printed is not None:
+        assert text == printed, why
+    assert value_of(text) == first, why
+
+
+def value_of(expression: str) -> object:
+    source = Source("printed", TEMPLATE.format(expression=expression))
+    (operator,) = check_files([SpecFile(source, "")])
+    (value,) = (item.value for item in operator.items if type(item).__name__ == "Let")
+    return value
+
+
+def test_the_extra_operators_are_among_them() -> None:
+    assert EXTRA.is_dir()
+    assert any(name.startswith("extra.") for name in OPERATORS)
