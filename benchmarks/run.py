@@ -13,8 +13,10 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -55,60 +57,104 @@ def compare(
     return Row(workload, peer, a, b, b / a)
 
 
-def rows() -> list[Row]:
-    ops = cvmgen.load("c").cvm
-    random = np.random.default_rng(7)
+RANDOM = np.random.default_rng(7)
+OPS = cvmgen.load("c").cvm
+LARGE = (1024, 4096)
 
-    def data(*shape: int, bits: int = 8, dtype: type = np.int32) -> np.ndarray:
-        most = (1 << (bits - 1)) - 1
-        return random.integers(-most, most, shape, dtype=np.int64, endpoint=True).astype(dtype)
 
-    found = []
+def data(*shape: int, bits: int = 8, dtype: type = np.int32) -> np.ndarray:
+    most = (1 << (bits - 1)) - 1
+    return RANDOM.integers(-most, most, shape, dtype=np.int64, endpoint=True).astype(dtype)
+
+
+def overhead() -> Iterator[Row]:
+    """What a call costs around its kernel."""
     small = data(4)
-    out = np.empty_like(small)
-    bound = ops.relu.bind(small, out=out, precisions={"X": 8})
-    zero = np.zeros_like(small)
-    found.append(
-        compare(
-            "bound call, relu of 4 elements",
-            "np.maximum(out=)",
-            bound,
-            lambda: np.maximum(small, zero, out=out),
-        )
-    )
-    found.append(
-        compare(
-            "unbound call, relu of 4 elements",
-            "np.maximum",
-            lambda: ops.relu(small, precisions={"X": 8}),
-            lambda: np.maximum(small, 0),
-        )
-    )
+    out, zero = np.empty_like(small), np.zeros_like(small)
+    bound = OPS.relu.bind(small, out=out, precisions=[8])
+    peer = partial(np.maximum, small, zero, out=out)
+    yield compare("bound call, relu of 4 elements", "np.maximum(out=)", bound, peer)
+    free = partial(OPS.relu, small, precisions=[8])
+    peer = partial(np.maximum, small, 0)
+    yield compare("unbound call, relu of 4 elements", "np.maximum", free, peer)
+
+
+def arithmetic() -> Iterator[Row]:
     large = data(1 << 22)
     result = np.empty_like(large)
-    run = ops.relu.bind(large, out=result, precisions={"X": 8})
-    peer = lambda: np.maximum(large, 0, out=result)  # noqa: E731
-    found.append(compare("relu, 4 M int32", "np.maximum(out=)", run, peer))
+    run = OPS.relu.bind(large, out=result, precisions=[8])
+    peer = partial(np.maximum, large, 0, out=result)
+    yield compare("relu, 4 M int32", "np.maximum(out=)", run, peer)
 
     a, b = data(64, 256, 256), data(256, 1, bits=6)
     total = np.empty(a.shape, np.int32)
-    run = ops.broadcast_add.bind(a, b, out=total, precisions={"A": 8, "B": 6})
-    peer = lambda: np.add(a, b, out=total)  # noqa: E731
-    found.append(compare("broadcast_add, (64,256,256) + (256,1)", "np.add(out=)", run, peer))
+    run = OPS.broadcast_add.bind(a, b, out=total, precisions=[8, 6])
+    peer = partial(np.add, a, b, out=total)
+    yield compare("broadcast_add, (64,256,256) + (256,1)", "np.add(out=)", run, peer)
 
     block = data(16, 64, 64, 64)
     summed = np.empty((16, 64, 64), np.int32)
-    run = ops.sum.bind(block, axes=(1,), out=summed, precisions={"X": 8})
-    peer = lambda: np.sum(block, axis=1, out=summed)  # noqa: E731
-    found.append(compare("sum over axis 1 of (16,64,64,64)", "np.sum(out=)", run, peer))
+    run = OPS.sum.bind(block, axes=(1,), out=summed, precisions=[8])
+    peer = partial(np.sum, block, axis=1, out=summed)
+    yield compare("sum over axis 1 of (16,64,64,64)", "np.sum(out=)", run, peer)
 
     left, right = data(64, 512, dtype=np.int8), data(256, 512, dtype=np.int8)
     product = np.empty((64, 256), np.int32)
-    run = ops.dense.bind(left, right, out=product, precisions={"X": 8, "W": 8})
-    wide_left, wide_right = left.astype(np.int32), right.astype(np.int32).T
-    peer = lambda: np.matmul(wide_left, wide_right, out=product)  # noqa: E731
-    found.append(compare("dense, 64x512x256 int8", "np.matmul of int32", run, peer))
-    return found
+    run = OPS.dense.bind(left, right, out=product, precisions=[8, 8])
+    peer = partial(np.matmul, left.astype(np.int32), right.astype(np.int32).T, out=product)
+    yield compare("dense, 64x512x256 int8", "np.matmul of int32", run, peer)
+
+
+def movement() -> Iterator[Row]:
+    """Operators that move 4 M int32 elements, against numpy writing into the same memory."""
+    x, picture = data(*LARGE), data(16, 64, 32, 32)
+    half, at = data(512, 4096), data(1024, bits=11)
+    large, places = np.empty(LARGE, np.int32), np.abs(at)
+    parts, pixels = [half, half[:, ::-1].copy()], np.empty((16, 64, 64, 64), np.int32)
+    turned, kept = np.empty(LARGE[::-1], np.int32), np.empty((1024, 4000), np.int32)
+
+    def upsampled() -> None:
+        np.copyto(pixels.reshape(16, 64, 32, 2, 32, 2), picture[:, :, :, None, :, None])
+
+    cases: list[tuple[str, Callable[..., Any], list[Any], dict[str, Any], Any, Any]] = [
+        ("copy probe: reshape", OPS.reshape, [x], {"target_shape": (4096, 1024)},
+         large.reshape(4096, 1024), partial(np.copyto, large, x)),
+        ("repeat 4 times, axis 1", OPS.repeat, [x[:, :1024].copy()], {"axis": 1, "repeats": 4},
+         large, lambda: np.copyto(large.reshape(1024, 1024, 4), x[:, :1024, None])),
+        ("tile (2, 2)", OPS.tile, [half[:, :2048].copy()], {"reps": (2, 2)}, large,
+         lambda: np.copyto(large.reshape(2, 512, 2, 2048), half[None, :, None, :2048])),
+        ("concatenate, axis 0", OPS.concatenate, [parts], {"axis": 0}, large,
+         partial(np.concatenate, parts, axis=0, out=large)),
+        ("transpose (4096, 1024)", OPS.transpose, [x], {}, turned,
+         lambda: np.copyto(turned, x.T)),
+        ("slice [:, 8:4008]", OPS.slice, [x], {"begin": (0, 8), "end": (1024, 4008)}, kept,
+         lambda: np.copyto(kept, x[:, 8:4008])),
+        ("take 1024 rows", OPS.take, [x, places], {"axis": 0}, large,
+         partial(np.take, x, places, axis=0, out=large, mode="clip")),
+        ("upsampling by 2", OPS.upsampling, [picture], {"scale": 2}, pixels, upsampled),
+    ]  # fmt: skip
+    for name, operator, inputs, attributes, out, peer in cases:
+        run = operator.bind(*inputs, out=out, **attributes)
+        yield compare(f"{name}, 4 M int32", "numpy", run, peer)
+
+
+def lists() -> Iterator[Row]:
+    """Selections, against what numpy has nearest."""
+    rows = data(8, 20_000, 6, bits=16)
+    found, count = np.empty_like(rows), np.empty(8, np.int32)
+    run = OPS.get_valid_count.bind(rows, out=(count, found), precisions=[16])
+
+    def selected() -> None:
+        for batch, target in zip(rows, found, strict=True):
+            kept = batch[batch[:, 1] > 0]
+            target[: len(kept)] = kept
+            target[len(kept) :] = -1
+
+    yield compare("get_valid_count, 8 x 20000 x 6", "numpy, mask by batch", run, selected)
+
+
+def rows() -> list[Row]:
+    return [row for group in (overhead, arithmetic, movement, lists) for row in group()]
 
 
 def main() -> int:

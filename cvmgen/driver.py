@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cvmgen import tree
-from cvmgen.build import compile_library
 from cvmgen.dtypes import INT32, DType
 from cvmgen.emit import c, cuda, interface, python
 from cvmgen.errors import CvmgenError, InternalError
@@ -17,6 +16,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
 from cvmgen.ir.verify import verify
 from cvmgen.lower.copies import copy_runs
+from cvmgen.lower.eager import eager_loads
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.flatten import flatten_packs
 from cvmgen.lower.guards import place_guards
@@ -55,7 +55,9 @@ C_LIKE: Passes = (
     *STATEMENTS,
     ("peel", peel_dimensions),
     ("split", split_indices),
-    *OFFSETS,
+    OFFSETS[0],
+    ("eager", eager_loads),
+    *OFFSETS[1:],
     ("walks", walk_boxes),
     ("unfold_all", unfold_all),
 )
@@ -267,20 +269,6 @@ def by_opset(operators: Iterable[Operator]) -> dict[str, list[Operator]]:
     for operator in operators:
         found.setdefault(operator.opset, []).append(operator)
     return found
-
-
-def compile_target(name: str, files: Mapping[str, str]) -> Path:
-    """The cached library of a target's generated files; raises BuildError.
-
-    Only "c" has one: Python needs none, and the kernels of CUDA are compiled one by one.
-    """
-    if name != "c":
-        raise ValueError(f"the target '{name}' is not compiled to a library")
-    prefix = f"{name}/"
-    sources = {
-        path.removeprefix(prefix): text for path, text in files.items() if path.startswith(prefix)
-    }
-    return compile_library(sources, name="cvmgen")
 
 
 def manifest_text(entries: Sequence[Mapping[str, Any]]) -> str:

@@ -8,12 +8,14 @@ from cvmgen.support import (
     INPUT_MISSING,
     INPUTS_NEEDED,
     MAX_PRECISION,
+    MOST_SHOWN,
     NO_CASE,
     OUTPUT_EXTENT,
     PRECISION_RANGE,
     RANK_LIMIT,
     SIZE_LIMIT,
     shape_text,
+    shapes_text,
 )
 
 __all__ = [
@@ -22,12 +24,14 @@ __all__ = [
     "EXTENT_POSITIVE",
     "INPUTS_NEEDED",
     "INPUT_MISSING",
+    "MOST_SHOWN",
     "NO_CASE",
     "OUTPUT_EXTENT",
     "PRECISION_RANGE",
     "RANK_LIMIT",
     "SIZE_LIMIT",
     "shape_text",
+    "shapes_text",
 ]
 
 EMPTY_REDUCTION = "the maximum or minimum of no element has no value"

@@ -21,6 +21,7 @@ INT8: np.dtype[Any] = np.dtype(np.int8)
 INT32: np.dtype[Any] = np.dtype(np.int32)
 LOWEST = -(1 << 63)
 HIGHEST = (1 << 63) - 1
+MOST_SHOWN = 160  # characters of a list of shapes before it is cut
 # Where a maximum and a minimum begin: no element of a formula is beyond.
 BELOW_ALL = -(1 << 126)
 ABOVE_ALL = 1 << 126
@@ -79,6 +80,16 @@ def shape_text(extents: Sequence[int]) -> str:
     return f"({', '.join(map(str, extents))}{',' * (len(extents) == 1)})"
 
 
+def shapes_text(shapes: Sequence[Sequence[int]]) -> str:
+    """Shapes as one list, the last ones left out of a long text."""
+    text = ""
+    for shape in shapes:
+        if len(text) > MOST_SHOWN:
+            return f"({text}, ...)"
+        text += ", " * bool(text) + shape_text(shape)
+    return f"({text}{',' * (len(shapes) == 1)})"
+
+
 def rank_rule(rank: int, least: str = "") -> str:
     return f"{least}{rank} dimension{'s' * (rank != 1)} needed"
 
@@ -92,7 +103,8 @@ def terms(pairs: Iterable[tuple[str, Any]]) -> str:
         if isinstance(value, bool):
             value = str(value).lower()
         elif isinstance(value, (list, tuple)):
-            value = shape_text(value)
+            nested = len(value) > 0 and isinstance(value[0], (list, tuple))
+            value = shapes_text(value) if nested else shape_text(value)
         shown.append(f"{name} = {value}")
     return ", ".join(shown)
 
@@ -322,7 +334,12 @@ def boolean(operator: str, name: str, value: Any) -> bool:
 
 
 def integers(operator: str, name: str, value: Any, length: int | None) -> tuple[int, ...]:
-    """A list attribute; of a fixed length unless `length` is None."""
+    """A list attribute; of a fixed length unless `length` is None.
+
+    One integer stands for every entry of a list of fixed length.
+    """
+    if length is not None and is_integer(value):
+        value = (value,) * length
     try:
         entries = tuple(value)
     except TypeError:

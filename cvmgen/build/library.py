@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,11 @@ _LEGAL = ("-Wno-type-limits", "-Wno-tautological-compare", "-Wno-div-by-zero")
 _COMMON = ("-std=c11", "-fPIC", "-Wall", "-Wextra", *_LEGAL, "-ffp-contract=off")
 _OPTIMISED = ("-O3",)
 _SANITIZED = ("-O1", "-g", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all")
+
+# Strings and characters, which may hold what looks like a comment, and comments.
+_TOKEN = re.compile(
+    r""" "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' | /\*.*?\*/ | //[^\n]* """, re.X | re.S
+)
 
 _SUFFIX = ".dll" if sys.platform == "win32" else ".so"
 
@@ -130,8 +136,9 @@ def _workers() -> int:
 
 def _object(job: _Job, unit: str, text: str) -> Path:
     sources = {**job.headers, unit: text}
+    read = sources if "-g" in job.flags else {name: code(each) for name, each in sources.items()}
     # The unit's name is in the key by itself: the sources alone do not say which one is compiled.
-    key = content_key(sources, compiler=job.compiler.identity, flags=("object", unit, *job.flags))
+    key = content_key(read, compiler=job.compiler.identity, flags=("object", unit, *job.flags))
 
     def build(made: Path) -> None:
         folder = made.parent / "sources"
@@ -145,6 +152,13 @@ def _object(job: _Job, unit: str, text: str) -> Path:
             raise BuildError(explain(headline, log, sources, kept))
 
     return get_or_build(key, ".o", build)
+
+
+def code(text: str) -> str:
+    """C without comments, empty lines and indentation: what an object without debug information
+    depends on. So a formula that only moves in its file compiles nothing."""
+    bare = _TOKEN.sub(lambda found: " " if found[0].startswith("/") else found[0], text)
+    return "\n".join(line.strip() for line in bare.splitlines() if line.strip())
 
 
 def _link(job: _Job, objects: Sequence[Path], library: Path, *, strict: bool) -> None:

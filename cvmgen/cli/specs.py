@@ -14,7 +14,7 @@ from cvmgen.source import Source, SpecError, SpecErrors, did_you_mean
 from cvmgen.spec.check import SpecFile, check_files, read_folder
 from cvmgen.spec.formula import Operator
 
-PROBING = ("spec", "reference")
+PROBING = ("spec", "reference", "ir", "lower")
 
 
 def read_operators(folder: Path, progress: Progress) -> tuple[Operator, ...]:
@@ -49,9 +49,14 @@ def probe_all(operators: Iterable[Operator], progress: Progress) -> None:
 
 
 def _probe(operator: Operator, path: Path) -> None:
+    from cvmgen.driver import C_LIKE, lower, typed
     from cvmgen.reference.probe import check_operators
 
     check_operators([operator])
+    try:
+        typed(lower(operator, C_LIKE))
+    except SpecError as error:
+        raise SpecErrors([error]) from None
     path.write_text(operator.full_name)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from cvmgen import rules
 from cvmgen.dtypes import (
@@ -16,24 +15,22 @@ from cvmgen.dtypes import (
     DType,
 )
 from cvmgen.emit import interface
-from cvmgen.emit.c_like import CPrinter, comment, identifier, indent, quoted
+from cvmgen.emit.c_kernels import KernelPrinter, parallel
+from cvmgen.emit.c_like import comment, identifier, indent, quoted
+from cvmgen.emit.c_text import chosen, file_header, signature, wrapped
 from cvmgen.emit.interface import Variant
 from cvmgen.emit.plan import Field, host_types, plan_fields
 from cvmgen.emit.prepare import Prepare
-from cvmgen.emit.render import NOTICE, render
+from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
-from cvmgen.lower.copies import Run, copy_runs
+from cvmgen.lower.copies import copy_runs
 from cvmgen.lower.facts import Facts
-from cvmgen.lower.guards import assigned, changed
-from cvmgen.lower.parallel import mark_parallel, repeated
+from cvmgen.lower.guards import changed
+from cvmgen.lower.parallel import mark_parallel
 from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.spec.formula import Input, Operator
-
-SERIAL_ELEMENTS = 16384  # below, starting threads costs more than an elementwise loop
-SERIAL_REDUCTIONS = 256
-SERIAL_ENTRIES = 4096  # of selected lists
 
 
 def emit_operator(program: i.Program) -> str:
@@ -48,6 +45,7 @@ def emit_support() -> dict[str, str]:
         "list_capacity": LIST_CAPACITY,
         "max_size": MAX_SIZE,
         "max_precision": MAX_PRECISION,
+        "most_shown": rules.MOST_SHOWN,
         "rank_limit": rules.RANK_LIMIT,
         "size_limit": rules.SIZE_LIMIT,
         "extent_positive": rules.EXTENT_POSITIVE,
@@ -56,7 +54,7 @@ def emit_support() -> dict[str, str]:
             f"CVMGEN_{name.upper()} = {dtype.code}" for name, dtype in DTYPES.items()
         ),
     }
-    names = ("cvmgen.h", "cvmgen_runtime.h", "cvmgen.c")
+    names = ("cvmgen.h", "cvmgen_kernel.h", "cvmgen_runtime.h", "cvmgen.c")
     return {name: render(f"c/{name}.j2", **values) for name in names}
 
 
@@ -86,81 +84,6 @@ def declaration(operator: Operator) -> str:
         f"int {name}(const {name}_args *args, cvmgen_error *error);",
     ]
     return "\n".join(lines)
-
-
-def file_header(program: i.Program) -> str:
-    """The comment at the top of a generated file: the formula, where it stands, the memory."""
-    operator = program.operator
-    formula = "\n".join(f"   {line}" if line else "" for line in formula_lines(operator))
-    title = f"{operator.full_name}: {operator.doc}\n   {NOTICE} {operator.span.place}"
-    if program.scratch:
-        memory = f"Memory of int64 besides the tensors: {interface.scratch_text(program)}."
-        title += "".join(f"\n   {line}" for line in textwrap.wrap(memory, 94))
-    return f"/* {title}\n\n{formula.replace('*/', '* /')} */"
-
-
-def formula_lines(operator: Operator) -> list[str]:
-    return [line.rstrip() for line in operator.text.splitlines()]
-
-
-class KernelPrinter(CPrinter):
-    """Statements of a nest; lists come in through pointers."""
-
-    def __init__(
-        self,
-        program: i.Program,
-        body: tuple[i.Stmt, ...],
-        lists: Iterable[str],
-        entries: Sequence[i.Expr] = (),
-    ) -> None:
-        super().__init__(lists, host=False)
-        self.entries = entries  # the extents of the memory of the list that the nest fills
-        self.optional = {item.name for item in program.operator.inputs if item.optional}
-        self.changing = frozenset(changed(body))
-        self.accumulators = {each.name: each.type for each in walk(body) if isinstance(each, i.Let)}
-        self.span_line = ""
-
-    def given(self, name: str) -> str:
-        return f"{identifier(name)} != NULL" if name in self.optional else f"has_{name}"
-
-    def loop(self, loop: i.Loop) -> list[str]:
-        lines = super().loop(loop)
-        return [*self.pragma(loop), *lines] if loop.parallel else lines
-
-    def pragma(self, loop: i.Loop) -> list[str]:
-        collapse = f" collapse({loop.parallel})" if loop.parallel > 1 else ""
-        return [f"CVMGEN_OMP(omp parallel for{collapse} if ({self.worth(loop)}))"]
-
-    def worth(self, loop: i.Loop) -> str:
-        """The test that the iterations are worth more than one thread."""
-        if self.entries:
-            return f"{' * '.join(self.expr(each, 11) for each in self.entries)} >= {SERIAL_ENTRIES}"
-        extents, inner = [], loop
-        for _ in range(loop.parallel):
-            extents.append(self.count(inner))
-            body = inner.body[0]
-            if isinstance(body, i.Loop):
-                inner = body
-        heavy = any(isinstance(each, (i.Accumulate, i.Break)) for each in walk(loop.body))
-        least = SERIAL_REDUCTIONS if heavy else SERIAL_ELEMENTS
-        if not heavy:
-            within = assigned((loop,))
-            inside = (each for each in repeated(inner.body) if not names_in(ends(each)) & within)
-            extents += [self.count(each) for each in inside]
-        several = ""
-        if loop.parallel == 1 and any(isinstance(each, Run) for each in repeated(loop.body)):
-            several = f"{self.expr(loop.high, 8)} > 1 && "  # one long run has its own threads
-        return f"{several}{' * '.join(extents)} >= {least}"
-
-    def count(self, statement: i.Loop | Run) -> str:
-        """About how many iterations a loop has, or elements a run."""
-        match statement:
-            case i.Loop(low=None, high=members):
-                return self.length(members)
-            case i.Loop(high=high):
-                return self.expr(high, 10)
-            case _:
-                return self.expr(statement.count, 10)
 
 
 class CEmitter:
@@ -510,60 +433,3 @@ class Prologue(Prepare):
         body = [line for statement in self.nest.prologue for line in self.statement(statement)]
         store = [f"plan.{identifier(f.name)} = {identifier(f.name)};" for f in kept]
         return [*unpack, *body, *store]
-
-
-def ends(statement: i.Loop | Run) -> tuple[i.Expr | None, ...]:
-    """What decides how often a loop runs, or how long a run is."""
-    if isinstance(statement, i.Loop):
-        return (statement.low, statement.high)
-    return (statement.count,)
-
-
-def parallel(body: tuple[i.Stmt, ...]) -> bool:
-    return any(isinstance(each, i.Loop) and each.parallel > 0 for each in body)
-
-
-def chosen(variants: Sequence[Variant], calls: Sequence[list[str]]) -> list[str]:
-    """The call for the element types at hand: each variant's own, wrapped to lines."""
-    if len(variants) == 1:
-        return calls[0]
-    lines = []
-    for variant, call in zip(variants, calls, strict=True):
-        word = "if" if variant == variants[0] else "else if"
-        head = "else" if variant == variants[-1] else f"{word} ({variant.test})"
-        lines += [head, *indent(call)]
-    return lines
-
-
-def wrapped(type_name: str, names: list[str]) -> list[str]:
-    """Declarations of many names of a type, at most 96 columns wide."""
-    lines: list[str] = []
-    current = ""
-    for name in names:
-        longer = f"{current}, {name}" if current else f"{type_name} {name}"
-        if current and len(longer) > 90:
-            lines.append(f"{current};")
-            longer = f"{type_name} {name}"
-        current = longer
-    return [*lines, f"{current};"] if current else lines
-
-
-def signature(head: str, parameters: list[str]) -> list[str]:
-    """A function head, one line or wrapped below the parenthesis."""
-    return wrapped_list(head, parameters, ") {")
-
-
-def wrapped_list(head: str, items: list[str], end: str) -> list[str]:
-    """Items between a head and an end, one line or wrapped below the first item."""
-    single = f"{head}{', '.join(items)}{end}"
-    if len(single) <= 96:
-        return [single]
-    pad = " " * len(head)
-    lines, current = [], head
-    for at, item in enumerate(items):
-        text = item + (", " if at < len(items) - 1 else end)
-        if len(current) + len(text.rstrip()) > 96 and current.strip():
-            lines.append(current.rstrip())
-            current = pad
-        current += text
-    return [*lines, current.rstrip()]

@@ -231,9 +231,6 @@ class CPrinter:
     def block(self, statements: Iterable[i.Stmt]) -> list[str]:
         return [line for statement in statements for line in self.statement(statement)]
 
-    def braced(self, head: str, statements: Iterable[i.Stmt]) -> list[str]:
-        return [f"{head} {{", *indent(self.block(statements)), "}"]
-
     def statement(self, statement: i.Stmt) -> list[str]:
         match statement:
             case i.Let():
@@ -337,12 +334,9 @@ class CPrinter:
 
     def append(self, statement: i.Append) -> list[str]:
         name, value = identifier(statement.name), self.expr(statement.value)
-        if not self.host:
-            if statement.kind == "set":
-                return [f"cvmgen_include(&{name}, {value});"]
-            return [f"{name}.at[{name}.length++] = {value};"]
-        function = "cvmgen_insert" if statement.kind == "set" else "cvmgen_append"
-        return [f"if ({function}(error, &{name}, {value})) return CVMGEN_REFUSED;"]
+        if statement.kind == "set":
+            return [f"cvmgen_include(&{name}, {value});"]
+        return [f"{name}.at[{name}.length++] = {value};"]
 
     def loop(self, loop: i.Loop) -> list[str]:
         index = identifier(loop.index)
@@ -368,11 +362,15 @@ class CPrinter:
         if len(body) == 1 and not statement.otherwise:
             single = f"{head} {body[0]}"
             return [single] if len(single) <= 88 else [head, *indent(body)]
-        lines = [f"{head} {{", *indent(body), "}"]
-        if statement.otherwise:
-            lines[-1] = "} else {"
-            lines += [*indent(self.block(statement.otherwise)), "}"]
-        return lines
+        lines = [f"{head} {{", *indent(body)]
+        rest = statement.otherwise
+        while len(rest) == 1 and isinstance(rest[0], i.If):
+            lines.append(f"}} else if ({self.expr(rest[0].condition)}) {{")
+            lines += indent(self.block(rest[0].then))
+            rest = rest[0].otherwise
+        if rest:
+            lines += ["} else {", *indent(self.block(rest))]
+        return [*lines, "}"]
 
 
 def entry_at(sequence: i.Expr, at: i.Expr) -> i.Expr:

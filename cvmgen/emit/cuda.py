@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from cvmgen.dtypes import DType
 from cvmgen.emit import c, interface
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
+from cvmgen.emit.c_text import chosen, file_header, signature, wrapped, wrapped_list
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter, Grid, grid
 from cvmgen.emit.cuda_lists import BlockPrinter
 from cvmgen.emit.interface import Variant
@@ -48,8 +49,7 @@ def emit_support() -> dict[str, str]:
     }
     own = ("cvmgen_cuda.h", "cvmgen_block.h")
     return {
-        "cvmgen.h": shared["cvmgen.h"],
-        "cvmgen_runtime.h": shared["cvmgen_runtime.h"],
+        **{name: text for name, text in shared.items() if name.endswith(".h")},
         **{name: render(f"cuda/{name}.j2", **values) for name in own},
     }
 
@@ -93,7 +93,7 @@ class CudaEmitter(c.CEmitter):
     def text(self) -> str:
         return render(
             "cuda/operator.cu.j2",
-            header=c.file_header(self.program),
+            header=file_header(self.program),
             includes="\n".join(f'#include "{name}"' for name in self.includes()),
             opset=self.operator.opset,
             name=self.name,
@@ -113,7 +113,7 @@ class CudaEmitter(c.CEmitter):
 
     def head(self, result: str, function: str, parameter: str) -> str:
         parameters = [f"const {self.function}_args *args", parameter, "cvmgen_error *error"]
-        return "\n".join(c.signature(f"{result} {function}(", parameters))
+        return "\n".join(signature(f"{result} {function}(", parameters))
 
     # -------------------------------------------------------- kernels
 
@@ -140,7 +140,7 @@ class CudaEmitter(c.CEmitter):
         fields = self.value_fields(nest)
         lines = []
         for kind in FIELD_TYPES:
-            lines += c.wrapped(kind, [identifier(f.name) for f in fields if f.type == kind])
+            lines += wrapped(kind, [identifier(f.name) for f in fields if f.type == kind])
         head = f"/* What a call fixes for the kernels of {nest.span.place}. */"
         return "\n".join([head, f"struct {self.values_name(number)} {{", *indent(lines), "};"])
 
@@ -158,7 +158,7 @@ class CudaEmitter(c.CEmitter):
         lines += self.kernel_lines(nest, body)
         head = f"{self.kernel_name(number, variant)}("
         start = 'extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)'
-        return "\n".join([start, *c.signature(head, parameters), *wrap_c(indent(lines)), "}"])
+        return "\n".join([start, *signature(head, parameters), *wrap_c(indent(lines)), "}"])
 
     def kernel_lines(self, nest: i.Nest, body: tuple[i.Stmt, ...]) -> list[str]:
         memory = self.program.scratch_of(nest.tensor)
@@ -179,7 +179,7 @@ class CudaEmitter(c.CEmitter):
         lines = []
         for kind in ("int64_t", "bool"):
             chosen = [names[field] for field in fields if field.type == kind]
-            lines += c.wrapped(f"const {kind}", [f"{name} = values.{name}" for name in chosen])
+            lines += wrapped(f"const {kind}", [f"{name} = values.{name}" for name in chosen])
         for field in fields:
             if field.type == "cvmgen_list":
                 lines.append(f"const cvmgen_list &{names[field]} = values.{names[field]};")
@@ -244,7 +244,7 @@ class CudaEmitter(c.CEmitter):
     def type_check(self, item: Input, dtype: str, rule: str) -> list[str]:
         arguments = f"error, {quoted(item.name)}, {self.tensor(item)}, {dtype}, {rule}"
         head = "if (cvmgen_check_type("
-        lines = c.wrapped_list(head, arguments.split(", ", 4), ")) return CVMGEN_REFUSED;")
+        lines = wrapped_list(head, arguments.split(", ", 4), ")) return CVMGEN_REFUSED;")
         return lines if not item.variadic else [*self.every(item, lines[0]), *indent(lines[1:])]
 
     def dispatch(self) -> list[str]:
@@ -281,7 +281,7 @@ class CudaEmitter(c.CEmitter):
         fields = [f"plan.{identifier(field.name)}" for field in self.value_fields(nest)]
         if fields:
             head = f"const {self.values_name(number)} values = {{"
-            lines += c.wrapped_list(head, fields, "};")
+            lines += wrapped_list(head, fields, "};")
         lists = bool(self.program.scratch_of(nest.tensor))
         function, count = (
             ("cvmgen_launch_blocks", "lists") if lists else ("cvmgen_launch", "elements")
@@ -294,8 +294,8 @@ class CudaEmitter(c.CEmitter):
             arguments = ["error", "stream", count, self.kernel_name(number, variant)]
             arguments += ["values"] if fields else []
             arguments += [self.operand(name, nest, dtypes) for name in self.tensors(nest)]
-            calls.append(c.wrapped_list(f"status = {function}(", arguments, ");"))
-        return [*lines, *c.chosen(variants, calls)]
+            calls.append(wrapped_list(f"status = {function}(", arguments, ");"))
+        return [*lines, *chosen(variants, calls)]
 
     def elements(self, nest: i.Nest, name: str) -> list[str]:
         """The number of threads, or of blocks, from the plan."""
@@ -315,7 +315,7 @@ class CudaEmitter(c.CEmitter):
             case [size]:
                 return [f"const int64_t {name} = {size};"]
             case _:
-                return c.wrapped_list(f"const int64_t {name} = cvmgen_domain({{", extents, "});")
+                return wrapped_list(f"const int64_t {name} = cvmgen_domain({{", extents, "});")
 
     def operand(self, tensor: str, nest: i.Nest, dtypes: Mapping[str, DType]) -> str:
         if tensor not in dtypes:

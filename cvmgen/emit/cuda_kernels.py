@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cvmgen.emit import c
+from cvmgen.emit.c_kernels import KernelPrinter
 from cvmgen.emit.c_like import identifier, indent
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
@@ -58,7 +58,7 @@ def extent(loop: i.Loop) -> i.Expr:
     return i.Binary("-", loop.high, loop.low)
 
 
-class CudaKernelPrinter(c.KernelPrinter):
+class CudaKernelPrinter(KernelPrinter):
     """Statements of a nest, its outermost loops as a grid; lists are references."""
 
     def __init__(self, program: i.Program, body: tuple[i.Stmt, ...]) -> None:

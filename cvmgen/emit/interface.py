@@ -114,10 +114,13 @@ def moved_inputs(program: i.Program) -> tuple[str, ...]:
     outputs = program.operator.output_names
     inputs = {item.name for item in program.operator.inputs}
     computes = False
+    loaded: dict[str, i.Expr] = {}
 
     def visit(value: i.Expr) -> None:
         nonlocal computes
         match value:
+            case i.Var(name=name) if name in loaded:
+                visit(loaded[name])
             case i.Load(tensor=tensor) if tensor in inputs:
                 found.add(tensor)
             case i.Select(then=then, otherwise=otherwise):
@@ -129,6 +132,8 @@ def moved_inputs(program: i.Program) -> tuple[str, ...]:
                 computes = True
 
     for nest in program.nests:
+        lets = (each for each in walk(nest.body) if isinstance(each, i.Let))
+        loaded = {each.name: each.value for each in lets if isinstance(each.value, i.Load)}
         for each in walk(nest.body):
             if isinstance(each, i.Store) and each.target.tensor == nest.tensor in outputs:
                 visit(each.value)

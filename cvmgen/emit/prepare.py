@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from cvmgen import rules
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, MAX_INPUTS, MAX_PRECISION
-from cvmgen.emit.c_like import CPrinter, comment, identifier, indent, quoted
+from cvmgen.emit.c_like import comment, identifier, indent, quoted
+from cvmgen.emit.host_printer import HostPrinter
 from cvmgen.emit.plan import host_types, plan_fields
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
 from cvmgen.lower.guards import assigned, changed
-from cvmgen.spec.formula import Attribute, Input, Let, all_items
+from cvmgen.lower.unfold import opposite
+from cvmgen.spec.formula import Attribute, Input
+from cvmgen.support import LIST_LIMIT
 
 FAIL = "return CVMGEN_REFUSED;"
 
@@ -25,7 +28,6 @@ class Prepare:
         self.fields = plan_fields(program)
         self.used = self.used_names()
         self.printer = HostPrinter(program)
-        self.printer.shape_lists = shape_lists(program)
         self.line = ""
 
     def used_names(self) -> set[str]:
@@ -163,8 +165,7 @@ class Prepare:
             f'    return cvmgen_refuse(error, {quoted(name)}, "", {quoted(rules.INPUTS_NEEDED)});',
             f"if (args->{name}_count > {MAX_INPUTS})",
             f"    return cvmgen_refuse(error, {quoted(name)}, "
-            f"cvmgen_number(args->{name}_count).text,",
-            f'                         "at most {MAX_INPUTS} inputs");',
+            f'cvmgen_number(args->{name}_count).text, "at most {MAX_INPUTS} inputs");',
             f"for (int64_t at = 0; at < args->{name}_count; ++at) {{",
             f'    const cvmgen_text text = cvmgen_format("{name}[%" PRId64 "]", at);',
             f"    if (cvmgen_check_input(error, text.text, args->{name}[at])) {FAIL}",
@@ -286,7 +287,7 @@ class Prepare:
         rule = rules.range_rule(statement.attribute.range_text)
         if not statement.terms:
             return quoted(rule)
-        return f"{self.format(rule + ' (%s)', self.terms(statement.terms))}"
+        return self.with_terms(f"{rule} (", statement.terms, ")")
 
     def outside(self, value: str, statement: i.TakeAttribute) -> str:
         low, high = self.bounds(statement)
@@ -304,8 +305,7 @@ class Prepare:
         return [
             *f"if ({joined})".split("\n"),
             f"    return cvmgen_refuse(error, {quoted(attribute.name)}, "
-            f"cvmgen_format({shape}, {names}).text,",
-            f"                         {self.range_rule(statement)});",
+            f"cvmgen_format({shape}, {names}).text, {self.range_rule(statement)});",
         ]
 
     def scalar_range(self, statement: i.TakeAttribute, guard: str) -> list[str]:
@@ -315,8 +315,7 @@ class Prepare:
         return [
             f"if ({test})",
             f"    return cvmgen_refuse(error, {quoted(statement.attribute.name)}, "
-            f"cvmgen_number({name}).text,",
-            f"                         {self.range_rule(statement)});",
+            f"cvmgen_number({name}).text, {self.range_rule(statement)});",
         ]
 
     def list_attribute(self, statement: i.TakeAttribute) -> list[str]:
@@ -331,29 +330,30 @@ class Prepare:
         lines += [
             f"if ({name}.length < 0 || {name}.length > CVMGEN_MAX_RANK)",
             f"    return cvmgen_refuse(error, {quoted(attribute.name)}, "
-            f'cvmgen_format("%" PRId64 " entries", {name}.length).text,',
-            '                         "at most 16 entries");',
+            f'cvmgen_format("%" PRId64 " entries", {name}.length).text, {quoted(LIST_LIMIT)});',
             f"for (int64_t at = 0; at < {name}.length; ++at)",
             f"    if ({self.outside(f'{name}.at[at]', statement)})",
             f"        return cvmgen_refuse(error, {quoted(attribute.name)}, "
-            f"cvmgen_list_text(&{name}).text,",
-            f"                             {self.range_rule(statement)});",
+            f"cvmgen_list_text(&{name}).text, {self.range_rule(statement)});",
         ]
         return lines
 
     # -------------------------------------------------------- terms of a refusal
 
-    def format(self, text: str, arguments: str) -> str:
-        return f"cvmgen_format({quoted(text)}, {arguments}).text"
-
-    def terms(self, terms: tuple[tuple[str, i.Expr, str], ...]) -> str:
-        """`C = 3, n = (2, 3)` as the text of a format call."""
-        formats, arguments = [], []
+    def with_terms(
+        self, before: str, terms: tuple[tuple[str, i.Expr, str], ...], after: str, *first: str
+    ) -> str:
+        """`C = 3, n = (2, 3)` between two texts, as a format call; `first` are the values that the
+        text before takes."""
+        formats, arguments = [], list(first)
         for at, (name, value, kind) in enumerate(terms):
             comma = ", " if at else ""
             present = self.presence(value)
             if kind == "list":
                 text, argument = "%s", f"cvmgen_list_text({self.printer.pointer(value)}).text"
+            elif kind == "lists":
+                tensors = f"args->{self.printer.shapes[name]}"
+                text, argument = "%s", f"cvmgen_shapes_text({tensors}, {tensors}_count).text"
             elif kind == "bool":
                 text, argument = "%s", f'{self.printer.expr(value)} ? "true" : "false"'
             else:
@@ -366,7 +366,7 @@ class Prepare:
             else:
                 formats.append(shown)
                 arguments.append(argument)
-        literal = f'"{"".join(formats)}"'.replace(' ""', "")
+        literal = f'"{before}{"".join(formats)}{after}"'.replace(' ""', "")
         return f"cvmgen_format({literal}, {', '.join(arguments)}).text"
 
     def presence(self, value: i.Expr) -> str:
@@ -384,11 +384,10 @@ class Prepare:
     # -------------------------------------------------------- requirements, outputs, cases
 
     def require(self, statement: i.Require) -> list[str]:
-        terms = self.terms(statement.terms) if statement.terms else '""'
+        terms = self.with_terms("", statement.terms, "") if statement.terms else '""'
         return [
-            f"if (!({self.printer.expr(statement.condition)}))",
-            f'    return cvmgen_refuse(error, "", {terms},',
-            f"                         {quoted(statement.rule)});",
+            f"if ({self.printer.expr(opposite(statement.condition))})",
+            f'    return cvmgen_refuse(error, "", {terms}, {quoted(statement.rule)});',
         ]
 
     def set_output(self, statement: i.SetOutput) -> list[str]:
@@ -402,17 +401,14 @@ class Prepare:
         value = self.printer.expr(statement.precision)
         start = "" if declared else "const int64_t "
         lines.append(f"{start}{precision} = {value};")
-        text = f'cvmgen_format("precision %" PRId64, {precision}).text'
-        if statement.terms:
-            text = (
-                f'cvmgen_format("precision %" PRId64 " (%s)", {precision}, '
-                f"{self.terms(statement.terms)}).text"
-            )
+        around = (" (", ")") if statement.terms else ("", "")
+        text = self.with_terms(
+            f'precision %" PRId64 "{around[0]}', statement.terms, around[1], precision
+        )
         rule = quoted(rules.precision_rule(statement.rule))
         lines += [
             f"if ({precision} < 1 || {precision} > {MAX_PRECISION})",
-            f"    return cvmgen_refuse(error, {name}, {text},",
-            f"                         {rule});",
+            f"    return cvmgen_refuse(error, {name}, {text}, {rule});",
         ]
         return lines
 
@@ -427,89 +423,6 @@ class Prepare:
         return [*lines, "} else {", *indent([refuse]), "}"]
 
 
-class HostPrinter(CPrinter):
-    """Statements of the host: lists by value, names of a case declared in front."""
-
-    def __init__(self, program: i.Program) -> None:
-        super().__init__(host=True)
-        self.program = program
-        self.declared: set[str] = set()
-        self.shape_lists: frozenset[str] = frozenset()  # those that become a result's shape
-        self.shapes = {
-            extent.new: item.name
-            for item in program.operator.inputs
-            if item.variadic
-            for extent in item.extents
-        }
-
-    def let(self, statement: i.Let) -> list[str]:
-        if statement.type == "list":
-            declared = statement.name in self.declared
-            return self.list_into(statement.name, statement.value, declared=declared)
-        if statement.name in self.declared:
-            return [f"{identifier(statement.name)} = {self.expr(statement.value)};"]
-        return super().let(statement)
-
-    def list_into(self, name: str, value: i.Expr, *, declared: bool) -> list[str]:
-        """Make a list under a name; one written out is filled entry by entry."""
-        local = identifier(name)
-        start = local if declared else f"cvmgen_list {local}"
-        match value:
-            case i.ListOf(entries=entries):
-                lines = [f"{local}.length = 0;"] if declared else [f"{start} = {{0}};"]
-                for entry, pack in entries:
-                    if name in self.shape_lists:
-                        function = "cvmgen_add_extents" if pack else "cvmgen_add_extent"
-                        lines.append(f"{function}(&{local}, {self.expr(entry)});")
-                        continue
-                    function = "cvmgen_extend" if pack else "cvmgen_append"
-                    call = f"{function}(error, &{local}, {self.expr(entry)})"
-                    lines.append(f"if ({call}) {FAIL}")
-                return lines
-            case _:
-                return [f"{start} = {self.expr(value)};"]
-
-    def append(self, statement: i.Append) -> list[str]:
-        if statement.name in self.shape_lists:
-            name, value = identifier(statement.name), self.expr(statement.value)
-            return [f"cvmgen_add_extent(&{name}, {value});"]
-        return super().append(statement)
-
-    def statement(self, statement: i.Stmt) -> list[str]:
-        match statement:
-            case i.Merge(extents=extents, steps=steps):
-                lists = ", ".join(f"&{identifier(step)}" for step in steps)
-                box = identifier(extents)
-                if not steps:
-                    return [f"cvmgen_merge(&{box}, 0, NULL);"]
-                walks = f"{box}_walks"
-                return [
-                    f"cvmgen_list *const {walks}[] = {{{lists}}};",
-                    f"cvmgen_merge(&{box}, {len(steps)}, {walks});",
-                ]
-            case i.Assign(name=name, value=i.ListOf() as value):
-                return self.list_into(name, value, declared=True)
-            case _:
-                return super().statement(statement)
-
-    def item(self, expr: i.Item) -> tuple[str, int]:
-        match expr.sequence:
-            case i.Item(sequence=i.Var(name=name), index=which) if name in self.shapes:
-                tensor = f"args->{self.shapes[name]}[{self.expr(which)}]"
-                return f"{tensor}->extents[{self.expr(expr.index)}]", 12
-            case i.Var(name=name) if name in self.shapes:
-                return f"cvmgen_extents(args->{self.shapes[name]}[{self.expr(expr.index)}])", 12
-            case _:
-                return super().item(expr)
-
-    def length(self, sequence: i.Expr) -> str:
-        match sequence:
-            case i.Item(sequence=i.Var(name=name), index=which) if name in self.shapes:
-                return f"(int64_t)args->{self.shapes[name]}[{self.expr(which)}]->rank"
-            case _:
-                return super().length(sequence)
-
-
 def reads(statements: tuple[i.Stmt, ...]) -> set[str]:
     """Names that statements read, the terms of refusals included."""
     reads = set(names_in(statements))
@@ -519,33 +432,6 @@ def reads(statements: tuple[i.Stmt, ...]) -> set[str]:
         if isinstance(each, (i.Assign, i.Append, i.SetAt)):
             reads.add(each.name)
     return reads
-
-
-def shape_lists(program: i.Program) -> frozenset[str]:
-    """The host's lists that are nothing but extents of a result, which may be too many."""
-    outputs = [each for each in walk(program.prepare) if isinstance(each, i.SetOutput)]
-    assigns = [each for each in walk(program.prepare) if isinstance(each, i.Assign)]
-    found = {name for each in outputs for name in _whole_lists(each.extents)}
-    more = found
-    while more:
-        values = [each.value for each in assigns if each.name in more]
-        more = {name for value in values for name in _whole_lists(value)} - found
-        found |= more
-    named = {each.name for each in all_items(program.operator.items) if isinstance(each, Let)}
-    return frozenset(found - named) | {f"{each.tensor}_shape" for each in outputs}
-
-
-def _whole_lists(expr: i.Expr) -> set[str]:
-    """The lists whose entries all are entries of a list."""
-    match expr:
-        case i.Var(name=name):
-            return {name}
-        case i.ListOf(entries=entries):
-            return {name for each, pack in entries if pack for name in _whole_lists(each)}
-        case i.Select(then=then, otherwise=otherwise):
-            return _whole_lists(then) | _whole_lists(otherwise)
-        case _:
-            return set()
 
 
 def _optional_terms(node: object) -> set[str]:

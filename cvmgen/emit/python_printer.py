@@ -223,8 +223,8 @@ class PythonPrinter:
     def fold(self, expr: i.Fold) -> str:
         clauses = self.clauses(expr.over, expr.condition)
         if expr.op == "count":
-            test = f"if {self.expr(expr.element, 2)}"
-            return f"{self.builtin('sum')}(1 {self.clauses(expr.over, None)} {test})"
+            test = "" if expr.element == i.Const(True) else f" if {self.expr(expr.element, 2)}"
+            return f"{self.builtin('sum')}(1 {clauses}{test})"
         body = f"{self.expr(expr.element)} {clauses}"
         if expr.op == "prod":
             return f"support.size([{body}])"

@@ -29,12 +29,13 @@ def _comment(line: str) -> list[str] | None:
     if len(line) <= WIDTH or not (text.startswith("/*") and text.endswith("*/")):
         return None
     pad = line[: len(line) - len(line.lstrip())]
-    return _words(text, pad, pad + "   ")
+    *words, last = text.removesuffix(" */").split(" ")
+    return _words([*words, f"{last} */"], pad, pad + "   ")
 
 
-def _words(text: str, first: str, rest: str) -> list[str]:
+def _words(words: Iterable[str], first: str, rest: str) -> list[str]:
     lines, current = [], first
-    for word in text.split(" "):
+    for word in words:
         joined = current + word if current in (first, rest) else f"{current} {word}"
         if len(joined) > WIDTH and current not in (first, rest):
             lines.append(current)
@@ -60,7 +61,7 @@ def _python(line: str) -> list[str]:
     if len(line) <= WIDTH:
         return [line]
     if text.startswith("# "):
-        return _words(text, pad, pad + "#   ")
+        return _words(text.split(" "), pad, pad + "#   ")
     inner, parts = f"{pad}    ", STATEMENT.fullmatch(text)
     if parts and any(depth == 0 for *_, depth in _places(parts["value"], PYTHON_BREAKS)):
         # The value in parentheses, so that it can be broken where it is not in brackets.

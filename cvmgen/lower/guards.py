@@ -6,14 +6,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import takewhile
+from typing import Any
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild, walk
 
 
 def place_guards(program: i.Program) -> i.Program:
-    nests = tuple(replace(nest, body=block(nest.body)) for nest in program.nests)
+    nests = tuple(replace(nest, body=rebuild(block(nest.body), counted)) for nest in program.nests)
     return replace(program, nests=nests)
+
+
+def counted(node: Any) -> Any:
+    """A loop over a list whose entries nothing reads counts them only."""
+    match node:
+        case i.Loop(index=index, low=None, high=members, body=body) if index not in names_in(body):
+            length = members.length if isinstance(members, i.Entries) else i.Call("len", (members,))
+            return replace(node, low=i.Const(0), high=length)
+        case _:
+            return node
 
 
 def block(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild, walk
 from cvmgen.lower.guards import assigned
-from cvmgen.lower.offsets import insert
+from cvmgen.lower.host import insert
 from cvmgen.lower.unfold import ACCUMULATORS
 from cvmgen.source import SpecError
 

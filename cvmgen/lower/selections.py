@@ -232,7 +232,7 @@ class Filling:
         yield i.Store(self.place.entry(at), entry, self.span)
         for number, key in enumerate(keys):
             value = self.translator.with_where(key)
-            yield i.Store(self.place.key(at, number), value, self.span)
+            yield i.Store(self.place.key(at, number), value, key.span)
 
     def bound(self, high: n.Expr) -> tuple[tuple[i.Stmt, ...], i.Expr]:
         """The end of a range; one that reads elements as a local in front of the loop."""
@@ -266,21 +266,6 @@ def tests_own(condition: n.Expr, own: set[str]) -> bool:
     match condition:
         case n.Compare(operands=(n.Ref(name=left), n.Ref(name=right))):
             return any(is_below(condition, each, right if each == left else left) for each in own)
-        case _:
-            return False
-
-
-def ascending(value: n.Expr, definitions: Mapping[str, f.Definition]) -> bool:
-    """Whether the entries of a selected list always ascend."""
-    match value:
-        case n.Conditional(then=then, otherwise=otherwise):
-            return ascending(then, definitions) and ascending(otherwise, definitions)
-        case n.Listing(binders=n.Binders(items=(n.IndexRange(),))):
-            return True
-        case n.Listing(binders=n.Binders(items=(n.IndexMember(collection=n.Apply() as other),))):
-            return ascending(other, definitions)
-        case n.Apply(name=name):
-            return ascending(definitions[name].body, definitions)
         case _:
             return False
 

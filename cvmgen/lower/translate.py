@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import assert_never
 
+from cvmgen.dtypes import MAX_RANK
 from cvmgen.ir import nodes as i
 from cvmgen.lower import selections
 from cvmgen.lower.share import share
@@ -14,9 +15,11 @@ from cvmgen.source import Span
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import BOOL, LIST, LISTS, SELECTED, SET
+from cvmgen.spec.lengths import length_rule, may_be_long
+from cvmgen.spec.selections import ascending
+from cvmgen.spec.terms import Terms
 
 SIGNS = {"+": "+", "-": "-", "*": "*", "div": "floordiv", "tdiv": "truncdiv", "mod": "mod"}
-TERM_ROLES = ("extent", "attribute", "let", "count")
 
 
 def translate(operator: f.Operator) -> i.Program:
@@ -36,16 +39,7 @@ class Translator:
         self.operator = operator
         items = tuple(f.all_items(operator.items))
         self.definitions = {each.name: each for each in items if isinstance(each, f.Definition)}
-        self.kinds = {each.name: each.kind for each in items if isinstance(each, f.Let)}
-        for attribute in operator.attributes:
-            if attribute.kind == "bool":
-                self.kinds[attribute.name] = BOOL
-            elif attribute.is_list or attribute.components:
-                self.kinds[attribute.name] = LIST
-        for each in operator.inputs:
-            for extent in each.extents:
-                if extent.new and extent.pack:
-                    self.kinds[extent.new] = LISTS if each.variadic else LIST
+        self.shown = Terms(operator)
         self.active: set[str] = set()  # names bound around the expression at hand
         self.renamed: dict[str, i.Expr] = {}
         self.bound: dict[str, str] = {}  # where-definitions without parameters, bound already
@@ -83,6 +77,7 @@ class Translator:
                     pass
                 case _:
                     statements.append(self.host(item))
+                    statements += self.room(item)
         if branches:
             statements.append(i.Cases(tuple(branches), span))
         return tuple(statements)
@@ -116,20 +111,24 @@ class Translator:
             case f.Equation() | f.Case() | f.Definition():
                 raise AssertionError("handled by items")
 
+    def room(self, item: f.Item) -> Iterator[i.Stmt]:
+        """The check that a named list has no more entries than there is room for."""
+        if isinstance(item, f.Let) and may_be_long(self.operator, item):
+            length = i.Call("len", (i.Var(item.name),))
+            condition = i.Compare("<=", length, i.Const(MAX_RANK))
+            yield i.Require(condition, length_rule(item.name), self.terms([item.value]), item.span)
+
     def terms(self, expressions: Iterable[n.Expr]) -> tuple[tuple[str, i.Expr, str], ...]:
         """The named values that a refusal shows, each once: name, value, kind."""
-        shown: dict[str, tuple[i.Expr, str]] = {}
-        for node in n.walk(tuple(expressions)):
-            match node:
-                case n.Ref(name=name, role=role) if role in TERM_ROLES:
-                    kind = self.kinds.get(name, f.INT)
-                    if kind in (f.INT, BOOL, LIST):
-                        shown.setdefault(name, (i.Var(name), kind.name))
-                case n.Precision(tensor=tensor, which=None):
-                    shown.setdefault(f"p({tensor})", (i.PrecisionOf(tensor, None), "int"))
-                case _:
-                    pass
-        return tuple((name, value, kind) for name, (value, kind) in shown.items())
+        shown: list[tuple[str, i.Expr, str]] = []
+        for term in self.shown.of(tuple(expressions)):
+            match term:
+                case n.Ref(name=name):
+                    kind = self.shown.kind(name)
+                    shown.append((name, i.Var(name), "lists" if kind == LISTS else kind.name))
+                case n.Precision(tensor=tensor):
+                    shown.append((f"p({tensor})", i.PrecisionOf(tensor, None), "int"))
+        return tuple(shown)
 
     def index_list(self, slots: tuple[n.Slot, ...]) -> i.Expr:
         """Slots as one list expression."""
@@ -282,7 +281,7 @@ class Translator:
                 parts = (self.expr(each) for each in (condition, then, otherwise))
                 return i.Select(*parts)
             case n.Contains(element=element, collection=collection):
-                return i.Contains(self.expr(element), self.members(collection))
+                return contains(self.expr(element), self.members(collection))
             case n.TupleOf(elements=elements):
                 return i.ListOf(tuple((self.expr(element), False) for element in elements))
             case n.Listing(element=element, binders=binders):
@@ -307,8 +306,10 @@ class Translator:
             case n.Function(arguments=(n.Apply() as chosen,)) if self.is_selected(chosen):
                 return self.place(chosen).length
             case n.Function(name=name, arguments=arguments):
-                function = "len" if name == "count" else name
-                return i.Call(function, tuple(self.expr(each) for each in arguments))
+                values = tuple(self.expr(each) for each in arguments)
+                if name in ("count", "len"):
+                    return self.number_of(values[0])
+                return i.Call(name, values)
             case n.Precision(tensor=tensor, which=which):
                 return i.PrecisionOf(tensor, self.optional(which))
             case n.Present(name=name):
@@ -330,11 +331,24 @@ class Translator:
         """What an index runs over; of a list under construction, what it has so far."""
         if not (isinstance(collection, n.Apply) and self.is_selected(collection)):
             return self.expr(collection)
-        rising = selections.ascending(collection, self.definitions)
+        rising = ascending(collection, self.definitions)
         entries = self.place(collection).entries(ascending=rising)
         if collection.name in self.growing:
             return replace(entries, length=self.growing[collection.name])
         return entries
+
+    def number_of(self, members: i.Expr) -> i.Expr:
+        """How many entries a list or a set has."""
+        match members:
+            case i.Binary(op="difference", left=left, right=right):
+                each = self.fresh("each")
+                missing = i.Not(contains(i.Var(each), right))
+                return i.Fold("count", i.Const(True), (i.Over(each, None, left),), missing)
+            case i.Binary(op="union", left=left, right=right):
+                more = self.number_of(i.Binary("difference", right, left))
+                return i.Binary("+", self.number_of(left), more)
+            case _:
+                return i.Call("len", (members,))
 
     def is_selected(self, expr: n.Apply) -> bool:
         return self.definitions[expr.name].kind == SELECTED
@@ -364,7 +378,7 @@ class Translator:
             case n.SetOf():
                 return True
             case n.Ref(name=name):
-                return self.kinds.get(name) == SET
+                return self.shown.kind(name) == SET
             case n.Arithmetic(left=left) | n.Conditional(then=left):
                 return self.is_set(left)
             case n.Apply(name=name):
@@ -436,7 +450,10 @@ def sure_uses(expr: n.Expr, definitions: Mapping[str, f.Definition]) -> list[str
             case n.Apply(name=name, arguments=arguments):
                 for argument in arguments:
                     visit(argument)
-                if not definitions[name].parameters and definitions[name].kind != SELECTED:
+                if not definitions[name].parameters and definitions[name].kind not in (
+                    SELECTED,
+                    SET,
+                ):
                     visit(definitions[name].body)
                     if name not in found:
                         found.append(name)
@@ -467,6 +484,17 @@ def sure_uses(expr: n.Expr, definitions: Mapping[str, f.Definition]) -> list[str
     return found
 
 
+def contains(element: i.Expr, members: i.Expr) -> i.Expr:
+    """Whether a set has an element; of two sets, whether the one and not the other has it."""
+    match members:
+        case i.Binary(op="difference", left=left, right=right):
+            return i.Logic("and", (contains(element, left), i.Not(contains(element, right))))
+        case i.Binary(op="union", left=left, right=right):
+            return i.Logic("or", (contains(element, left), contains(element, right)))
+        case _:
+            return i.Contains(element, members)
+
+
 def identity(expr: i.Expr) -> i.Expr:
     """`(i for i in K)` is K."""
     match expr:
@@ -475,7 +503,7 @@ def identity(expr: i.Expr) -> i.Expr:
             element=i.Var(name=name),
             over=(i.Over(index=index, low=None, high=collection),),
             condition=None,
-        ) if name == index:
+        ) if name == index and not isinstance(collection, i.Entries):
             return collection
         case _:
             return expr

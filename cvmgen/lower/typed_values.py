@@ -19,6 +19,7 @@ from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.lower import ranges
 from cvmgen.lower.ranges import Range
+from cvmgen.source import SpecError
 from cvmgen.spec.formula import Operator
 
 Typed = tuple[i.Expr, str, Range | None]
@@ -45,6 +46,7 @@ class ValueTyper:
         self.scratch: dict[str, Range | None] = {}  # what the memory of selected lists holds
         self.empty: set[str] = set()  # lists that have no entry yet
         self.extent_of: dict[str, str] = {}
+        self.span = operator.span  # of the statement at hand
         for item in operator.inputs:
             for extent in item.extents:
                 if extent.new:
@@ -189,8 +191,7 @@ class ValueTyper:
             case i.Binary():
                 return self.binary(expr, modular, offset)
             case i.Compare(op=op, left=left, right=right):
-                first, _, _ = self.expr(left)
-                second, _, _ = self.expr(right)
+                first, second = self.alike(self.expr(left), self.expr(right))
                 return i.Compare(op, first, second), "bool", Range(0, 1)
             case i.Logic(op=op, operands=operands):
                 tests = tuple(self.condition(operand) for operand in operands)
@@ -223,6 +224,18 @@ class ValueTyper:
                 return expr, "i64", None
             case _:
                 raise InternalError(f"types: {type(expr).__name__} should be unfolded before")
+
+    def alike(self, left: Typed, right: Typed) -> tuple[i.Expr, i.Expr]:
+        """What is compared: an element beside a number of the call that fits its type, in that
+        type, so that a loop over elements compares as many at once as it moves."""
+        if self.host:
+            return left[0], right[0]
+        for one, other in ((left, right), (right, left)):
+            fits = other[2] is not None and other[2].fits(32)
+            if one[1] == "i32" and other[1] == "i64" and fits and isinstance(other[0], i.Var):
+                other_part = narrowed(other)
+                return (one[0], other_part) if one is left else (other_part, one[0])
+        return left[0], right[0]
 
     def fold(self, expr: i.Fold) -> Typed:
         raise InternalError("types: a fold is left; unfold_all comes first")
@@ -274,8 +287,17 @@ class ValueTyper:
             assert found is not None
         wide = holding(found)
         if not found.fits(BITS[wide]):
+            if modular:
+                return self.wrap(expr.op, left, right)
+            self.too_wide("value")
             found = limits(wide)
         return i.Binary(expr.op, *raised(left, right, wide)), wide, found
+
+    def too_wide(self, what: str) -> None:
+        """Refuse what no machine type of a kernel holds; the host saturates, and refuses calls."""
+        if not self.host:
+            message = f"a {what} of this formula can be larger than a kernel can compute"
+            raise SpecError(self.span, message, "cut what it is made of: clip(..., low, high)")
 
     def product_of_extents(self, expr: i.Expr) -> Range | None:
         """Different extents of one tensor: their product is at most its size."""
@@ -415,7 +437,7 @@ class ValueTyper:
         """abs, min, max: the helper for the type of all arguments and the result."""
         natural = max((each[1] for each in typed), key=BITS.__getitem__)
         narrow = all(each[2] is not None and each[2].fits(32) for each in typed)
-        if narrow and any(each[1] == "i32" for each in typed):
+        if narrow and any(each[1] == "i32" and not isinstance(each[0], i.Const) for each in typed):
             natural = "i32"
         if found is not None and not found.fits(BITS[natural]):
             natural = holding(found)

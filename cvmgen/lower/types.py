@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import prod
 
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, INT32, MAX_INPUTS, MAX_SIZE, DType
 from cvmgen.ir import nodes as i
@@ -30,6 +31,11 @@ from cvmgen.lower.typed_values import (
     saturated,
 )
 from cvmgen.source import SpecError
+from cvmgen.spec.formula import Operator
+
+# What accumulators of 64 and of 128 bits hold, with room for what is made of them.
+LONG_BITS = 62
+WIDE_BITS = 104
 
 
 def type_prepare(program: i.Program) -> i.Program:
@@ -121,12 +127,18 @@ class Typer(ValueTyper):
     wide: set[str]
     assigned: dict[str, str]
 
+    def __init__(self, operator: Operator, dtypes: Mapping[str, DType], *, host: bool) -> None:
+        super().__init__(operator, dtypes, host=host)
+        self.trips: list[int] = []  # how often the loops around run at most, outermost first
+        self.depths: dict[str, int] = {}  # how many of them are around an accumulator's start
+
     # -------------------------------------------------------- statements
 
     def block(self, statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
         return tuple(self.statement(statement) for statement in statements)
 
     def statement(self, statement: i.Stmt) -> i.Stmt:
+        self.span = statement.span
         match statement:
             case i.Let(type="list"):
                 return self.list_let(statement)
@@ -260,10 +272,11 @@ class Typer(ValueTyper):
         """A sum whose value matters: of int32 terms modulo 2^64, exact below 2^31 terms; of
         wider terms in 128 bits, always exact."""
         name = statement.name
+        self.depths[name] = len(self.trips)
         if name in self.wide:
-            self.types[name], self.ranges[name] = "i128", Range(-(1 << 104), 1 << 104)
+            self.types[name], self.ranges[name] = "i128", Range(-(1 << WIDE_BITS), 1 << WIDE_BITS)
         else:
-            self.types[name], self.ranges[name] = "u64", Range(-(1 << 62), 1 << 62)
+            self.types[name], self.ranges[name] = "u64", Range(-(1 << LONG_BITS), 1 << LONG_BITS)
         return replace(statement, type=self.types[name])
 
     def assign(self, statement: i.Assign) -> i.Stmt:
@@ -310,11 +323,25 @@ class Typer(ValueTyper):
             if self.types[name] == "i32":
                 return replace(statement, value=typed)
             return replace(statement, value=converted(typed, type_name, self.types[name]))
-        if op == "+" and (found is None or not found.fits(32)):
-            self.wide.add(name)
+        if op == "*" or found is None or not found.fits(32):
+            self.grows(name, op, found)
         if self.types[name] == "i128":
             return replace(statement, value=converted(typed, type_name, "i128"))
         return replace(statement, value=converted(typed, type_name, "u64"))
+
+    def grows(self, name: str, op: str, each: Range | None) -> None:
+        """Let a sum or product whose value matters have a type that holds it; refuse one that
+        may need more, when all of its loops run as often as they can."""
+        if each is None:
+            self.wide.add(name)
+            return
+        size = max(abs(each.low), abs(each.high), 1)
+        often = min(prod(self.trips[self.depths.get(name, 0) :]), MAX_SIZE)
+        bits = size.bit_length() * often if op == "*" else (size * often).bit_length()
+        if op == "+" or bits > LONG_BITS:
+            self.wide.add(name)
+        if bits > WIDE_BITS and size > 1:
+            self.too_wide("sum" if op == "+" else "product")
 
     def store(self, statement: i.Store) -> i.Stmt:
         target = statement.target
@@ -332,7 +359,9 @@ class Typer(ValueTyper):
         value, type_name, found = self.expr(statement.value)
         if type_name == "i128" and not (found is not None and found.fits(64)):
             hint = "cut it: clip(..., low, high)"
-            raise SpecError(statement.span, "an entry or key of a list can need 65 bits", hint)
+            raise SpecError(
+                statement.span, "an entry or key of a list can need more than 64 bits", hint
+            )
         tensor = statement.target.tensor
         known = self.scratch[tensor]
         self.scratch[tensor] = found if known is None or found is None else known.join(found)
@@ -349,7 +378,10 @@ class Typer(ValueTyper):
             entries = self.entries(statement.high)
             self.ranges[index], self.types[index] = entries, "i64"
             high = self.list_value(statement.high)
-            return replace(statement, high=high, body=self.block(statement.body))
+            self.trips.append(MAX_SIZE)
+            body = self.block(statement.body)
+            self.trips.pop()
+            return replace(statement, high=high, body=body)
         low, _, low_range = self.expr(statement.low)
         high, high_type, high_range = self.expr(statement.high)
         found = None
@@ -358,4 +390,7 @@ class Typer(ValueTyper):
             found = Range(low_range.low, max(low_range.low, last))
         self.ranges[index], self.types[index] = found, "i64"
         high = saturated(high, high_type)
-        return replace(statement, low=low, high=high, body=self.block(statement.body))
+        self.trips.append(max(found.high - found.low + 1, 1) if found else MAX_SIZE)
+        body = self.block(statement.body)
+        self.trips.pop()
+        return replace(statement, low=low, high=high, body=body)

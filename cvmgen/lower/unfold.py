@@ -331,7 +331,8 @@ class Unfold:
         span = self.span
         block, value = self.inside(expr.element)
         if expr.op == "count":
-            value = i.Select(value, i.Const(1), i.Const(0))
+            one = i.Const(1)
+            value = one if value == i.Const(True) else i.Select(value, one, i.Const(0))
         step: i.Stmt = i.Accumulate(local, op, value, span)
         if kind == "bool" and len(expr.over) == 1 and not self.everything:
             step = self.decided(local, expr.op, value)

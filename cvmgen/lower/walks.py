@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild, walk
-from cvmgen.lower.offsets import insert
+from cvmgen.lower.host import insert
 
 
 def walk_boxes(program: i.Program) -> i.Program:

@@ -25,6 +25,8 @@ from cvmgen.reference.tensor import Tensor
 from cvmgen.source import Span
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.spec.lengths import length_rule
+from cvmgen.spec.terms import Terms
 
 Operand = Tensor | Sequence[Tensor] | None
 
@@ -47,6 +49,7 @@ class Reference:
     def __init__(self, operator: f.Operator, budget: Budget | None = None) -> None:
         self.operator = operator
         found = (item for item in f.all_items(operator.items) if isinstance(item, f.Definition))
+        self.shown = Terms(operator)
         self.compiler = Compiler({item.name: item for item in found}, budget)
         self.equations: dict[int, tuple[Walk, Closure, Closure]] = {}
 
@@ -114,8 +117,10 @@ class Reference:
                 self.input(item, env)
             case f.Attribute():
                 self.attribute(item, env)
-            case f.Let(name=name, value=value):
+            case f.Let(name=name, value=value, kind=kind):
                 env[name] = self.compiler.value(value, env)
+                if kind in (f.LIST, f.SET) and len(env[name]) > MAX_LIST:
+                    raise self.refuse("", self.terms(value, env), length_rule(name))
             case f.Require():
                 if not self.compiler.value(item.condition, env):
                     raise self.refuse("", self.terms(item.condition, env), item.message)
@@ -262,17 +267,16 @@ class Reference:
 
     def terms(self, about: n.Expr | tuple[n.Expr | None, ...], env: Env) -> str:
         """`C = 3, n = (2, 3)`: the named values that an expression speaks of."""
-        shown: dict[str, str] = {}
-        for node in n.walk(about):
-            match node:
-                case n.Ref(name=name, role=role) if role in TERM_ROLES and name in env:
-                    if env[name] is not None and not isinstance(env[name], frozenset):
-                        shown.setdefault(name, term_text(env[name]))
-                case n.Precision(tensor=tensor, which=None) if env["$" + tensor] is not None:
-                    shown.setdefault(f"p({tensor})", str(env["$" + tensor].precision))
+        shown: list[str] = []
+        for term in self.shown.of(about):
+            match term:
+                case n.Ref(name=name) if env[name] is not None:
+                    shown.append(f"{name} = {term_text(env[name])}")
+                case n.Precision(tensor=tensor) if env["$" + tensor] is not None:
+                    shown.append(f"p({tensor}) = {env['$' + tensor].precision}")
                 case _:
                     pass
-        return ", ".join(f"{name} = {text}" for name, text in shown.items() if text)
+        return ", ".join(shown)
 
     # -------------------------------------------------------- outputs
 
@@ -344,9 +348,6 @@ class Reference:
                 raise FormulaError(_left(item), message, env, about_binders(item.domain))
 
 
-TERM_ROLES = ("extent", "attribute", "let", "count")
-
-
 def in_order(entries: Iterable[int]) -> tuple[int, ...]:
     """A list as it is, a set ascending."""
     return tuple(sorted(entries)) if isinstance(entries, frozenset) else tuple(entries)
@@ -367,6 +368,8 @@ def term_text(value: Any) -> str:
             return number_text(value)
         case tuple() if all(isinstance(entry, int) for entry in value):
             return extents_text(value)
+        case tuple():
+            return rules.shapes_text(value)
         case frozenset():
             return f"{{{', '.join(map(str, sorted(value)))}}}"
         case _:

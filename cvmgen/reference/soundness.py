@@ -11,7 +11,7 @@ from cvmgen.reference.sampling import Sampler, Tape
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.bounds import needed
+from cvmgen.spec.precisions import needed
 
 PRECISIONS = (1, 2, 3, 7, 8, 9, 15, 16, 24, 31, 32)
 SHAPES = 16  # calls of different shapes and attributes

@@ -39,7 +39,8 @@ def check_attribute(checker: ExpressionChecker, item: d.AttributeDecl) -> f.Attr
         default_in_range(item, default, low, high, text)
     for component in item.components:
         checker.scope.add(Symbol(component.text, "attribute", kind, component.span))
-    checker.scope.add(Symbol(item.name, "attribute", value_kind, item.name_span))
+    symbol = Symbol(item.name, "attribute", value_kind, item.name_span, optional=item.optional)
+    checker.scope.add(symbol)
     names = tuple(component.text for component in item.components)
     return f.Attribute(
         item.name,

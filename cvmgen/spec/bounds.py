@@ -7,17 +7,19 @@ declares none, and the check that a declared rule never falls below what the val
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
 
 from cvmgen.functions import ARITHMETIC, FUNCTIONS
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.selections import index_of
+from cvmgen.spec.selections import bound_inside, index_of, is_extent
 
 UNKNOWN = "the bounds of this value are not known"
 DECLARE = "declare it: precision ..."
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,41 +29,6 @@ class Interval:
     low: n.Expr
     high: n.Expr
     symmetric: bool = False
-
-
-def with_precisions(operator: f.Operator) -> f.Operator:
-    """The operator with the derived rule wherever an output declares no precision."""
-
-    def filled(items: tuple[f.Item, ...], around: tuple[f.Item, ...]) -> tuple[f.Item, ...]:
-        return tuple(fill(item, (*around, *items)) for item in items)
-
-    def fill(item: f.Item, around: tuple[f.Item, ...]) -> f.Item:
-        if isinstance(item, f.Output) and item.precision is None:
-            return replace(item, precision=needed(operator, item, around))
-        if isinstance(item, f.Case):
-            return replace(item, items=filled(item.items, around))
-        return item
-
-    if all(
-        item.precision is not None
-        for item in f.all_items(operator.items)
-        if isinstance(item, f.Output)
-    ):
-        return operator
-    return replace(operator, items=filled(operator.items, ()))
-
-
-def needed(operator: f.Operator, output: f.Output, around: tuple[f.Item, ...]) -> n.Expr:
-    """The smallest precision that holds every value of an output: ceil(log2(m + 1)) + 1."""
-    derive = Derive(operator, output.span)
-    found: Interval | None = None
-    # An output that all cases share is filled by the equations of each.
-    for item in f.all_items(around) if output in operator.items else around:
-        if isinstance(item, f.Equation) and item.tensor == output.name:
-            interval = derive.equation(item)
-            found = interval if found is None else derive.join(found, interval)
-    assert found is not None
-    return derive.precision(found)
 
 
 class Derive:
@@ -156,7 +123,7 @@ class Derive:
                     self.known[index] = Interval(
                         first.low, self.operate("-", last.high, self.number(1))
                     )
-                    count = self.operate("*", count, self.operate("-", last.high, first.low))
+                    count = self.operate("*", count, self.points(first, last))
                 case n.PackRange(extents=extents):
                     size = n.Function("size", (extents,), self.span)
                     count = self.operate("*", count, size)
@@ -166,11 +133,40 @@ class Derive:
                     self.known[index] = self.entries(self.definitions[name].body)
                     count = self.operate("*", count, self.length(name))
                 case n.IndexMember(collection=collection):
-                    length = n.Function("len", (collection,), self.span)
-                    count = self.operate("*", count, length)
+                    count = self.operate("*", count, self.members(collection))
                 case _:
                     raise AssertionError("binder is not checked")
         return count
+
+    def points(self, first: Interval, last: Interval) -> n.Expr:
+        """The most values from `first` to just before `last`, which may be none."""
+        most = self.operate("-", last.high, first.low)
+        return most if first.low == self.number(0) else self.function("max", most, self.number(0))
+
+    def members(self, collection: n.Expr) -> n.Expr:
+        """The most elements that a list or a set has, by shapes and attributes."""
+        if self.of_every_call(collection):
+            return n.Function("len", (collection,), self.span)
+        match collection:
+            case n.Apply(name=name) if self.selected(name):
+                return self.length(name)
+            case n.Apply():
+                return self.applied(collection, self.members)
+            case n.Listing(binders=binders) | n.SetOf(binders=binders):
+                before = dict(self.known)
+                count = self.bind(binders)
+                self.known = before
+                return count
+            case n.Part(sequence=sequence):
+                return self.members(sequence)
+            case n.Arithmetic(sign="-", left=left):
+                return self.members(left)
+            case n.Arithmetic(left=left, right=right):
+                return self.operate("+", self.members(left), self.members(right))
+            case n.Conditional(then=then, otherwise=otherwise):
+                return self.function("max", self.members(then), self.members(otherwise))
+            case _:
+                raise SpecError(collection.span, UNKNOWN, DECLARE)
 
     def interval(self, expr: n.Expr) -> Interval:
         """The values of an expression; narrowed by the conditions around it."""
@@ -224,7 +220,7 @@ class Derive:
         """The most entries that a selected list can have."""
         capacity = self.definitions[name].capacity
         assert capacity is not None
-        return capacity
+        return capacity if is_extent(capacity) else self.function("max", capacity, self.number(0))
 
     def entries(self, value: n.Expr) -> Interval:
         """What the entries of a selected list can be."""
@@ -281,23 +277,22 @@ class Derive:
     def of_the_call_body(self, name: str) -> bool:
         """Whether a definition speaks of nothing but its parameters and the call."""
         definition = self.definitions[name]
+        if definition.kind == f.SELECTED:
+            return False
         inner = {parameter for parameter, _ in definition.parameters}
-        for node in n.walk(definition.body):
-            match node:
-                case n.IndexRange(index=index) | n.IndexMember(index=index):
-                    inner.add(index)
-                case n.PackRange(pack=pack):
-                    inner.add(pack)
-                case _:
-                    pass
-        for node in n.walk(definition.body):
+        return self.of_every_call(definition.body, inner)
+
+    def of_every_call(self, expr: n.Expr, known: Collection[str] = ()) -> bool:
+        """Whether an expression reads no element, and no index but its own and those `known`."""
+        inner = {*known, *bound_inside(expr)}
+        for node in n.walk(expr):
             match node:
                 case n.Access():
                     return False
                 case n.Ref(name=used, role=role):
                     if role in ("index", "pack", "parameter") and used not in inner:
                         return False
-                case n.Apply(name=used) if used != name:
+                case n.Apply(name=used):
                     if not self.of_the_call_body(used):
                         return False
                 case _:
@@ -431,12 +426,16 @@ class Derive:
                 return body
 
     def apply(self, expr: n.Apply) -> Interval:
+        return self.applied(expr, self.interval)
+
+    def applied(self, expr: n.Apply, find: Callable[[n.Expr], Found]) -> Found:
+        """What `find` says of a definition's body with these arguments."""
         definition = self.definitions[expr.name]
         before, limits = dict(self.known), dict(self.limits)
         for (name, kind), argument in zip(definition.parameters, expr.arguments, strict=True):
             if kind == f.INT:
                 self.known[name] = self.interval(argument)
-        result = self.interval(definition.body)
+        result = find(definition.body)
         self.known, self.limits = before, limits
         return result
 

@@ -13,6 +13,7 @@ from cvmgen.spec import declarations as d
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import BOOL, INT, LIST, Definition, Kind
 from cvmgen.spec.scope import ROLE_WORDS, PoisonedError, Scope, Symbol
+from cvmgen.spec.words import SELECTION_FORMS
 
 if TYPE_CHECKING:
     from cvmgen.spec.expressions import Checked, ExpressionChecker
@@ -92,6 +93,9 @@ class CallChecker:
         if name in n.REDUCTIONS:
             hint = f"write {name}[i < N](...)"
             raise SpecError(place, f"the reduction '{name}' needs a range for its index", hint)
+        if name in n.SELECTIONS:
+            hint = f"write {SELECTION_FORMS[name]}"
+            raise SpecError(place, f"'{name}' needs a range for its index", hint)
         known = [*FUNCTIONS, *SPECIAL, *self.shared.macros, *self.where]
         hint = (
             did_you_mean(name, known) or f"functions are {', '.join(FUNCTIONS)}; 'def' makes others"
@@ -121,6 +125,9 @@ class CallChecker:
         if isinstance(value, n.Bracket) and (name == "present" or not symbol.variadic):
             hint = f"write {name}({target.text})"
             raise SpecError(value.span, f"'{name}' takes the name alone", hint)
+        if name == "present" and not symbol.optional:
+            hint = "only what is declared 'optional' may be missing"
+            raise SpecError(target.span, f"'{target.text}' is always given", hint)
         if name == "present":
             return n.Present(target.text, expr.span), BOOL
         if isinstance(value, n.Bracket):
@@ -156,7 +163,8 @@ class CallChecker:
             takes = plural(len(wanted), "argument")
             if row.parameters[-1].endswith("*"):
                 takes = f"at least {takes}"
-            raise SpecError(expr.span, f"'{row.name}' takes {takes}, {len(given)} given")
+            hint = f"over a range: {row.name}[i < N](...)" if row.name in n.REDUCTIONS else ""
+            raise SpecError(expr.span, f"'{row.name}' takes {takes}, {len(given)} given", hint)
         if row.name in ("count", "len"):
             arguments: tuple[n.Expr, ...] = (self.expressions.members(given[0].value),)
         else:

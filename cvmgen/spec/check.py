@@ -11,7 +11,6 @@ from pathlib import Path
 from cvmgen.functions import FUNCTIONS, SPECIAL
 from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec import declarations as d
-from cvmgen.spec.bounds import with_precisions
 from cvmgen.spec.calls import Shared
 from cvmgen.spec.constants import known
 from cvmgen.spec.expressions import ExpressionChecker
@@ -20,6 +19,7 @@ from cvmgen.spec.formula import BOOL, INT, LIST, Definition, Kind, Operator
 from cvmgen.spec.lengths import long_lists
 from cvmgen.spec.operators import aliases, check_operator
 from cvmgen.spec.parse import parse_all
+from cvmgen.spec.precisions import with_precisions
 from cvmgen.spec.scope import PoisonedError, Scope
 
 MOST_ATTEMPTS = 81  # kinds of arguments that are tried for a `def` without a use

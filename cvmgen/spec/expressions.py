@@ -14,7 +14,8 @@ from cvmgen.spec.binders import check_binders
 from cvmgen.spec.calls import CallChecker, Shared, plural
 from cvmgen.spec.formula import BOOL, INT, LIST, LISTS, SELECTED, SET, Kind
 from cvmgen.spec.scope import ROLE_WORDS, Scope, Symbol
-from cvmgen.spec.selections import Growing, check_own, unnamed
+from cvmgen.spec.selections import Growing, check_own, not_whole, unnamed
+from cvmgen.spec.words import SELECTION_FORMS
 
 Checked = tuple[n.Expr, Kind]
 
@@ -26,6 +27,7 @@ class ExpressionChecker:
         self.scope = scope
         self.calls = CallChecker(self, shared)
         self.later: Mapping[str, int] = {}  # names that a later line of the operator declares
+        self.mutual: set[str] = set()  # of these, lets that speak of what is being declared
         self.inside: dict[str, tuple[str, int]] = {}  # names of closed blocks: word and line
         self.in_slot = False
         self.growing: Growing | None = None  # the selected list whose value is being checked
@@ -83,11 +85,12 @@ class ExpressionChecker:
             (INT, SET): f"count({text}) is the number of its elements",
             (INT, LIST): f"{text}[i] is one of its entries, len({text}) their number",
             (LIST, INT): "a list of one entry is written (a,)",
+            (SET, SELECTED): f"test for its entries: {{i for i < ... if not i in {text}}}",
         }
         hint = hints.get((wanted, found), "")
         if isinstance(expr, n.Number) and wanted == BOOL:
             hint = "write true or false"
-        if found == SELECTED:
+        if found == SELECTED and wanted != SET:
             hint = f"its entries are {text}[i], their number is count({text})"
         if not isinstance(expr, n.Name):
             if found in (LIST, SET) or wanted == SELECTED:
@@ -138,8 +141,8 @@ class ExpressionChecker:
                 return n.SetOf(checked, bound, span), SET
             case n.Reduction():
                 return self.reduction(expr)
-            case n.Sorted(span=span):
-                unnamed("sort", span)
+            case n.Sorted():
+                unnamed(self, "sort", expr)
             case n.Bracket():
                 return self.bracket(expr)
             case n.Call():
@@ -174,9 +177,7 @@ class ExpressionChecker:
         """Refuse a selected list inside its own definition, but for ranges over it."""
         if self.growing is None or symbol.name != self.growing.name or self.own_allowed:
             return
-        index = self.growing.index
-        message = f"'{symbol.name}' is not whole yet: only ranges over it can stand here"
-        raise SpecError(span, message, f"write: q in {span.text} if q < {index}")
+        not_whole(self.growing, span)
 
     def find(self, text: str, span: Span) -> Symbol:
         """The symbol of a name; unknown, an error that says what may be meant."""
@@ -190,6 +191,8 @@ class ExpressionChecker:
 
     def elsewhere(self, text: str) -> str:
         """Where a name has a meaning, if that is not here."""
+        if text in self.mutual:
+            return f"line {self.later[text]} declares it by what this line declares; write it out"
         if text in self.later:
             return f"line {self.later[text]} declares it; move that line up"
         if text in self.inside:
@@ -265,9 +268,11 @@ class ExpressionChecker:
     def reduction(self, expr: n.Reduction) -> Checked:
         name, span = expr.function, expr.span
         if name == "select":
-            unnamed(name, span)
+            unnamed(self, name, expr)
+        place = Span(span.source, span.start, span.start + len(name))
+        if name == "sort":
+            raise SpecError(place, "'sort' needs keys", f"write {SELECTION_FORMS[name]}")
         if name not in n.REDUCTIONS:
-            place = Span(span.source, span.start, span.start + len(name))
             hint = did_you_mean(name, (*n.REDUCTIONS, *n.SELECTIONS))
             hint = hint or f"reductions are {', '.join(n.REDUCTIONS)}"
             raise SpecError(place, f"'{name}' is not a reduction", hint)

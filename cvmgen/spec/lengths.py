@@ -1,5 +1,5 @@
-"""Lists and sets in equations: a kernel has room for 16 entries of each, so that no formula may
-need more, whatever the call."""
+"""Lists and sets: there is room for 16 entries of each. A `let` that needs more is refused when a
+call shows it; every other one must be known to have no more, whatever the call."""
 
 from __future__ import annotations
 
@@ -11,35 +11,67 @@ from cvmgen.dtypes import MAX_INPUTS, MAX_RANK
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.spec.constants import known
 
 # The most that a parameter is, by its name; None where that is not known.
 Highest = Mapping[str, int | None]
 
 
 def long_lists(operator: f.Operator) -> Iterator[SpecError]:
-    """An error for each list of an equation that is not known to have at most 16 entries."""
+    """An error for each list without a name that is not known to have at most 16 entries."""
     for item in f.all_items(operator.items):
-        if isinstance(item, f.Equation):
-            yield from Lengths(operator, item).errors()
+        match item:
+            case f.Equation(slots=slots, domain=domain, value=value, where=where):
+                yield from Lengths(operator, where).visit((slots, domain, value), {})
+            case f.Let(value=value):
+                yield from Lengths(operator).visit(tuple(inside(value)), {})
+            case f.Require(condition=condition) | f.Case(condition=condition):
+                yield from Lengths(operator).visit(condition, {})
+            case f.Output(slots=slots, precision=precision):
+                yield from Lengths(operator).visit((slots, precision), {})
+            case _:
+                pass
+
+
+def inside(value: n.Expr) -> Iterator[object]:
+    """The parts of the value of a `let` but for the list that it names."""
+    match value:
+        case n.Conditional(then=then, condition=condition, otherwise=otherwise):
+            yield condition
+            yield from inside(then)
+            yield from inside(otherwise)
+        case (
+            n.Listing(element=element, binders=binders) | n.SetOf(element=element, binders=binders)
+        ):
+            yield (element, binders)
+        case n.Arithmetic(sign="+", left=left, right=right):
+            yield (left, right)
+        case _:
+            yield value
+
+
+def may_be_long(operator: f.Operator, let: f.Let) -> bool:
+    """Whether a call can make a named list or set longer than there is room for."""
+    most = Lengths(operator).most(let.value, {}) if let.kind in (f.LIST, f.SET) else 0
+    return most is None or most > MAX_RANK
+
+
+def length_rule(name: str) -> str:
+    return f"{name} has at most {MAX_RANK} entries"
 
 
 class Lengths:
-    """Bounds, before any call, of the lists of one equation."""
+    """Bounds, before any call, of the lists of an operator, `where` those of one equation."""
 
-    def __init__(self, operator: f.Operator, equation: f.Equation) -> None:
+    def __init__(self, operator: f.Operator, where: tuple[f.Definition, ...] = ()) -> None:
         items = tuple(f.all_items(operator.items))
-        self.equation = equation
         self.seen: set[str] = set()  # selected lists
         self.lets = {each.name: each for each in items if isinstance(each, f.Let)}
         self.attributes = {each.name: each for each in operator.attributes}
-        definitions = (*items, *equation.where)
+        definitions = (*items, *where)
         self.definitions = {
             each.name: each for each in definitions if isinstance(each, f.Definition)
         }
-
-    def errors(self) -> Iterator[SpecError]:
-        equation = self.equation
-        yield from self.visit((equation.slots, equation.domain, equation.value), {})
 
     def visit(self, node: object, given: Highest) -> Iterator[SpecError]:
         """The errors of an expression and of the definitions that it applies."""
@@ -96,7 +128,7 @@ class Lengths:
 
     def error(self, expr: n.Listing | n.SetOf | n.TupleOf | n.Arithmetic) -> SpecError:
         what = "list" if isinstance(expr, (n.Listing, n.TupleOf)) else "set"
-        message = f"this {what} may have more than {MAX_RANK} entries, too many for a kernel"
+        message = f"this {what} may have more than {MAX_RANK} entries, more than there is room for"
         if steady(expr):
             hint = "name it with 'let': a call for which it is longer is then refused"
         elif isinstance(expr, (n.Listing, n.SetOf)):
@@ -187,8 +219,9 @@ class Lengths:
 
     def highest_attribute(self, attribute: f.Attribute) -> int | None:
         match attribute:
-            case f.Attribute(is_list=False, components=(), high=n.Number(value=end)):
-                return end - 1
+            case f.Attribute(is_list=False, components=(), high=high) if high is not None:
+                end = known(high)
+                return None if end is None else end - 1
             case _:
                 return None
 
@@ -200,7 +233,7 @@ class Lengths:
                 return 1
             case n.Ref(name=name, role="attribute") if name in self.attributes:
                 low = self.attributes[name].low
-                return low.value if isinstance(low, n.Number) else None
+                return None if low is None else known(low)
             case n.Function(name="len" | "count"):
                 return 0
             case _:

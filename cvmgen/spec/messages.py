@@ -10,8 +10,8 @@ from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from cvmgen.source import Source, Span, SpecError, did_you_mean
 from cvmgen.spec.grammar import spelling
-from cvmgen.spec.nodes import REDUCTIONS
-from cvmgen.spec.words import DECLARATIONS, FORMULA_WORDS, ITEMS, RESERVED
+from cvmgen.spec.nodes import REDUCTIONS, SELECTIONS
+from cvmgen.spec.words import DECLARATIONS, FORMULA_WORDS, ITEMS, RESERVED, SELECTION_FORMS
 
 RELATIONS = {"==", "!=", "<=", ">=", "<", ">"}
 # Words that stand inside items; a misspelt one reads like the name of a next equation.
@@ -35,7 +35,7 @@ GROUPS = (
 CONTINUE = {"SUM_SIGN", "PRODUCT_SIGN", "CIRCUMFLEX", "AND", "OR", "IF", "IN", "LSQB"}
 FOREIGN = {
     "&": "write 'and'",
-    "|": "write 'or'",
+    "|": "write 'or', or 'for' in a set: {i for i < N if ...}",
     "!": "write 'not', or '!=' for unequal",
     "%": "write 'mod' for the floor remainder",
     "'": "texts stand in double quotes",
@@ -63,6 +63,7 @@ FOREIGN = {
     "⌈": "write ceildiv(a, b) for a quotient rounded up",
 }
 NAME = r"[A-Za-z_]\w*"
+SORTED = re.compile(r"\b(sort)\s*\[([^\[\]]*)\]\s*by\s*$")
 COMMENT = re.compile(r"#[^\n]*")
 BRACKETS = re.compile(r'"[^"\n]*"|\bin\s*[(\[]|[()\[\]{}]')
 CLOSING = {"(": ")", "[": "]", "{": "}"}
@@ -137,7 +138,9 @@ def foreign(source: Source, at: int) -> SpecError:
         hint = "a text ends on the line where it begins, with '\"'"
         return SpecError(Span(source, at, at + len(rest)), "this text is not closed", hint)
     if rest.startswith(".."):
-        return SpecError(Span(source, at, at + 2), "'..' has no meaning", "a pack is written n...")
+        return SpecError(
+            Span(source, at, at + 2), "'..' has no meaning", "a pack is written n..., a range i < n"
+        )
     if found := re.match(r"\d[\d.]*\w+", rest):
         message = f"'{found[0]}' is neither a number nor a name"
         return SpecError(Span(source, at, at + found.end()), message, "write 2*n for a product")
@@ -210,6 +213,8 @@ def unexpected(fault: Fault) -> SpecError:
 
 def first_word(fault: Fault) -> SpecError | None:
     """A word that begins no declaration or no item: `inptu X : …`, `return x`, `a b`."""
+    if SORTED.search(fault.before):
+        return rangeless(fault)
     if fault.is_name and "DEF" in fault.accepted:
         return begins_nothing(fault.span, fault.text, DECLARATIONS)
     if fault.is_name and "INPUT" in fault.accepted and fault.text not in RESERVED:
@@ -218,9 +223,12 @@ def first_word(fault: Fault) -> SpecError | None:
     if place is None:
         return None
     word = place.text
-    if fault.source.text[: place.start].rpartition("\n")[2].strip():
+    line = fault.source.text[: place.start].rpartition("\n")[2].strip()
+    if line:
         # In a line with something before it: no equation was meant.
         hint = did_you_mean(word, INNER_WORDS) or "a product is written with '*'"
+        if word == "by" or line.endswith("sort"):
+            hint = f"a list is sorted by {SELECTION_FORMS['sort']}"
         if fault.item == "alias":
             hint = "aliases are separated by commas"
         return SpecError(place, f"'{word}' cannot stand here", hint)
@@ -259,11 +267,12 @@ def begins_nothing(span: Span, word: str, known: tuple[str, ...]) -> SpecError:
 def rangeless(fault: Fault) -> SpecError | None:
     """`sum[i](X[i])`: a reduction whose index has no range."""
     found = re.search(rf"\b({NAME})\s*\[([^\[\]]*)\]\s*$", fault.before)
-    if fault.text != "(" or found is None:
+    found = found or SORTED.search(fault.before)
+    if found is None or fault.text != "(":
         return None
     name, index = found[1], found[2].strip()
     start = fault.at - len(fault.before)
-    if name not in REDUCTIONS:
+    if name not in (*REDUCTIONS, *SELECTIONS):
         hint = did_you_mean(name, REDUCTIONS) or f"reductions are {', '.join(REDUCTIONS)}"
         place = Span(fault.source, start + found.start(1), start + found.end(1))
         return SpecError(place, f"'{name}' is not a reduction", hint)
@@ -271,8 +280,10 @@ def rangeless(fault: Fault) -> SpecError | None:
     span = Span(fault.source, at, at + max(len(found[2]), 1))
     letter = index if re.fullmatch(rf"{NAME}(\.\.\.)?", index) else "i"
     limit = "n..." if letter.endswith("...") else "N"
-    hint = f"write {name}[{letter} < {limit}](...)"
-    return SpecError(span, f"the reduction '{name}' needs a range for its index", hint)
+    what = f"'{name}'" if name in SELECTIONS else f"the reduction '{name}'"
+    by = " by " if name == "sort" else ""
+    hint = f"write {name}[{letter} < {limit}]{by}(...)"
+    return SpecError(span, f"{what} needs a range for its index", hint)
 
 
 def brackets(fault: Fault) -> SpecError | None:
@@ -332,6 +343,12 @@ def advice(fault: Fault) -> str:
         return "after an equation its ranges follow the word 'forall'"
     if text in (*RELATIONS, "]") and "[" in line and "LESSTHAN" in accepted | {text}:
         return "a range is i < N or a <= i < b; a condition follows the word 'if'"
+    if text == "not" and re.match(r"\s*in\b", fault.source.text[fault.at + len(text) :]):
+        return "write: not a in S"
+    if text == "where" and "[" in line:
+        return "inside brackets a condition follows the word 'if'"
+    if text in ("desc", "descending"):
+        return "the greatest comes first by the key with a minus: -X[i]"
     if accepted == {"PACK"}:
         return "both sides are packs: d... < n..."
     if text == "..." and "PACK" not in accepted:

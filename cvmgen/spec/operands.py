@@ -21,7 +21,9 @@ def check_input(checker: ExpressionChecker, item: d.OperandDecl) -> f.Input:
     extents = tuple(extent(checker, slot, item, index) for slot in item.slots)
     one_open_pack(extents)
     rank = None if any(each.pack for each in extents) else len(extents)
-    checker.scope.add(Symbol(name, "input", None, item.place.span, (), rank, index is not None))
+    span, several = item.place.span, index is not None
+    symbol = Symbol(name, "input", None, span, (), rank, several, optional=item.optional)
+    checker.scope.add(symbol)
     return f.Input(name, item.type_name, extents, item.optional, index, count, item.span)
 
 

@@ -19,7 +19,7 @@ from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.formula import INT, LIST, SELECTED
 from cvmgen.spec.operands import check_input, check_output
 from cvmgen.spec.scope import PoisonedError, Symbol
-from cvmgen.spec.selections import Sizes, check_selection, from_set, is_selection
+from cvmgen.spec.selections import Sizes, check_order, check_selection, from_set, is_selection
 
 
 def check_operator(
@@ -82,6 +82,7 @@ class OperatorChecker:
         outer = self.expressions.later
         for at, item in enumerate(block.items):
             self.expressions.later = {**outer, **declared(block.items[at + 1 :])}
+            self.expressions.mutual = set(mutual(item, block.items[at + 1 :]))
             try:
                 items.extend(self.item(item))
             except SpecError as error:
@@ -235,8 +236,9 @@ class OperatorChecker:
             self.expressions.scope.add(Symbol(item.name, "let", kind, item.name_span))
             return f.Let(item.name, value, kind, item.span)
         # What depends on elements is no value of the call: it stands for its formula.
+        found = self.defined(item, f.Definition(item.name, (), value, kind, item.span))
         self.expressions.scope.add(Symbol(item.name, "definition", kind, item.name_span))
-        return self.defined(item, f.Definition(item.name, (), value, kind, item.span))
+        return found
 
     def definition(
         self, item: d.LetDecl, parameters: tuple[d.Parameter, ...], *, selected: bool
@@ -249,6 +251,9 @@ class OperatorChecker:
             for index in around:
                 scope.symbols[index] = Symbol(index, "parameter", INT, item.name_span)
             for parameter, (_, kind) in zip(parameters, kinds, strict=True):
+                if parameter.name == item.name:
+                    message = f"'{item.name}' is the name of the let itself"
+                    raise SpecError(parameter.span, message, "choose another name")
                 scope.add(Symbol(parameter.name, "parameter", kind, parameter.span))
             symbol = Symbol(item.name, "definition", SELECTED, item.name_span, kinds, within=around)
             if selected:
@@ -259,9 +264,10 @@ class OperatorChecker:
                 value, kind = self.expressions.check(item.value)
                 if self.element(value) is not None:
                     value, kind = from_set(value, kind)
-        outer.add(replace(symbol, kind=kind))
         every = (*((index, INT) for index in around), *kinds)
-        return self.defined(item, f.Definition(item.name, every, value, kind, item.span))
+        found = self.defined(item, f.Definition(item.name, every, value, kind, item.span))
+        outer.add(replace(symbol, kind=kind))
+        return found
 
     def defined(self, item: d.LetDecl, definition: f.Definition) -> f.Definition:
         if definition.kind == SELECTED:
@@ -275,6 +281,7 @@ class OperatorChecker:
         """A selected list with the ranges of its indices and the most entries it can have."""
         inputs = {each.name: each for each in self.operands if isinstance(each, f.Input)}
         known = {**self.expressions.calls.definitions, **self.definitions, item.name: definition}
+        check_order(definition.body, item.name, known)
         sizes = Sizes(inputs, known)
         around = {binder.index: binder.high for binder in self.within}
         for parameter in item.parameters or ():
@@ -347,6 +354,16 @@ def outputs_of(items: tuple[f.Item, ...]) -> dict[str, f.Output]:
 
 def written_by(items: tuple[f.Item, ...]) -> set[str]:
     return {item.tensor for item in items if isinstance(item, f.Equation)}
+
+
+def mutual(item: d.ItemDecl, items: Iterable[d.ItemDecl]) -> Iterator[str]:
+    """The lets among the items whose values speak of what `item` declares."""
+    own = {name.text for name in names_of(item)}
+    for each in items:
+        if isinstance(each, d.LetDecl):
+            used = {node.text for node in n.walk(each.value) if isinstance(node, n.Name)}
+            if used & own:
+                yield each.name
 
 
 def declared(items: Iterable[d.ItemDecl]) -> dict[str, int]:

@@ -29,6 +29,7 @@ class Symbol:
     variadic: bool = False
     value: int | None = None  # of a constant
     within: tuple[str, ...] = ()
+    optional: bool = False  # an input or attribute that a call may leave out
 
 
 MOST_NAMES = 8

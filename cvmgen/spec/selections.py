@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
 from cvmgen.source import Span, SpecError
@@ -23,34 +23,49 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Growing:
-    """The list that is being selected: its indices, and the index that it selects by."""
+    """The list whose value is being checked: its indices, and the index that it selects by.
+
+    Without that index, as in the keys of a sort, nothing can be said of the list.
+    """
 
     name: str
     parameters: tuple[str, ...]
-    index: str
+    index: str = ""
 
 
 def is_selection(value: n.Expr, name: str) -> bool:
     """Whether the value of the let `name`, as parsed, is a selected list.
 
-    A set is one where it speaks of itself; one that reads elements is found later.
+    What stands in braces is one where it speaks of itself; a set that reads elements is found
+    later.
     """
     match value:
         case n.Reduction(function="select") | n.Sorted():
             return True
         case n.Conditional(then=then, otherwise=otherwise):
             return is_selection(then, name) or is_selection(otherwise, name)
-        case n.SetOf():
+        case n.SetOf() | n.Listing():
             return any(isinstance(node, n.Name) and node.text == name for node in n.walk(value))
         case _:
             return False
 
 
-def unnamed(word: str, span: Span) -> NoReturn:
+def unnamed(checker: ExpressionChecker, word: str, value: n.Expr) -> NoReturn:
     """Refuse a selected list inside another expression."""
+    span = value.span
     place = Span(span.source, span.start, span.start + len(word))
-    hint = f"name it: let V = {span.text.splitlines()[0]}"
+    around = ", ".join(dict.fromkeys(indices_around(checker, value)))
+    hint = f"name it: let V{f'[{around}]' * bool(around)} = {span.text.splitlines()[0]}"
     raise SpecError(place, f"'{word}' makes a list, which stands in a 'let' of its own", hint)
+
+
+def indices_around(checker: ExpressionChecker, value: n.Expr) -> Iterator[str]:
+    """The indices bound around an expression, as parsed, of which it speaks."""
+    for node in n.walk(value):
+        if isinstance(node, n.Name):
+            symbol = checker.scope.find(node.text)
+            if symbol is not None and symbol.role in ("index", "parameter"):
+                yield node.text
 
 
 # ---------------------------------------------------------------- checking
@@ -60,12 +75,17 @@ def check_selection(
     checker: ExpressionChecker, value: n.Expr, name: str, parameters: tuple[str, ...]
 ) -> Checked:
     """The value of a let that is a selected list."""
+    with growing(checker, Growing(name, parameters)):
+        return selection(checker, value, name, parameters)
+
+
+def selection(
+    checker: ExpressionChecker, value: n.Expr, name: str, parameters: tuple[str, ...]
+) -> Checked:
     match value:
         case n.Conditional(then=then, condition=condition, otherwise=otherwise, span=span):
             test = checker.condition(condition)
-            parts = (
-                check_selection(checker, each, name, parameters)[0] for each in (then, otherwise)
-            )
+            parts = (selection(checker, each, name, parameters)[0] for each in (then, otherwise))
             yes, no = parts
             return n.Conditional(yes, test, no, span), SELECTED
         case n.Reduction(function="select", binders=binders, body=body, span=span):
@@ -83,6 +103,9 @@ def check_selection(
             with checker.nested(), growing(checker, Growing(name, parameters, index)):
                 bound = check_binders(checker, binders)
             return n.Listing(n.Ref(index, "index", element.span), bound, span), SELECTED
+        case n.Listing(element=element, span=span):
+            hint = f"write {{{element.span.text} for ... if ...}}"
+            raise SpecError(span, f"what speaks of itself, as '{name}' does, is a set", hint)
         case n.Sorted(binders=binders, keys=keys, span=span):
             single_index(binders)
             with checker.nested():
@@ -123,11 +146,21 @@ def both(first: n.Expr | None, second: n.Expr) -> n.Expr:
 @contextmanager
 def growing(checker: ExpressionChecker, own: Growing) -> Iterator[None]:
     """Inside, the list may speak of its own smaller elements."""
-    checker.growing = own
+    before, checker.growing = checker.growing, own
     try:
         yield
     finally:
-        checker.growing = None
+        checker.growing = before
+
+
+def not_whole(own: Growing, span: Span) -> NoReturn:
+    """Refuse a list inside its own definition, where no range over it can stand."""
+    if not own.index:
+        message = f"'{own.name}' is not whole yet, and nothing can be said of it here"
+        hint = "only the condition of a select or a set can speak of the list's own elements"
+        raise SpecError(span, message, hint)
+    message = f"'{own.name}' is not whole yet: only ranges over it can stand here"
+    raise SpecError(span, message, f"write: q in {span.text} if q < {own.index}")
 
 
 def check_own(checker: ExpressionChecker, binder: n.IndexMember, condition: n.Expr | None) -> None:
@@ -135,7 +168,8 @@ def check_own(checker: ExpressionChecker, binder: n.IndexMember, condition: n.Ex
     own = checker.growing
     match binder.collection:
         case n.Apply(name=name, arguments=arguments, span=span) if own and name == own.name:
-            pass
+            if own.index in ("", binder.index):
+                not_whole(replace(own, index=""), span)
         case _:
             return
     same = tuple(each.name for each in arguments if isinstance(each, n.Ref)) == own.parameters
@@ -187,6 +221,40 @@ def from_set(value: n.Expr, kind: Kind) -> Checked:
             return value, kind
         case _:
             return value, kind
+
+
+# ---------------------------------------------------------------- order
+
+
+def ascending(value: n.Expr, definitions: Mapping[str, Definition]) -> bool:
+    """Whether the entries of a selected list always ascend."""
+    match value:
+        case n.Conditional(then=then, otherwise=otherwise):
+            return ascending(then, definitions) and ascending(otherwise, definitions)
+        case n.Listing(binders=n.Binders(items=(n.IndexRange(),))):
+            return True
+        case n.Listing(binders=n.Binders(items=(n.IndexMember(collection=n.Apply() as other),))):
+            return ascending(other, definitions)
+        case n.Apply(name=name):
+            return ascending(definitions[name].body, definitions)
+        case _:
+            return False
+
+
+def check_order(value: n.Expr, name: str, definitions: Mapping[str, Definition]) -> None:
+    """A list that speaks of its smaller elements has to find these before the greater ones."""
+    match value:
+        case n.Conditional(then=then, otherwise=otherwise):
+            check_order(then, name, definitions)
+            check_order(otherwise, name, definitions)
+        case n.Listing(binders=binders):
+            own = any(isinstance(node, n.Apply) and node.name == name for node in n.walk(value))
+            if own and not ascending(value, definitions):
+                message = f"'{name}' speaks of its smaller elements, so these must come first"
+                hint = f"let it run over a range: {index_of(binders)} < ..."
+                raise SpecError(binders.items[0].span, message, hint)
+        case _:
+            pass
 
 
 # ---------------------------------------------------------------- what is made for each index
@@ -286,8 +354,11 @@ class Sizes:
 
     def of_the_call(self, expr: n.Expr) -> bool:
         """Whether a value depends on shapes and attributes alone."""
+        inner = set(bound_inside(expr))
         for node in n.walk(expr):
             match node:
+                case n.Ref(name=name, role="index" | "pack") if name in inner:
+                    pass
                 case n.Access() | n.Ref(role="index" | "parameter" | "pack"):
                     return False
                 case n.Apply(name=name) if not self.of_the_call(self.definitions[name].body):
@@ -339,6 +410,16 @@ class Sizes:
         except SpecError:
             return False
         return True
+
+
+def bound_inside(expr: n.Expr) -> Iterator[str]:
+    """The indices that an expression binds itself; none of them is bound around it too."""
+    for node in n.walk(expr):
+        match node:
+            case n.IndexRange(index=name) | n.IndexMember(index=name) | n.PackRange(pack=name):
+                yield name
+            case _:
+                pass
 
 
 def is_extent(expr: n.Expr) -> bool:

@@ -35,3 +35,5 @@ FORMULA_WORDS = (
 )
 # Formalizations name attributes `type` and `precision`; those stay free.
 RESERVED = frozenset({*DECLARATIONS, *ITEMS, *FORMULA_WORDS} - {"type"})
+# How what makes lists is written.
+SELECTION_FORMS = {"select": "select[i < N](X[i] > 0)", "sort": "sort[i < N] by (X[i])"}

@@ -326,7 +326,7 @@ static inline void cvm_max_pool2d_defaults(cvm_max_pool2d_args *args) {
 int cvm_max_pool2d_infer(const cvm_max_pool2d_args *args, cvmgen_error *error);
 int cvm_max_pool2d(const cvm_max_pool2d_args *args, cvmgen_error *error);
 
-/* cvm.upsampling: Nearest-neighbour upsampling: each element becomes a scale x scale square. spec/cvm/nn.cvm:68 */
+/* cvm.upsampling: Nearest-neighbour upsampling: each element becomes a scale x scale square. spec/cvm/nn.cvm:69 */
 typedef struct cvm_upsampling_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -395,7 +395,7 @@ static inline void cvm_repeat_defaults(cvm_repeat_args *args) {
 int cvm_repeat_infer(const cvm_repeat_args *args, cvmgen_error *error);
 int cvm_repeat(const cvm_repeat_args *args, cvmgen_error *error);
 
-/* cvm.tile: The whole tensor several times along each dimension; reps and shape are aligned on the right. spec/cvm/transform.cvm:16 */
+/* cvm.tile: The whole tensor several times along each dimension; reps and shape are aligned on the right. spec/cvm/transform.cvm:17 */
 typedef struct cvm_tile_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -411,7 +411,7 @@ static inline void cvm_tile_defaults(cvm_tile_args *args) {
 int cvm_tile_infer(const cvm_tile_args *args, cvmgen_error *error);
 int cvm_tile(const cvm_tile_args *args, cvmgen_error *error);
 
-/* cvm.flatten: All elements in row-major order, in one dimension. spec/cvm/transform.cvm:32 */
+/* cvm.flatten: All elements in row-major order, in one dimension. spec/cvm/transform.cvm:33 */
 typedef struct cvm_flatten_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -426,7 +426,7 @@ static inline void cvm_flatten_defaults(cvm_flatten_args *args) {
 int cvm_flatten_infer(const cvm_flatten_args *args, cvmgen_error *error);
 int cvm_flatten(const cvm_flatten_args *args, cvmgen_error *error);
 
-/* cvm.batch_flatten: All dimensions but the first in one; models call it flatten. spec/cvm/transform.cvm:40 */
+/* cvm.batch_flatten: All dimensions but the first in one; models call it flatten. spec/cvm/transform.cvm:41 */
 typedef struct cvm_batch_flatten_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -441,7 +441,7 @@ static inline void cvm_batch_flatten_defaults(cvm_batch_flatten_args *args) {
 int cvm_batch_flatten_infer(const cvm_batch_flatten_args *args, cvmgen_error *error);
 int cvm_batch_flatten(const cvm_batch_flatten_args *args, cvmgen_error *error);
 
-/* cvm.concatenate: Tensors joined along an axis. spec/cvm/transform.cvm:48 */
+/* cvm.concatenate: Tensors joined along an axis. spec/cvm/transform.cvm:49 */
 typedef struct cvm_concatenate_args {
     const cvmgen_tensor *const *I;
     int64_t I_count;
@@ -458,7 +458,7 @@ static inline void cvm_concatenate_defaults(cvm_concatenate_args *args) {
 int cvm_concatenate_infer(const cvm_concatenate_args *args, cvmgen_error *error);
 int cvm_concatenate(const cvm_concatenate_args *args, cvmgen_error *error);
 
-/* cvm.transpose: The dimensions in another order; without axes, in the reverse one. spec/cvm/transform.cvm:64 */
+/* cvm.transpose: The dimensions in another order; without axes, in the reverse one. spec/cvm/transform.cvm:65 */
 typedef struct cvm_transpose_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -474,7 +474,7 @@ static inline void cvm_transpose_defaults(cvm_transpose_args *args) {
 int cvm_transpose_infer(const cvm_transpose_args *args, cvmgen_error *error);
 int cvm_transpose(const cvm_transpose_args *args, cvmgen_error *error);
 
-/* cvm.slice: Every strides-th element from begin to just before end, in each dimension. spec/cvm/transform.cvm:79 */
+/* cvm.slice: Every strides-th element from begin to just before end, in each dimension. spec/cvm/transform.cvm:80 */
 typedef struct cvm_slice_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -492,7 +492,7 @@ static inline void cvm_slice_defaults(cvm_slice_args *args) {
 int cvm_slice_infer(const cvm_slice_args *args, cvmgen_error *error);
 int cvm_slice(const cvm_slice_args *args, cvmgen_error *error);
 
-/* cvm.slice_like: The first elements of X, as many along each sliced axis as shape_like has. spec/cvm/transform.cvm:109 */
+/* cvm.slice_like: The first elements of X, as many along each sliced axis as shape_like has. spec/cvm/transform.cvm:110 */
 typedef struct cvm_slice_like_args {
     const cvmgen_tensor *X;
     const cvmgen_tensor *shape_like;
@@ -509,7 +509,7 @@ static inline void cvm_slice_like_defaults(cvm_slice_like_args *args) {
 int cvm_slice_like_infer(const cvm_slice_like_args *args, cvmgen_error *error);
 int cvm_slice_like(const cvm_slice_like_args *args, cvmgen_error *error);
 
-/* cvm.take: Elements at given places of the flattened tensor, or slices at given places along an axis. spec/cvm/transform.cvm:129 */
+/* cvm.take: Elements at given places of the flattened tensor, or slices at given places along an axis. spec/cvm/transform.cvm:130 */
 typedef struct cvm_take_args {
     const cvmgen_tensor *X;
     const cvmgen_tensor *indices;
@@ -526,7 +526,7 @@ static inline void cvm_take_defaults(cvm_take_args *args) {
 int cvm_take_infer(const cvm_take_args *args, cvmgen_error *error);
 int cvm_take(const cvm_take_args *args, cvmgen_error *error);
 
-/* cvm.cvm_lut: A table read at each index: take without an axis, with the indices in front. spec/cvm/transform.cvm:152 */
+/* cvm.cvm_lut: A table read at each index: take without an axis, with the indices in front. spec/cvm/transform.cvm:153 */
 typedef struct cvm_cvm_lut_args {
     const cvmgen_tensor *indices;
     const cvmgen_tensor *table;
@@ -542,7 +542,7 @@ static inline void cvm_cvm_lut_defaults(cvm_cvm_lut_args *args) {
 int cvm_cvm_lut_infer(const cvm_cvm_lut_args *args, cvmgen_error *error);
 int cvm_cvm_lut(const cvm_cvm_lut_args *args, cvmgen_error *error);
 
-/* cvm.expand_dims: New dimensions of extent 1 at an axis. spec/cvm/transform.cvm:162 */
+/* cvm.expand_dims: New dimensions of extent 1 at an axis. spec/cvm/transform.cvm:164 */
 typedef struct cvm_expand_dims_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -560,7 +560,7 @@ static inline void cvm_expand_dims_defaults(cvm_expand_dims_args *args) {
 int cvm_expand_dims_infer(const cvm_expand_dims_args *args, cvmgen_error *error);
 int cvm_expand_dims(const cvm_expand_dims_args *args, cvmgen_error *error);
 
-/* cvm.reshape: The elements in row-major order, in another shape. spec/cvm/transform.cvm:177 */
+/* cvm.reshape: The elements in row-major order, in another shape. spec/cvm/transform.cvm:179 */
 typedef struct cvm_reshape_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -576,7 +576,7 @@ static inline void cvm_reshape_defaults(cvm_reshape_args *args) {
 int cvm_reshape_infer(const cvm_reshape_args *args, cvmgen_error *error);
 int cvm_reshape(const cvm_reshape_args *args, cvmgen_error *error);
 
-/* cvm.squeeze: Without dimensions of extent 1: the named ones, or all. spec/cvm/transform.cvm:189 */
+/* cvm.squeeze: Without dimensions of extent 1: the named ones, or all. spec/cvm/transform.cvm:191 */
 typedef struct cvm_squeeze_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -592,7 +592,7 @@ static inline void cvm_squeeze_defaults(cvm_squeeze_args *args) {
 int cvm_squeeze_infer(const cvm_squeeze_args *args, cvmgen_error *error);
 int cvm_squeeze(const cvm_squeeze_args *args, cvmgen_error *error);
 
-/* cvm.where: Elements of A where the condition is not 0, else of B. spec/cvm/transform.cvm:215 */
+/* cvm.where: Elements of A where the condition is not 0, else of B. spec/cvm/transform.cvm:217 */
 typedef struct cvm_where_args {
     const cvmgen_tensor *Cond;
     const cvmgen_tensor *A;

@@ -6,7 +6,7 @@
    as const __restrict__: such reads may bypass what the block wrote. */
 #ifndef CVMGEN_BLOCK_H
 #define CVMGEN_BLOCK_H
-#include "cvmgen_runtime.h"
+#include "cvmgen_kernel.h"
 
 static inline __device__ int64_t cvmgen_block_count(bool holds) {
     return __syncthreads_count(holds);

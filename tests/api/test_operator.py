@@ -127,6 +127,14 @@ def test_numbers_of_numpy(ops: Operators) -> None:
 # ---------------------------------------------------------------- declared precisions
 
 
+def test_one_number_for_all_entries(ops: Operators) -> None:
+    x = np.arange(9, dtype=np.int8).reshape(1, 1, 3, 3)
+    pooled = ops.cvm.max_pool2d(x, pool_size=2, padding=1, strides=2)
+    assert pooled.tolist() == [[[[0, 2], [6, 8]]]]
+    pairs = {"pool_size": (2, 2), "padding": (1, 1), "strides": (2, 2)}
+    assert (ops.cvm.max_pool2d(x, **pairs) == pooled).all()
+
+
 def test_precisions_by_name_or_in_order(ops: Operators) -> None:
     conv2d = ops.cvm.conv2d
     for precisions in ({"X": 8, "W": 7}, [8, 7], (8, 7, None), {"W": 7, "X": 8, "B": None}):

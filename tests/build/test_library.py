@@ -12,6 +12,7 @@ import pytest
 
 from cvmgen.build import c_compiler, compile_library, compilers, sanitizer_environment
 from cvmgen.build.cache import content_key
+from cvmgen.build.library import code
 from cvmgen.errors import BuildError
 
 HEADER = "#ifndef CVM_H\n#define CVM_H\n#include <stdint.h>\nint64_t twice(int64_t x);\n#endif\n"
@@ -49,6 +50,28 @@ def test_the_same_request_finds_the_same_library(monkeypatch: pytest.MonkeyPatch
     assert compile_library(SOURCES, name="cvm") == path
 
 
+def test_comments_and_places_compile_nothing() -> None:
+    first = compile_library(SOURCES, name="cvm")
+    before = objects(first.parents[2])
+    moved = {name: f"/* a.cvm:7 */\n\n{text}" for name, text in SOURCES.items()}
+    library = compile_library(moved, name="cvm")
+    assert objects(first.parents[2]) == before
+    assert load(library, "four_times")(-3) == -12
+
+
+CODE = [
+    ("int a; /* one\n two */\n\n  int b; // three\n", "int a;\nint b;", "comments and layout"),
+    ('const char *a = "/* no */";\n', 'const char *a = "/* no */";', "a string is code"),
+    ("char q = '\"'; /* ' */ int c;\n", "char q = '\"';   int c;", "a quote in quotes"),
+    ("int a = b/c; /**/\n", "int a = b/c;", "a division"),
+]
+
+
+@pytest.mark.parametrize(("text", "left", "why"), CODE, ids=[why for *_, why in CODE])
+def test_code(text: str, left: str, why: str) -> None:
+    assert code(text) == left, why
+
+
 def test_the_library_depends_on_flags_text_and_sanitizers() -> None:
     paths = [
         compile_library(SOURCES, name="cvm"),
@@ -67,7 +90,7 @@ def test_one_edit_compiles_one_unit(cache: Path) -> None:
     path = compile_library({**SOURCES, "c/twice.c": TWICE.replace("x + x", "3 * x")}, name="cvm")
     assert len(objects(cache) - before) == 1
     assert load(path, "four_times")(1) == 9
-    compile_library({**SOURCES, "cvm.h": HEADER + "\n"}, name="cvm")
+    compile_library({**SOURCES, "cvm.h": HEADER + "typedef int cvm_int;\n"}, name="cvm")
     assert len(objects(cache) - before) == 3, "a header concerns every unit"
 
 

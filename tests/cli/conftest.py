@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -13,6 +14,8 @@ from typing import Any
 import pytest
 
 from cvmgen.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
 
 OPERATORS = """\
 operator double {
@@ -105,7 +108,8 @@ def contents(folder: Path) -> Mapping[str, bytes]:
 
 
 def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
-    """The command as a process of its own."""
+    """The command of the tree under test as a process of its own."""
+    options["env"] = {**options.get("env", os.environ), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "cvmgen", *map(str, arguments)]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options

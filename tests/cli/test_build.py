@@ -21,11 +21,13 @@ SHARED = {
     ".cvmgen-files",
     "c/cvmgen.c",
     "c/cvmgen.h",
+    "c/cvmgen_kernel.h",
     "c/cvmgen_runtime.h",
     "c/toy.h",
     "cuda/cvmgen.h",
     "cuda/cvmgen_block.h",
     "cuda/cvmgen_cuda.h",
+    "cuda/cvmgen_kernel.h",
     "cuda/cvmgen_runtime.h",
     "cuda/toy.h",
     "manifest.json",
@@ -97,7 +99,7 @@ def test_an_edited_formula_touches_its_own_files(build: Build, spec: Path) -> No
 
 def test_lines_of_text_for_people(build: Build, spec: Path, tmp_path: Path) -> None:
     first = build().out.splitlines()
-    assert first[0] == f"new      18 files in {tmp_path}/generated/: first build here"
+    assert first[0] == f"new      20 files in {tmp_path}/generated/: first build here"
     edit(spec, "Y[d...] = 2 * X[d...]", "Y[d...] = X[d...] + X[d...]")
     lines = build().out.splitlines()
     why = "the formula of toy.double changed"

@@ -14,7 +14,7 @@ from cvmgen.api import Operators
 from cvmgen.api.library import c_sources
 from cvmgen.build import compile_library, write_changed
 from cvmgen.reference import Reference
-from cvmgen.source import Source
+from cvmgen.source import Source, SpecError
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Call, Conformance, data
@@ -25,9 +25,20 @@ CLIP = "def clip(x, low, high) = max(low, min(x, high))\n"
 
 
 def checked(bodies: list[str], space: Space) -> tuple[Operator, ...]:
-    """An operator for each right side."""
+    """An operator for each right side, but for those with values that no machine type holds."""
     texts = [space.operator(f"f{at}", body) for at, body in enumerate(bodies)]
-    return check_files([SpecFile(Source("f.cvm", CLIP + "".join(texts)), "invented")])
+    operators = check_files([SpecFile(Source("f.cvm", CLIP + "".join(texts)), "invented")])
+    return tuple(operator for operator in operators if has_types(operator))
+
+
+def has_types(operator: Operator) -> bool:
+    try:
+        driver.typed(driver.lower(operator, driver.C_LIKE))
+    except SpecError as error:
+        if "larger than a kernel can compute" not in error.message:
+            raise
+        return False
+    return True
 
 
 def agree(folder: Path, bodies: list[str], calls: int, space: Space = VECTOR) -> None:
@@ -40,8 +51,8 @@ def agree(folder: Path, bodies: list[str], calls: int, space: Space = VECTOR) ->
     }
     references = {each.full_name: Reference(each) for each in operators}
     conformance = Conformance(references, libraries)
-    for each, body in zip(operators, bodies, strict=True):
-        random = Random(body)
+    for each in operators:
+        random = Random(each.text)
         for number in range(calls):
             check(conformance, each.full_name, random, space, broken=number % 3 == 2)
 
@@ -95,7 +106,7 @@ WRONG_ONCE = [
         "what is chosen has a range",
     ),
     (
-        "min(sum[j < N](X[j] * B[j]) * (2147483647 * N) if X[i] > 0 else 7, 1000)",
+        "min(sum[j < N](X[j] * B[j]) * 65536 if X[i] > 0 else 7, 1000)",
         "what is chosen has a type that holds it",
     ),
     ("1 if (any[j < N](X[j] > 0) if X[i] > 0 else X[i] < 5) else 0", "a condition is chosen"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -117,11 +118,73 @@ BODIES = [
     ("Y[i] = 1 if all[j < i](X[j] <= X[i]) else 0", "all of none is true"),
     ("Y[i] = 1 if any[j < i](X[j] > X[i]) else 0", "any of none is false"),
     ("Y[i] = prod[j < 2](X[i] - j) + sum[j < i](1)", "a product"),
+    ("Y[i] = 1 if i in {j for j < 9} - {a for a in axes} else 0", "one set without another"),
+    ("Y[i] = 1 if i in {j for j < 3} + {2 * j for j < 4} else 0", "one set and another"),
+    ("Y[i] = count({j for j < 4} - {j for j < min(i, 2)})", "how many one set has alone"),
+    ("Y[i] = count({j for j < min(i, 3)} + {2 * j for j < 4})", "how many two sets have"),
+]
+
+# Lets on selected lists, and what the operator gives of them.
+LISTS = [
+    ("let V = select[q < min(N, 4)](X[q] > 0)", "len((q for q in V)) + i", "a list copied"),
+    ("let V = sort[q < min(N, 4)] by (-X[q])", "sum[r in (q for q in V)](r * X[r])", "a copy"),
+    (
+        "let V = sort[q < min(N, 4)] by (-X[q])\nlet W = (q for q in V)",
+        "W[i mod len(W)]",
+        "an entry of a copy",
+    ),
+    (
+        "let V = sort[q < min(N, 4)] by (-X[q])\nlet W = {q for q in V}",
+        "W[i mod count(W)]",
+        "a set of a sorted list",
+    ),
+    (
+        "let V = select[q < min(N, 4)](X[q] > 0)\nlet W = {j for j < 6} - {q for q in V}",
+        "(1 if i in W else 0) + count(W)",
+        "what a list leaves of a set",
+    ),
+    (
+        "let U = {p for p < N if count[q in U if q < p](X[q] == X[p]) == 0}",
+        "X[U[i mod count(U)]]",
+        "the first of equal ones",
+    ),
+    (
+        "let V = select[q < N](X[q] != 0)\n"
+        "let U = {p for p in V if all[q in U if p > q](X[q] != X[p])}",
+        "1 if i in U else count(U)",
+        "a set of itself out of another list",
+    ),
+    (
+        "let U = {p for p < N if all[q in U, r in U if q < p and r < p](X[p] != X[q] + X[r])}",
+        "1 if i in U else 0",
+        "no sums of two",
+    ),
+    ("let V = sort[N <= q < 5] by (X[q - N] if q < 2*N else 0)", "count(V)", "a range that ends"),
+    ("let V = select[q < N](X[q] > 0)", "sum[q in V](1) + sum[a in axes](i)", "unread indices"),
+    (
+        "let U = {p for p < N if all[q in U if q < p](X[p] > 0)}",
+        "count(U)",
+        "a condition that does not read the element",
+    ),
+    ("let V = select[q in {a for a in axes}](q < N)", "count(V)", "a list out of a set"),
+    ("let V = select[q in axes](q < N and X[min(q, N - 1)] > 0)", "count(V)", "out of a list"),
 ]
 
 
 @pytest.mark.parametrize(("body", "why"), BODIES)
 def test_constructs(tmp_path_factory: pytest.TempPathFactory, body: str, why: str) -> None:
+    check_body(tmp_path_factory.mktemp("tried"), body, why)
+
+
+@pytest.mark.parametrize(("lets", "value", "why"), LISTS)
+def test_selected_lists(
+    tmp_path_factory: pytest.TempPathFactory, lets: str, value: str, why: str
+) -> None:
+    check_body(tmp_path_factory.mktemp("tried"), f"{lets}\n      Y[i] = {value}", why)
+
+
+def check_body(folder: Path, body: str, why: str) -> None:
+    """An operator with these lets and equations gives the same on all targets."""
     text = f"""
     def clip(x, low, high) = max(low, min(x, high))
     operator tried {{
@@ -133,7 +196,6 @@ def test_constructs(tmp_path_factory: pytest.TempPathFactory, body: str, why: st
     }}
     """
     (operator,) = check_files([SpecFile(Source("tried.cvm", text), "tried")])
-    folder = tmp_path_factory.mktemp("tried")
     write_changed(folder, driver.generate([operator], ("c", "python")))
     libraries = {target: cvmgen.load(target, folder=folder) for target in ("c", "python")}
     conformance = Conformance({"tried.tried": Reference(operator)}, libraries)
@@ -143,3 +205,28 @@ def test_constructs(tmp_path_factory: pytest.TempPathFactory, body: str, why: st
             for axes in ((), (1,), (0, 2, 4, 15)):
                 call = Call("tried.tried", (data(random, (extent,), bits),), {"axes": axes})
                 assert conformance.check(call, dtype=np.int32).refusal == "", why
+
+
+# A named list or set of k entries (16 at most), and the output with its equation.
+LONG = [
+    ("let s = (i for i < k)", "Y : cvm[N] precision 32 Y[i] = sum[j in s](j)"),
+    ("let s = {i for i < k}", "Y : cvm[N] precision 32 Y[i] = sum[j in s](j)"),
+    ("let s = {i mod 19 for i < 2*k}", "Y : cvm[N] precision 32 Y[i] = count(s)"),
+    ("let s = ((i for i < k) if k > 3 else (1, 2, 3))", "Y : cvm[N] precision 32 Y[i] = s[0]"),
+    ("let s = (i for i < k) let t = len(s)", "Y : cvm[N] precision 32 Y[i] = t"),
+    ("let s = (1 for i < k)", "Y : cvm[s...] precision 32 Y[d...] = X[0]"),
+    ("let s = (i for i < k)", "Y : cvm[N] precision 32 Y[i] = 0"),
+]
+
+
+@pytest.mark.parametrize(("named", "output"), LONG)
+def test_long_lists(tmp_path: Path, named: str, output: str) -> None:
+    text = f"operator long {{ input X : cvm[N] attr k in [3, 40] {named} output {output} }}"
+    (operator,) = check_files([SpecFile(Source("long.cvm", text), "tried")])
+    write_changed(tmp_path, driver.generate([operator], ("c", "python")))
+    libraries = {target: cvmgen.load(target, folder=tmp_path) for target in ("c", "python")}
+    conformance = Conformance({"tried.long": Reference(operator)}, libraries)
+    for k, longer in ((3, False), (8, False), (17, True), (40, True)):
+        call = Call("tried.long", (np.ones(2, np.int32),), {"k": k})
+        refusal = f"tried.long: s has at most 16 entries (k = {k})" if longer else ""
+        assert conformance.check(call, dtype=np.int32).refusal == refusal, k

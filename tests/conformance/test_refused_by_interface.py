@@ -106,7 +106,8 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ),
     ("cvm.sum", [ONE], {"keepdims": 2}, "keepdims = 2: true or false is needed"),
     ("cvm.sum", [ONE], {"keepdims": "yes"}, "keepdims = 'yes': true or false is needed"),
-    ("cvm.conv2d", [X4, W4], {"padding": 1}, "padding = 1: a tuple of integers is needed"),
+    ("cvm.conv2d", [X4, W4], {"padding": "1"}, "padding = '1': a tuple of integers is needed"),
+    ("cvm.conv2d", [X4, W4], {"padding": -1}, "padding = (-1, -1): must be in [0, 4096)"),
     # Precisions.
     ("cvm.abs", [ONE], {"precisions": {"X": 0}}, "X = precision 0: a precision is in [1, 32]"),
     ("cvm.abs", [ONE], {"precisions": {"X": 33}}, "X = precision 33: a precision is in [1, 32]"),

@@ -191,8 +191,10 @@ def test_attributes_of_other_types(
 
 
 def other_types(item: Attribute) -> tuple[str, list[Any]]:
-    if item.is_list or item.components:
+    if item.is_list:
         return "a tuple of integers is needed", [3, "3", (1.0,), (True,)]
+    if item.components:
+        return "a tuple of integers is needed", ["3", 1.0, (1.0, 1), (True, 1)]
     if item.kind == "bool":
         return "true or false is needed", [2, "yes", 1.0, (True,)]
     return "an integer is needed", [1.5, "1", True, (1,)]

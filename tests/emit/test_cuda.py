@@ -102,7 +102,7 @@ def test_every_kernel_says_where_it_comes_from(name: str) -> None:
 
 def test_the_support_files_are_those_of_c() -> None:
     of_c, of_cuda = c.emit_support(), cuda.emit_support()
-    shared = {"cvmgen.h", "cvmgen_runtime.h"}
+    shared = {"cvmgen.h", "cvmgen_kernel.h", "cvmgen_runtime.h"}
     assert set(of_cuda) == {*shared, "cvmgen_block.h", "cvmgen_cuda.h"}
     assert all(of_cuda[name] == of_c[name] for name in shared)
 

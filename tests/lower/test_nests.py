@@ -3,13 +3,16 @@
 import pytest
 
 from cvmgen.driver import C_LIKE, COMMON, lower
+from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines
+from cvmgen.ir.visit import walk
 
 from .specs import operator
 
 VECTOR = "input X : cvm[N]\noutput Y : cvm[N] precision p(X)\n"
 MATRIX = "input X : cvm[M, K]\n"
 ANY = "input X : cvm[n...]\n"
+NUMBER = "input X : cvm[N]\noutput Y : cvm[1] precision 32\n"
 
 LOWERED = [
     (
@@ -137,6 +140,162 @@ LOWERED = [
 def test_nest_after_the_common_passes(items: str, expected: list[str]) -> None:
     (nest,) = lower(operator(items), COMMON).nests
     assert block_lines(nest.body) == expected
+
+
+# Lets with selected lists, the nest of each, why.
+LISTS = [
+    (
+        "select",
+        "let V = select[q < N](X[q] > 0)",
+        [
+            "let count: int = 0",
+            "for 0 <= q < N:",
+            "  if X@[q] > 0:",
+            "    V@[count] = q",
+            "    count += 1",
+            "V_length@[0] = count",
+        ],
+        "one entry behind the other; their number is known at the end",
+    ),
+    (
+        "sort",
+        "let V = sort[q < N] by (-X[q], q)",
+        [
+            "for 0 <= q < N:",
+            "  V@[q] = q",
+            "  V_keys@[q] = 0 - X@[q]",
+            "V_length@[0] = N",
+            "sort V@[0]...V_length@[0] by V_keys@[0]",
+        ],
+        "every index knows its place; the index as the last key is the stable order itself",
+    ),
+    (
+        "sort of some by two keys",
+        "let V = sort[1 <= q < N if X[q] > 0] by (X[q], X[q - 1])",
+        [
+            "let count: int = 0",
+            "for 1 <= q < N:",
+            "  if X@[q] > 0:",
+            "    V@[count] = q",
+            "    V_keys@[count * 2] = X@[q]",
+            "    V_keys@[count * 2 + 1] = X@[q - 1]",
+            "    count += 1",
+            "V_length@[0] = count",
+            "sort V@[0]...V_length@[0] by V_keys@[0]",
+        ],
+        "the keys of an entry lie side by side",
+    ),
+    (
+        "sort by the index",
+        "let V = sort[q < N] by (q)",
+        ["for 0 <= q < N:", "  V@[q] = q", "V_length@[0] = N"],
+        "nothing to sort",
+    ),
+    (
+        "set of itself",
+        "let V = {p for p < N if all[q in V if q < p](X[p] != X[q])}",
+        [
+            "let count: int = 0",
+            "for 0 <= p < N:",
+            "  let holds: bool = true",
+            "  for q in V@[0]...count:",
+            "    if X@[p] == X@[q]:",
+            "      holds = false",
+            "      break",
+            "  if holds:",
+            "    V@[count] = p",
+            "    count += 1",
+            "V_length@[0] = count",
+        ],
+        "its elements below p are those that it has so far",
+    ),
+    (
+        "conditional list",
+        "let V = sort[q < N] by (X[q]) if N > 9 else select[q < N](X[q] > 0)",
+        [
+            "if N > 9:",
+            "  for 0 <= q < N:",
+            "    V@[q] = q",
+            "    V_keys@[q] = X@[q]",
+            "  V_length@[0] = N",
+            "  sort V@[0]...V_length@[0] by V_keys@[0]",
+            "else:",
+            "  let count: int = 0",
+            "  for 0 <= q < N:",
+            "    if X@[q] > 0:",
+            "      V@[count] = q",
+            "      count += 1",
+            "  V_length@[0] = count",
+        ],
+        "only the list that is chosen is made",
+    ),
+    (
+        "a range that elements cut",
+        "let V = select[q < min(N, X[0])](X[q] > 0)",
+        [
+            "let end: int = min(N, X@[0])",
+            "let count: int = 0",
+            "for 0 <= q < end:",
+            "  if X@[q] > 0:",
+            "    V@[count] = q",
+            "    count += 1",
+            "V_length@[0] = count",
+        ],
+        "the end is read once",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("lets", "expected"),
+    [pytest.param(lets, expected, id=name) for name, lets, expected, _ in LISTS],
+)
+def test_nest_of_a_list(lets: str, expected: list[str]) -> None:
+    made, given = lower(operator(f"{NUMBER}{lets}\nY[0] = count(V)"), COMMON).nests
+    assert (made.tensor, block_lines(made.body)) == ("V", expected)
+    assert block_lines(given.body) == ["Y@[0] = V_length@[0]"]
+
+
+def test_a_list_for_each_index() -> None:
+    items = (
+        "input X : cvm[B, N]\noutput Y : cvm[B] precision 32\n"
+        "let V[b] = select[q < N](X[b, q] > 0)\nY[b] = count(V[b])"
+    )
+    made, _ = lower(operator(items), COMMON).nests
+    assert block_lines(made.body) == [
+        "for 0 <= b < B:",
+        "  let count: int = 0",
+        "  for 0 <= q < N:",
+        "    if X@[b * N + q] > 0:",
+        "      V@[b * N + count] = q",
+        "      count += 1",
+        "  V_length@[b] = count",
+    ]
+
+
+def test_a_list_that_no_equation_needs_is_not_made() -> None:
+    items = f"{NUMBER}let V = sort[q < N] by (X[q])\nY[0] = X[0]"
+    assert [nest.tensor for nest in lower(operator(items), COMMON).nests] == ["Y"]
+
+
+# A let with the list V, and whether its entries ascend: then one is found by halves.
+MEMBERSHIPS = [
+    ("let V = select[q < N](X[q] > 0)", True),
+    ("let V = {q for q < N if X[q] > 0}", True),
+    ("let W = select[q < N](X[q] > 0)\nlet V = select[q in W](X[q] > 1)", True),
+    ("let V = sort[q < N] by (X[q])", False),
+    ("let W = sort[q < N] by (X[q])\nlet V = select[q in W](X[q] > 1)", False),
+    ("let V = sort[q < N] by (X[q]) if N > 9 else select[q < N](X[q] > 0)", False),
+    ("attr axes : int list = () in [0, 9)\nlet V = select[q in axes](q < N)", False),
+]
+
+
+@pytest.mark.parametrize(("lets", "ascending"), MEMBERSHIPS)
+def test_membership(lets: str, ascending: bool) -> None:
+    program = lower(operator(f"{NUMBER}{lets}\nY[0] = 1 if 3 in V else 0"), COMMON)
+    (test,) = (each for each in walk(program.nests[-1].body) if isinstance(each, i.Contains))
+    assert isinstance(test.collection, i.Entries)
+    assert test.collection.ascending is ascending
 
 
 def test_strided_walks_for_c() -> None:

@@ -4,12 +4,13 @@ import re
 
 import pytest
 
-from cvmgen.driver import C_LIKE, lower
+from cvmgen.driver import C_LIKE, lower, typed
 from cvmgen.emit import c
+from cvmgen.source import SpecError
 
 from .specs import operator
 
-VECTOR = "input X : cvm[N]\noutput Y : cvm[N]\n"
+VECTOR = "input X : cvm[N]\nattr k = 1 in [0, 128)\noutput Y : cvm[N]\n"
 
 
 def kernel(items: str, variant: str) -> str:
@@ -49,6 +50,18 @@ def kernel(items: str, variant: str) -> str:
             "Y[i] = (int32_t)(x != 0 ? X[i] / x : 0);",
             "INT32_MIN / -1 fits int64",
         ),
+        (
+            "Y[i] = X[max(0, min(X[i], N - 1))]",
+            "int32_int32",
+            "Y[i] = X[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)X[i], N - 1))];",
+            "a constant does not make an int64 value narrower",
+        ),
+        (
+            "Y[i] = max(-k, min(X[i], k))",
+            "int32_int32",
+            "Y[i] = cvmgen_max_i32((int32_t)-k, cvmgen_min_i32(X[i], (int32_t)k));",
+            "an attribute is narrowed beside an int32 element",
+        ),
         ("Y[i] = X[i]", "int8_int8", "cvmgen_copy_i8(Y, X, N);", "a run that only moves"),
         ("Y[i] = X[i]", "int32_int8", "Y[i] = (int8_t)X[i];", "narrowed as the caller asked"),
     ],
@@ -85,3 +98,28 @@ def test_host_products_do_not_overflow() -> None:
 def test_an_extreme_is_as_wide_as_its_values(body: str, type_name: str) -> None:
     items = f"input X : cvm[N, K]\noutput Y : cvm[N]\nY[i] = max[k < K]({body})"
     assert f"{type_name} largest = " in kernel(items, "int32_int32")
+
+
+LARGE = "can be larger than a kernel can compute"
+TOO_LARGE = [
+    ("clip(X[i]*X[i]*X[i]*X[i]*X[i], -9, 9)", f"a value of this formula {LARGE}", "155 bits"),
+    ("prod[j < N](X[j]) mod 7", f"a product of this formula {LARGE}", "any number of factors"),
+    ("clip(sum[j < N](X[j]*X[j]*X[j]), -9, 9)", f"a sum of this formula {LARGE}", "93 + 40 bits"),
+    ("prod[j < 3](clip(X[j], -9, 9)) mod 7", None, "three small factors"),
+    ("prod[j < N](clip(X[j], -1, 1)) mod 7", None, "no factor beyond 1"),
+    ("prod[j < N](X[j])", None, "only the bits that are stored matter"),
+    ("X[i]*X[i]*X[i]*X[i]*X[i]", None, "only the bits that are stored matter"),
+    ("clip(sum[j < N](X[j]*X[j]), -9, 9)", None, "62 + 40 bits"),
+]
+
+
+@pytest.mark.parametrize(("value", "error", "why"), TOO_LARGE, ids=[row[0] for row in TOO_LARGE])
+def test_what_no_type_holds_is_refused(value: str, error: str | None, why: str) -> None:
+    items = f"input X : cvm[N]\noutput Y : cvm[N] precision 32\nY[i] = {value}"
+    made = lower(operator(items), C_LIKE)
+    if error is None:
+        typed(made)
+        return
+    with pytest.raises(SpecError) as caught:
+        typed(made)
+    assert caught.value.message == error, why

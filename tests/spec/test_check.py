@@ -58,10 +58,10 @@ ROWS: list[tuple[str, str, list[str]]] = [
       "gather Y[index:i] = ((attribute:a + attribute:e) + entry(attribute:d, 1)) "
       "forall 0 <= i < extent:N"]),
     # ------------------------------------------------------------ lets
-    ("lets of all kinds", X + "let M = N*2 let s = {j for j < N} - {0 for j < 1} "
+    ("lets of all kinds", X + "let M = N*2 let s = {j for j < 9} - {0 for j < 1} "
      "let l = (j for j in s) let c = N > 1 Y[i] = M + l[0] + s[0] + len(l) + count(s)",
      ["let M = (extent:N * 2) : int",
-      "let s = (set(index:j for 0 <= j < extent:N) - set(0 for 0 <= j < 1)) : set",
+      "let s = (set(index:j for 0 <= j < 9) - set(0 for 0 <= j < 1)) : set",
       "let l = list(index:j for j in let:s) : list",
       "let c = (extent:N > 1) : bool",
       "gather Y[index:i] = ((((let:M + entry(let:l, 0)) + entry(let:s, 0)) + len(let:l))"

@@ -51,34 +51,32 @@ static int broadcast_mul_prepare(const cvm_broadcast_mul_args *args, broadcast_m
     /* spec/cvm/broadcast.cvm:11 */
     cvmgen_list em = {0};
     for (int64_t i = 0; i < Q; ++i)
-        if (cvmgen_append(error, &em, i < Q - M ? 1 : m.at[i - (Q - M)])) return CVMGEN_REFUSED;
+        cvmgen_append(&em, i < Q - M ? 1 : m.at[i - (Q - M)]);
     /* spec/cvm/broadcast.cvm:12 */
     cvmgen_list en = {0};
     for (int64_t i = 0; i < Q; ++i)
-        if (cvmgen_append(error, &en, i < Q - N ? 1 : n.at[i - (Q - N)])) return CVMGEN_REFUSED;
+        cvmgen_append(&en, i < Q - N ? 1 : n.at[i - (Q - N)]);
     /* spec/cvm/broadcast.cvm:13 */
     bool holds = true;
     for (int64_t i = 0; i < Q; ++i)
         holds = holds && (em.at[i] == en.at[i] || em.at[i] == 1 || en.at[i] == 1);
-    if (!(holds))
+    if (!holds)
         return cvmgen_refuse(error, "",
             cvmgen_format("Q = %" PRId64 ", em = %s, en = %s", Q, cvmgen_list_text(&em).text,
-            cvmgen_list_text(&en).text).text,
-                             "the shapes do not broadcast");
+            cvmgen_list_text(&en).text).text, "the shapes do not broadcast");
     /* spec/cvm/broadcast.cvm:14 */
     cvmgen_list entries = {0};
     for (int64_t i = 0; i < Q; ++i)
-        cvmgen_add_extent(&entries, cvmgen_max_i64(em.at[i], en.at[i]));
+        cvmgen_append(&entries, cvmgen_max_i64(em.at[i], en.at[i]));
     cvmgen_list Y_shape = entries;
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = A_precision + B_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-            cvmgen_format("p(A) = %" PRId64 ", p(B) = %" PRId64, A_precision,
-            B_precision).text).text,
-                             "its precision product_precision(p(A), p(B)) must be in [1, 32]");
+            cvmgen_format("precision %" PRId64 " (p(A) = %" PRId64 ", p(B) = %" PRId64 ")",
+            Y_precision, A_precision, B_precision).text,
+            "its precision product_precision(p(A), p(B)) must be in [1, 32]");
     /* spec/cvm/broadcast.cvm:15 */
     cvmgen_list A_strides = cvmgen_strides(&m);
     cvmgen_list A_steps = cvmgen_zeros(Y_shape.length);

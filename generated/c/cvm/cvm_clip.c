@@ -30,7 +30,7 @@ static int cvm_clip_prepare(const cvm_cvm_clip_args *args, cvm_clip_plan *plan,
     const int64_t precision = args->precision;
     if (precision < 1 || precision >= 33)
         return cvmgen_refuse(error, "precision", cvmgen_number(precision).text,
-                             "must be in [1, 33)");
+            "must be in [1, 33)");
     /* spec/cvm/elementwise.cvm:61 */
     const int64_t alpha = (INT64_C(1) << (precision - 1)) - 1;
     /* spec/cvm/elementwise.cvm:62 */
@@ -40,9 +40,8 @@ static int cvm_clip_prepare(const cvm_cvm_clip_args *args, cvm_clip_plan *plan,
     const int64_t Y_precision = precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-            cvmgen_format("precision = %" PRId64, precision).text).text,
-                             "its precision precision must be in [1, 32]");
+            cvmgen_format("precision %" PRId64 " (precision = %" PRId64 ")", Y_precision,
+            precision).text, "its precision precision must be in [1, 32]");
     /* spec/cvm/elementwise.cvm:63 */
     const int64_t n_size = cvmgen_size(&n);
     plan->alpha = alpha;

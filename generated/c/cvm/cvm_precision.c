@@ -32,7 +32,7 @@ static int cvm_precision_prepare(const cvm_cvm_precision_args *args, cvm_precisi
     const int64_t Y_precision = 6;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64, Y_precision).text,
-                             "its precision 6 must be in [1, 32]");
+            "its precision 6 must be in [1, 32]");
     /* spec/cvm/elementwise.cvm:16 */
     const int64_t n_size = cvmgen_size(&n);
     plan->n_size = n_size;

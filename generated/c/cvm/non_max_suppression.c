@@ -74,32 +74,31 @@ static int non_max_suppression_prepare(const cvm_non_max_suppression_args *args,
     const int64_t iou_threshold = args->iou_threshold;
     if (iou_threshold < 1 || iou_threshold >= INT64_C(2147483648))
         return cvmgen_refuse(error, "iou_threshold", cvmgen_number(iou_threshold).text,
-                             "must be in [1, 2147483648)");
+            "must be in [1, 2147483648)");
     /* spec/cvm/vision.cvm:25 */
     const int64_t max_output_size = args->max_output_size;
     if (max_output_size < -2147483648 || max_output_size >= INT64_C(2147483648))
         return cvmgen_refuse(error, "max_output_size", cvmgen_number(max_output_size).text,
-                             "must be in [-2147483648, 2147483648)");
+            "must be in [-2147483648, 2147483648)");
     /* spec/cvm/vision.cvm:26 */
     const bool force_suppress = args->force_suppress != 0;
     /* spec/cvm/vision.cvm:27 */
     const int64_t top_k = args->top_k;
     if (top_k < -2147483648 || top_k >= INT64_C(2147483648))
         return cvmgen_refuse(error, "top_k", cvmgen_number(top_k).text,
-                             "must be in [-2147483648, 2147483648)");
+            "must be in [-2147483648, 2147483648)");
     /* spec/cvm/vision.cvm:29 */
     cvmgen_list Y_shape = {0};
-    cvmgen_add_extent(&Y_shape, B);
-    cvmgen_add_extent(&Y_shape, N);
-    cvmgen_add_extent(&Y_shape, 6);
+    cvmgen_append(&Y_shape, B);
+    cvmgen_append(&Y_shape, N);
+    cvmgen_append(&Y_shape, 6);
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-            cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
-                             "its precision p(X) must be in [1, 32]");
+            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
+            X_precision).text, "its precision p(X) must be in [1, 32]");
     /* spec/cvm/vision.cvm:33 */
     const int64_t I_size = B * N;
     const int64_t I_length_size = B;
@@ -134,12 +133,12 @@ static void non_max_suppression_I_int8(const non_max_suppression_plan *plan,
     /* spec/cvm/vision.cvm:33: let I[b] = sort[i < T[b]] by (-X[b, i, 1], i) */
     CVMGEN_OMP(omp parallel for if (B * N >= 4096))
     for (int64_t b = 0; b < B; ++b) {
-        const int32_t T = cvmgen_max_i32((int32_t)cvmgen_min_i64(N, (int64_t)valid_count[b]), 0);
+        const int64_t T = cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0);
         for (int64_t i = 0; i < T; ++i) {
             I[b * N + i] = i;
             I_keys[b * N + i] = (int64_t)-X[(b * N + i) * 6 + 1];
         }
-        I_length[b] = (int64_t)T;
+        I_length[b] = T;
         cvmgen_sort(&I[b * N], &I_keys[b * N], 1, &I_spare[b * (2 * N)], I_length[b]);
     }
 }
@@ -153,12 +152,12 @@ static void non_max_suppression_I_int32(const non_max_suppression_plan *plan,
     /* spec/cvm/vision.cvm:33: let I[b] = sort[i < T[b]] by (-X[b, i, 1], i) */
     CVMGEN_OMP(omp parallel for if (B * N >= 4096))
     for (int64_t b = 0; b < B; ++b) {
-        const int32_t T = cvmgen_max_i32((int32_t)cvmgen_min_i64(N, (int64_t)valid_count[b]), 0);
+        const int64_t T = cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0);
         for (int64_t i = 0; i < T; ++i) {
             I[b * N + i] = i;
             I_keys[b * N + i] = -(int64_t)X[(b * N + i) * 6 + 1];
         }
-        I_length[b] = (int64_t)T;
+        I_length[b] = T;
         cvmgen_sort(&I[b * N], &I_keys[b * N], 1, &I_spare[b * (2 * N)], I_length[b]);
     }
 }
@@ -175,10 +174,9 @@ static void non_max_suppression_U_int8(const non_max_suppression_plan *plan,
        < p](iou[b, p, q] < iou_threshold)} */
     CVMGEN_OMP(omp parallel for if (B * N >= 4096))
     for (int64_t b = 0; b < B; ++b) {
-        const int32_t TK = top_k < 0
-            ? cvmgen_max_i32((int32_t)cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
-            : cvmgen_min_i32((int32_t)top_k,
-            cvmgen_max_i32((int32_t)cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
+        const int64_t TK = (int32_t)top_k < 0
+            ? cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
+            : cvmgen_min_i64(top_k, cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
         int64_t count = 0;
         for (int64_t p = 0; p < TK; ++p) {
             bool test = X[(b * N + I[b * N + p]) * 6] >= 0;
@@ -241,10 +239,9 @@ static void non_max_suppression_U_int32(const non_max_suppression_plan *plan,
        < p](iou[b, p, q] < iou_threshold)} */
     CVMGEN_OMP(omp parallel for if (B * N >= 4096))
     for (int64_t b = 0; b < B; ++b) {
-        const int32_t TK = top_k < 0
-            ? cvmgen_max_i32((int32_t)cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
-            : cvmgen_min_i32((int32_t)top_k,
-            cvmgen_max_i32((int32_t)cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
+        const int64_t TK = (int32_t)top_k < 0
+            ? cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
+            : cvmgen_min_i64(top_k, cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
         int64_t count = 0;
         for (int64_t p = 0; p < TK; ++p) {
             bool test = X[(b * N + I[b * N + p]) * 6] >= 0;
@@ -306,7 +303,7 @@ static void non_max_suppression_Y_int8_int8(const non_max_suppression_plan *plan
     CVMGEN_OMP(omp parallel for collapse(2) if (B * N * 6 >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t n = 0; n < N; ++n) {
-            if (n < (max_output_size < 0 ? U_length[b]
+            if (n < ((int32_t)max_output_size < 0 ? U_length[b]
                 : cvmgen_min_i64(max_output_size, U_length[b]))) {
                 cvmgen_copy_i8(&Y[(b * N + n) * 6],
                     &X[(b * N + I[b * N + U[b * N + n]]) * 6],
@@ -329,7 +326,7 @@ static void non_max_suppression_Y_int8_int32(const non_max_suppression_plan *pla
     CVMGEN_OMP(omp parallel for collapse(2) if (B * N * 6 >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t n = 0; n < N; ++n) {
-            if (n < (max_output_size < 0 ? U_length[b]
+            if (n < ((int32_t)max_output_size < 0 ? U_length[b]
                 : cvmgen_min_i64(max_output_size, U_length[b]))) {
                 for (int64_t k = 0; k < 6; ++k)
                     Y[(b * N + n) * 6 + k] = X[(b * N + I[b * N + U[b * N + n]]) * 6 + k];
@@ -351,7 +348,7 @@ static void non_max_suppression_Y_int32_int8(const non_max_suppression_plan *pla
     CVMGEN_OMP(omp parallel for collapse(2) if (B * N * 6 >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t n = 0; n < N; ++n) {
-            if (n < (max_output_size < 0 ? U_length[b]
+            if (n < ((int32_t)max_output_size < 0 ? U_length[b]
                 : cvmgen_min_i64(max_output_size, U_length[b]))) {
                 for (int64_t k = 0; k < 6; ++k)
                     Y[(b * N + n) * 6 + k] = (int8_t)X[(b * N + I[b * N + U[b * N + n]]) * 6 + k];
@@ -373,7 +370,7 @@ static void non_max_suppression_Y_int32_int32(const non_max_suppression_plan *pl
     CVMGEN_OMP(omp parallel for collapse(2) if (B * N * 6 >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t n = 0; n < N; ++n) {
-            if (n < (max_output_size < 0 ? U_length[b]
+            if (n < ((int32_t)max_output_size < 0 ? U_length[b]
                 : cvmgen_min_i64(max_output_size, U_length[b]))) {
                 cvmgen_copy_i32(&Y[(b * N + n) * 6],
                     &X[(b * N + I[b * N + U[b * N + n]]) * 6],

@@ -32,9 +32,8 @@ static int relu_prepare(const cvm_relu_args *args, relu_plan *plan, cvmgen_error
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-            cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
-                             "its precision p(X) must be in [1, 32]");
+            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
+            X_precision).text, "its precision p(X) must be in [1, 32]");
     /* spec/cvm/nn.cvm:44 */
     const int64_t n_size = cvmgen_size(&n);
     plan->n_size = n_size;

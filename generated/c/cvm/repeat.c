@@ -3,6 +3,7 @@
 
    operator repeat {
      "Each element several times in a row, along an axis."
+     # The formalization counts the axis from the front only, here and in concatenate.
      input  X : cvm[n...]
      let    N = len(n)
      attr   axis in [-N, N)
@@ -25,41 +26,38 @@ typedef struct repeat_plan {
 /* Check the call and infer shapes and precisions. */
 static int repeat_prepare(const cvm_repeat_args *args, repeat_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.repeat");
-    /* spec/cvm/transform.cvm:5 */
+    /* spec/cvm/transform.cvm:6 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
     int64_t X_precision;
     if (cvmgen_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
-    /* spec/cvm/transform.cvm:6 */
-    const int64_t N = n.length;
     /* spec/cvm/transform.cvm:7 */
+    const int64_t N = n.length;
+    /* spec/cvm/transform.cvm:8 */
     const int64_t axis = args->axis;
     if (axis < -N || axis >= N)
         return cvmgen_refuse(error, "axis", cvmgen_number(axis).text,
-                             cvmgen_format("must be in [-N, N) (%s)",
-                                 cvmgen_format("N = %" PRId64, N).text).text);
-    /* spec/cvm/transform.cvm:8 */
+            cvmgen_format("must be in [-N, N) (N = %" PRId64 ")", N).text);
+    /* spec/cvm/transform.cvm:9 */
     const int64_t repeats = args->repeats;
     if (repeats < 1 || repeats >= INT64_C(2147483648))
         return cvmgen_refuse(error, "repeats", cvmgen_number(repeats).text,
-                             "must be in [1, 2147483648)");
-    /* spec/cvm/transform.cvm:9 */
-    const int64_t a = axis >= 0 ? axis : axis + N;
+            "must be in [1, 2147483648)");
     /* spec/cvm/transform.cvm:10 */
+    const int64_t a = axis >= 0 ? axis : axis + N;
+    /* spec/cvm/transform.cvm:11 */
     cvmgen_list entries = {0};
     for (int64_t i = 0; i < N; ++i)
-        cvmgen_add_extent(&entries,
-            cvmgen_saturate(i == a ? (__int128)n.at[i] * repeats : n.at[i]));
+        cvmgen_append(&entries, cvmgen_saturate(i == a ? (__int128)n.at[i] * repeats : n.at[i]));
     cvmgen_list Y_shape = entries;
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-            cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
-                             "its precision p(X) must be in [1, 32]");
-    /* spec/cvm/transform.cvm:11 */
+            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
+            X_precision).text, "its precision p(X) must be in [1, 32]");
+    /* spec/cvm/transform.cvm:12 */
     cvmgen_list d_factors = cvmgen_ones(Y_shape.length);
     for (int64_t slot = 0; slot < N; ++slot) {
         if (slot == a) d_factors.at[slot] = repeats;
@@ -90,8 +88,8 @@ static void repeat_Y_int8_int8(const repeat_plan *plan, const int8_t *restrict X
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run, X_step = plan->X_step;
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const d_box = &plan->d_box;
-    /* spec/cvm/transform.cvm:11: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i < N)...]
-       */
+    /* spec/cvm/transform.cvm:12: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i <
+       N)...] */
     CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
@@ -104,8 +102,8 @@ static void repeat_Y_int8_int32(const repeat_plan *plan, const int8_t *restrict 
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run, X_step = plan->X_step;
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const d_box = &plan->d_box;
-    /* spec/cvm/transform.cvm:11: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i < N)...]
-       */
+    /* spec/cvm/transform.cvm:12: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i <
+       N)...] */
     CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
@@ -119,8 +117,8 @@ static void repeat_Y_int32_int8(const repeat_plan *plan, const int32_t *restrict
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run, X_step = plan->X_step;
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const d_box = &plan->d_box;
-    /* spec/cvm/transform.cvm:11: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i < N)...]
-       */
+    /* spec/cvm/transform.cvm:12: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i <
+       N)...] */
     CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
@@ -134,8 +132,8 @@ static void repeat_Y_int32_int32(const repeat_plan *plan, const int32_t *restric
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run, X_step = plan->X_step;
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const d_box = &plan->d_box;
-    /* spec/cvm/transform.cvm:11: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i < N)...]
-       */
+    /* spec/cvm/transform.cvm:12: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i <
+       N)...] */
     CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);

@@ -93,12 +93,11 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
     cvmgen_list axes = args->axes;
     if (axes.length < 0 || axes.length > CVMGEN_MAX_RANK)
         return cvmgen_refuse(error, "axes", cvmgen_format("%" PRId64 " entries", axes.length).text,
-                             "at most 16 entries");
+            "at most 16 entries");
     for (int64_t at = 0; at < axes.length; ++at)
         if (axes.at[at] < -N || axes.at[at] >= N)
             return cvmgen_refuse(error, "axes", cvmgen_list_text(&axes).text,
-                                 cvmgen_format("must be in [-N, N) (%s)",
-                                     cvmgen_format("N = %" PRId64, N).text).text);
+                cvmgen_format("must be in [-N, N) (N = %" PRId64 ")", N).text);
     /* spec/cvm/reduce.cvm:9 */
     const bool keepdims = args->keepdims != 0;
     /* spec/cvm/reduce.cvm:10 */
@@ -107,17 +106,17 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
     cvmgen_list T = {0};
     for (int64_t a_at = 0; a_at < axes.length; ++a_at) {
         const int64_t a = axes.at[a_at];
-        if (cvmgen_insert(error, &T, a >= 0 ? a : a + N)) return CVMGEN_REFUSED;
+        cvmgen_insert(&T, a >= 0 ? a : a + N);
     }
     /* spec/cvm/reduce.cvm:12 */
-    if (!(T.length == axes.length))
+    if (T.length != axes.length)
         return cvmgen_refuse(error, "",
             cvmgen_format("axes = %s", cvmgen_list_text(&axes).text).text,
-                             "axes must be different");
+            "axes must be different");
     /* spec/cvm/reduce.cvm:13 */
     cvmgen_list U = {0};
     for (int64_t i = 0; i < N; ++i)
-        if (cvmgen_insert(error, &U, i)) return CVMGEN_REFUSED;
+        cvmgen_insert(&U, i);
     /* spec/cvm/reduce.cvm:14 */
     cvmgen_list R = axes.length > 0 && !exclude ? T : cvmgen_difference(U, T);
     /* spec/cvm/reduce.cvm:15 */
@@ -134,37 +133,37 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
         /* spec/cvm/reduce.cvm:19 */
         entries.length = 0;
         for (int64_t i = 0; i < N; ++i)
-            cvmgen_add_extent(&entries, cvmgen_contains(&R, i) ? 1 : n.at[i]);
+            cvmgen_append(&entries, cvmgen_contains(&R, i) ? 1 : n.at[i]);
         Y_shape = entries;
         if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
             return CVMGEN_REFUSED;
         Y_precision = X_precision + (cvmgen_floor_log2(Z) + 1);
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
-                cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-                cvmgen_format("p(X) = %" PRId64 ", Z = %" PRId64, X_precision, Z).text).text,
-                                 "its precision sum_precision(p(X), Z) must be in [1, 32]");
+                cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ", Z = %" PRId64 ")",
+                Y_precision, X_precision, Z).text,
+                "its precision sum_precision(p(X), Z) must be in [1, 32]");
         /* spec/cvm/reduce.cvm:20 */
         d_K_extents.length = 0;
         for (int64_t i_at = 0; i_at < K.length; ++i_at) {
             const int64_t i = K.at[i_at];
-            if (cvmgen_append(error, &d_K_extents, n.at[i])) return CVMGEN_REFUSED;
+            cvmgen_append(&d_K_extents, n.at[i]);
         }
         d_R_extents.length = 0;
         for (int64_t j_at = 0; j_at < R.length; ++j_at) {
             const int64_t j = R.at[j_at];
-            if (cvmgen_append(error, &d_R_extents, n.at[j])) return CVMGEN_REFUSED;
+            cvmgen_append(&d_R_extents, n.at[j]);
         }
         X_strides = cvmgen_strides(&n);
         X_steps_K.length = 0;
         for (int64_t slot_at = 0; slot_at < K.length; ++slot_at) {
             const int64_t slot = K.at[slot_at];
-            if (cvmgen_append(error, &X_steps_K, X_strides.at[slot])) return CVMGEN_REFUSED;
+            cvmgen_append(&X_steps_K, X_strides.at[slot]);
         }
         X_steps_R.length = 0;
         for (int64_t slot_at = 0; slot_at < R.length; ++slot_at) {
             const int64_t slot = R.at[slot_at];
-            if (cvmgen_append(error, &X_steps_R, X_strides.at[slot])) return CVMGEN_REFUSED;
+            cvmgen_append(&X_steps_R, X_strides.at[slot]);
         }
         Y_strides = cvmgen_strides(&Y_shape);
         Y_steps = cvmgen_zeros(CVMGEN_MAX_RANK);
@@ -174,7 +173,7 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
         Y_steps_K.length = 0;
         for (int64_t slot_at = 0; slot_at < K.length; ++slot_at) {
             const int64_t slot = K.at[slot_at];
-            if (cvmgen_append(error, &Y_steps_K, Y_steps.at[slot])) return CVMGEN_REFUSED;
+            cvmgen_append(&Y_steps_K, Y_steps.at[slot]);
         }
         d_K_box = d_K_extents;
         cvmgen_list *const d_K_box_walks[] = {&X_steps_K, &Y_steps_K};
@@ -195,7 +194,7 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
         entries_2.length = 0;
         for (int64_t i_at = 0; i_at < K.length; ++i_at) {
             const int64_t i = K.at[i_at];
-            cvmgen_add_extent(&entries_2, n.at[i]);
+            cvmgen_append(&entries_2, n.at[i]);
         }
         Y_shape = entries_2;
         if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
@@ -203,25 +202,25 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
         Y_precision = X_precision + (cvmgen_floor_log2(Z) + 1);
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
-                cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-                cvmgen_format("p(X) = %" PRId64 ", Z = %" PRId64, X_precision, Z).text).text,
-                                 "its precision sum_precision(p(X), Z) must be in [1, 32]");
+                cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ", Z = %" PRId64 ")",
+                Y_precision, X_precision, Z).text,
+                "its precision sum_precision(p(X), Z) must be in [1, 32]");
         /* spec/cvm/reduce.cvm:25 */
         d_R_extents.length = 0;
         for (int64_t j_at = 0; j_at < R.length; ++j_at) {
             const int64_t j = R.at[j_at];
-            if (cvmgen_append(error, &d_R_extents, n.at[j])) return CVMGEN_REFUSED;
+            cvmgen_append(&d_R_extents, n.at[j]);
         }
         X_strides = cvmgen_strides(&n);
         X_steps_K.length = 0;
         for (int64_t slot_at = 0; slot_at < K.length; ++slot_at) {
             const int64_t slot = K.at[slot_at];
-            if (cvmgen_append(error, &X_steps_K, X_strides.at[slot])) return CVMGEN_REFUSED;
+            cvmgen_append(&X_steps_K, X_strides.at[slot]);
         }
         X_steps_R.length = 0;
         for (int64_t slot_at = 0; slot_at < R.length; ++slot_at) {
             const int64_t slot = R.at[slot_at];
-            if (cvmgen_append(error, &X_steps_R, X_strides.at[slot])) return CVMGEN_REFUSED;
+            cvmgen_append(&X_steps_R, X_strides.at[slot]);
         }
         d_K_box_2 = Y_shape;
         cvmgen_list *const d_K_box_2_walks[] = {&X_steps_K};
@@ -239,15 +238,15 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
         which_case = 2;
         /* spec/cvm/reduce.cvm:28 */
         Y_shape.length = 0;
-        cvmgen_add_extent(&Y_shape, 1);
+        cvmgen_append(&Y_shape, 1);
         if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
             return CVMGEN_REFUSED;
         Y_precision = X_precision + (cvmgen_floor_log2(Z) + 1);
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
-                cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-                cvmgen_format("p(X) = %" PRId64 ", Z = %" PRId64, X_precision, Z).text).text,
-                                 "its precision sum_precision(p(X), Z) must be in [1, 32]");
+                cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ", Z = %" PRId64 ")",
+                Y_precision, X_precision, Z).text,
+                "its precision sum_precision(p(X), Z) must be in [1, 32]");
         /* spec/cvm/reduce.cvm:29 */
         n_size = cvmgen_size(&n);
     } else {

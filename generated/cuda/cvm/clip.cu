@@ -26,7 +26,8 @@ cvm_clip_Y_int8_int8(const __grid_constant__ clip_Y_values values, const int8_t 
        where x = X[d...] */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
         const int32_t x = X[d];
-        Y[d] = (int8_t)(x >= a_max ? (int32_t)a_max : (x > a_min ? x : (int32_t)a_min));
+        Y[d] = (int8_t)(x >= (int32_t)a_max ? (int32_t)a_max
+            : (x > (int32_t)a_min ? x : (int32_t)a_min));
     }
 }
 
@@ -38,7 +39,7 @@ cvm_clip_Y_int8_int32(const __grid_constant__ clip_Y_values values,
        where x = X[d...] */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
         const int32_t x = X[d];
-        Y[d] = x >= a_max ? (int32_t)a_max : (x > a_min ? x : (int32_t)a_min);
+        Y[d] = x >= (int32_t)a_max ? (int32_t)a_max : (x > (int32_t)a_min ? x : (int32_t)a_min);
     }
 }
 
@@ -50,7 +51,8 @@ cvm_clip_Y_int32_int8(const __grid_constant__ clip_Y_values values,
        where x = X[d...] */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
         const int32_t x = X[d];
-        Y[d] = (int8_t)(x >= a_max ? (int32_t)a_max : (x > a_min ? x : (int32_t)a_min));
+        Y[d] = (int8_t)(x >= (int32_t)a_max ? (int32_t)a_max
+            : (x > (int32_t)a_min ? x : (int32_t)a_min));
     }
 }
 
@@ -62,7 +64,7 @@ cvm_clip_Y_int32_int32(const __grid_constant__ clip_Y_values values,
        where x = X[d...] */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
         const int32_t x = X[d];
-        Y[d] = x >= a_max ? (int32_t)a_max : (x > a_min ? x : (int32_t)a_min);
+        Y[d] = x >= (int32_t)a_max ? (int32_t)a_max : (x > (int32_t)a_min ? x : (int32_t)a_min);
     }
 }
 
@@ -85,17 +87,17 @@ static int clip_prepare(const cvm_clip_args *args, clip_plan *plan, cvmgen_error
     const int64_t a_min = args->a_min;
     if (a_min < INT32_MIN + 1 || a_min >= INT64_C(2147483648))
         return cvmgen_refuse(error, "a_min", cvmgen_number(a_min).text,
-                             "must be in (-2147483648, 2147483648)");
+            "must be in (-2147483648, 2147483648)");
     /* spec/cvm/elementwise.cvm:50 */
     const int64_t a_max = args->a_max;
     if (a_max < INT32_MIN + 1 || a_max >= INT64_C(2147483648))
         return cvmgen_refuse(error, "a_max", cvmgen_number(a_max).text,
-                             "must be in (-2147483648, 2147483648)");
+            "must be in (-2147483648, 2147483648)");
     /* spec/cvm/elementwise.cvm:51 */
-    if (!(a_min < a_max))
+    if (a_min >= a_max)
         return cvmgen_refuse(error, "",
             cvmgen_format("a_min = %" PRId64 ", a_max = %" PRId64, a_min, a_max).text,
-                             "a_min must be below a_max");
+            "a_min must be below a_max");
     /* spec/cvm/elementwise.cvm:52 */
     cvmgen_list Y_shape = n;
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
@@ -104,9 +106,9 @@ static int clip_prepare(const cvm_clip_args *args, clip_plan *plan, cvmgen_error
         cvmgen_abs_i64(a_max)) + 1) + 1 + 1;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-            cvmgen_format("a_min = %" PRId64 ", a_max = %" PRId64, a_min, a_max).text).text,
-                             "its precision bits(max(abs(a_min), abs(a_max)) + 1) + 1 must be in [1, 32]");
+            cvmgen_format("precision %" PRId64 " (a_min = %" PRId64 ", a_max = %" PRId64 ")",
+            Y_precision, a_min, a_max).text,
+            "its precision bits(max(abs(a_min), abs(a_max)) + 1) + 1 must be in [1, 32]");
     /* spec/cvm/elementwise.cvm:53 */
     const int64_t n_size = cvmgen_size(&n);
     plan->a_min = a_min;

@@ -235,36 +235,31 @@ static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen
     if (PH < 0 || PH >= 4096 ||
         PW < 0 || PW >= 4096)
         return cvmgen_refuse(error, "padding",
-            cvmgen_format("(%" PRId64 ", %" PRId64 ")", PH, PW).text,
-                             "must be in [0, 4096)");
+            cvmgen_format("(%" PRId64 ", %" PRId64 ")", PH, PW).text, "must be in [0, 4096)");
     /* spec/cvm/nn.cvm:10 */
     const int64_t SH = args->stride[0];
     const int64_t SW = args->stride[1];
     if (SH < 1 || SH >= 4096 ||
         SW < 1 || SW >= 4096)
         return cvmgen_refuse(error, "stride",
-            cvmgen_format("(%" PRId64 ", %" PRId64 ")", SH, SW).text,
-                             "must be in [1, 4096)");
+            cvmgen_format("(%" PRId64 ", %" PRId64 ")", SH, SW).text, "must be in [1, 4096)");
     /* spec/cvm/nn.cvm:11 */
     const int64_t DH = args->dilation[0];
     const int64_t DW = args->dilation[1];
     if (DH < 1 || DH >= 4096 ||
         DW < 1 || DW >= 4096)
         return cvmgen_refuse(error, "dilation",
-            cvmgen_format("(%" PRId64 ", %" PRId64 ")", DH, DW).text,
-                             "must be in [1, 4096)");
+            cvmgen_format("(%" PRId64 ", %" PRId64 ")", DH, DW).text, "must be in [1, 4096)");
     /* spec/cvm/nn.cvm:12 */
     const int64_t groups = args->groups;
     if (groups < 1 || groups >= C + 1)
         return cvmgen_refuse(error, "groups", cvmgen_number(groups).text,
-                             cvmgen_format("must be in [1, C] (%s)",
-                                 cvmgen_format("C = %" PRId64, C).text).text);
+            cvmgen_format("must be in [1, C] (C = %" PRId64 ")", C).text);
     /* spec/cvm/nn.cvm:13 */
     if (!(C == (__int128)IC * groups && OC % groups == 0))
         return cvmgen_refuse(error, "",
             cvmgen_format("C = %" PRId64 ", IC = %" PRId64 ", groups = %" PRId64 ", OC = %" PRId64,
-            C, IC, groups, OC).text,
-                             "the channels must split into the groups");
+            C, IC, groups, OC).text, "the channels must split into the groups");
     /* spec/cvm/nn.cvm:14 */
     const int64_t OPG = OC / groups;
     /* spec/cvm/nn.cvm:15 */
@@ -275,13 +270,13 @@ static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen
     if (!(YH >= 1 && YW >= 1))
         return cvmgen_refuse(error, "",
             cvmgen_format("YH = %" PRId64 ", YW = %" PRId64, YH, YW).text,
-                             "the kernel is larger than the padded input");
+            "the kernel is larger than the padded input");
     /* spec/cvm/nn.cvm:18 */
     cvmgen_list Y_shape = {0};
-    cvmgen_add_extent(&Y_shape, N);
-    cvmgen_add_extent(&Y_shape, OC);
-    cvmgen_add_extent(&Y_shape, YH);
-    cvmgen_add_extent(&Y_shape, YW);
+    cvmgen_append(&Y_shape, N);
+    cvmgen_append(&Y_shape, OC);
+    cvmgen_append(&Y_shape, YH);
+    cvmgen_append(&Y_shape, YW);
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = has_B
@@ -289,11 +284,10 @@ static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen
         B_precision) + 1 : X_precision + W_precision + (cvmgen_floor_log2(IC * KH * KW) + 1);
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-            cvmgen_format("p(X) = %" PRId64 ", p(W) = %" PRId64 ", IC = %" PRId64 ", KH = %"
-            PRId64 ", KW = %" PRId64 "%s", X_precision, W_precision, IC, KH, KW, has_B
-            ? cvmgen_format(", p(B) = %" PRId64, B_precision).text : "").text).text,
-                             "its precision wider(p(X) + p(W) + bits(IC*KH*KW), p(B)) if present(B) else p(X) + p(W) + bits(IC*KH*KW) must be in [1, 32]");
+            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ", p(W) = %" PRId64 ", IC = %"
+            PRId64 ", KH = %" PRId64 ", KW = %" PRId64 "%s)", Y_precision, X_precision, W_precision,
+            IC, KH, KW, has_B ? cvmgen_format(", p(B) = %" PRId64, B_precision).text : "").text,
+            "its precision wider(p(X) + p(W) + bits(IC*KH*KW), p(B)) if present(B) else p(X) + p(W) + bits(IC*KH*KW) must be in [1, 32]");
     plan->N = N;
     plan->C = C;
     plan->XH = XH;

@@ -81,17 +81,17 @@ static int cvm_left_shift_prepare(const cvm_cvm_left_shift_args *args,
     const int64_t precision = args->precision;
     if (precision < 1 || precision >= 33)
         return cvmgen_refuse(error, "precision", cvmgen_number(precision).text,
-                             "must be in [1, 33)");
+            "must be in [1, 33)");
     /* spec/cvm/elementwise.cvm:82 */
     const int64_t shift_bit = args->shift_bit;
     if (shift_bit < 1 || shift_bit >= 33)
         return cvmgen_refuse(error, "shift_bit", cvmgen_number(shift_bit).text,
-                             "must be in [1, 33)");
+            "must be in [1, 33)");
     /* spec/cvm/elementwise.cvm:83 */
-    if (!(X_precision + shift_bit <= 32))
+    if (X_precision + shift_bit > 32)
         return cvmgen_refuse(error, "",
             cvmgen_format("p(X) = %" PRId64 ", shift_bit = %" PRId64, X_precision, shift_bit).text,
-                             "the shifted value must fit 32 bits");
+            "the shifted value must fit 32 bits");
     /* spec/cvm/elementwise.cvm:84 */
     const int64_t alpha = (INT64_C(1) << (precision - 1)) - 1;
     /* spec/cvm/elementwise.cvm:85 */
@@ -101,9 +101,8 @@ static int cvm_left_shift_prepare(const cvm_cvm_left_shift_args *args,
     const int64_t Y_precision = precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-            cvmgen_format("precision = %" PRId64, precision).text).text,
-                             "its precision precision must be in [1, 32]");
+            cvmgen_format("precision %" PRId64 " (precision = %" PRId64 ")", Y_precision,
+            precision).text, "its precision precision must be in [1, 32]");
     /* spec/cvm/elementwise.cvm:86 */
     const int64_t n_size = cvmgen_size(&n);
     plan->shift_bit = shift_bit;

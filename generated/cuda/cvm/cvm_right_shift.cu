@@ -82,12 +82,12 @@ static int cvm_right_shift_prepare(const cvm_cvm_right_shift_args *args,
     const int64_t precision = args->precision;
     if (precision < 1 || precision >= 33)
         return cvmgen_refuse(error, "precision", cvmgen_number(precision).text,
-                             "must be in [1, 33)");
+            "must be in [1, 33)");
     /* spec/cvm/elementwise.cvm:71 */
     const int64_t shift_bit = args->shift_bit;
     if (shift_bit < 1 || shift_bit >= 33)
         return cvmgen_refuse(error, "shift_bit", cvmgen_number(shift_bit).text,
-                             "must be in [1, 33)");
+            "must be in [1, 33)");
     /* spec/cvm/elementwise.cvm:72 */
     const int64_t alpha = (INT64_C(1) << (precision - 1)) - 1;
     /* spec/cvm/elementwise.cvm:73 */
@@ -97,9 +97,8 @@ static int cvm_right_shift_prepare(const cvm_cvm_right_shift_args *args,
     const int64_t Y_precision = precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-            cvmgen_format("precision = %" PRId64, precision).text).text,
-                             "its precision precision must be in [1, 32]");
+            cvmgen_format("precision %" PRId64 " (precision = %" PRId64 ")", Y_precision,
+            precision).text, "its precision precision must be in [1, 32]");
     /* spec/cvm/elementwise.cvm:74 */
     const int64_t n_size = cvmgen_size(&n);
     plan->shift_bit = shift_bit;

@@ -125,8 +125,8 @@ static int dense_prepare(const cvm_dense_args *args, dense_plan *plan, cvmgen_er
     if (cvmgen_declared_precision(error, "B", args->B, &B_precision)) return CVMGEN_REFUSED;
     /* spec/cvm/nn.cvm:34 */
     cvmgen_list Y_shape = {0};
-    cvmgen_add_extent(&Y_shape, M);
-    cvmgen_add_extent(&Y_shape, N);
+    cvmgen_append(&Y_shape, M);
+    cvmgen_append(&Y_shape, N);
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = has_B
@@ -134,11 +134,10 @@ static int dense_prepare(const cvm_dense_args *args, dense_plan *plan, cvmgen_er
         : X_precision + W_precision + (cvmgen_floor_log2(K) + 1);
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-            cvmgen_format("p(X) = %" PRId64 ", p(W) = %" PRId64 ", K = %" PRId64 "%s", X_precision,
-            W_precision, K, has_B ? cvmgen_format(", p(B) = %" PRId64, B_precision).text
-            : "").text).text,
-                             "its precision wider(p(X) + p(W) + bits(K), p(B)) if present(B) else p(X) + p(W) + bits(K) must be in [1, 32]");
+            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ", p(W) = %" PRId64 ", K = %"
+            PRId64 "%s)", Y_precision, X_precision, W_precision, K, has_B
+            ? cvmgen_format(", p(B) = %" PRId64, B_precision).text : "").text,
+            "its precision wider(p(X) + p(W) + bits(K), p(B)) if present(B) else p(X) + p(W) + bits(K) must be in [1, 32]");
     plan->M = M;
     plan->K = K;
     plan->N = N;

@@ -88,10 +88,9 @@ static int elemwise_sub_prepare(const cvm_elemwise_sub_args *args, elemwise_sub_
     const int64_t Y_precision = cvmgen_max_i64(A_precision, B_precision) + 1;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-            cvmgen_format("p(A) = %" PRId64 ", p(B) = %" PRId64, A_precision,
-            B_precision).text).text,
-                             "its precision wider(p(A), p(B)) must be in [1, 32]");
+            cvmgen_format("precision %" PRId64 " (p(A) = %" PRId64 ", p(B) = %" PRId64 ")",
+            Y_precision, A_precision, B_precision).text,
+            "its precision wider(p(A), p(B)) must be in [1, 32]");
     /* spec/cvm/elementwise.cvm:34 */
     const int64_t n_size = cvmgen_size(&n);
     plan->n_size = n_size;

@@ -38,7 +38,7 @@ cvm_get_valid_count_V_int8(const __grid_constant__ get_valid_count_V_values valu
             bool passes = false;
             int64_t passed;
             if (q < N) {
-                passes = X[(b * N + q) * K + 1] > score_threshold;
+                passes = X[(b * N + q) * K + 1] > (int32_t)score_threshold;
             }
             const int64_t place = count + cvmgen_block_rank(passes, &passed);
             if (passes) {
@@ -64,7 +64,7 @@ cvm_get_valid_count_V_int32(const __grid_constant__ get_valid_count_V_values val
             bool passes = false;
             int64_t passed;
             if (q < N) {
-                passes = X[(b * N + q) * K + 1] > score_threshold;
+                passes = X[(b * N + q) * K + 1] > (int32_t)score_threshold;
             }
             const int64_t place = count + cvmgen_block_rank(passes, &passed);
             if (passes) {
@@ -208,35 +208,34 @@ static int get_valid_count_prepare(const cvm_get_valid_count_args *args,
     const int64_t score_threshold = args->score_threshold;
     if (score_threshold < -2147483648 || score_threshold >= INT64_C(2147483648))
         return cvmgen_refuse(error, "score_threshold", cvmgen_number(score_threshold).text,
-                             "must be in [-2147483648, 2147483648)");
+            "must be in [-2147483648, 2147483648)");
     /* spec/cvm/vision.cvm:9 */
     if (!(2 <= K && K <= 32))
         return cvmgen_refuse(error, "", cvmgen_format("K = %" PRId64, K).text,
-                             "a row has 2 to 32 entries: an id, a score, and more");
+            "a row has 2 to 32 entries: an id, a score, and more");
     /* spec/cvm/vision.cvm:11 */
     cvmgen_list valid_count_shape = {0};
-    cvmgen_add_extent(&valid_count_shape, B);
+    cvmgen_append(&valid_count_shape, B);
     if (cvmgen_check_shape(error, "valid_count", &valid_count_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t valid_count_precision = cvmgen_floor_log2(N * K + 1) + 1 + 1;
     if (valid_count_precision < 1 || valid_count_precision > 32)
         return cvmgen_refuse(error, "valid_count",
-            cvmgen_format("precision %" PRId64 " (%s)", valid_count_precision,
-            cvmgen_format("N = %" PRId64 ", K = %" PRId64, N, K).text).text,
-                             "its precision bits(N*K + 1) + 1 must be in [1, 32]");
+            cvmgen_format("precision %" PRId64 " (N = %" PRId64 ", K = %" PRId64 ")",
+            valid_count_precision, N, K).text,
+            "its precision bits(N*K + 1) + 1 must be in [1, 32]");
     /* spec/cvm/vision.cvm:12 */
     cvmgen_list Y_shape = {0};
-    cvmgen_add_extent(&Y_shape, B);
-    cvmgen_add_extent(&Y_shape, N);
-    cvmgen_add_extent(&Y_shape, K);
+    cvmgen_append(&Y_shape, B);
+    cvmgen_append(&Y_shape, N);
+    cvmgen_append(&Y_shape, K);
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-            cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
-                             "its precision p(X) must be in [1, 32]");
+            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
+            X_precision).text, "its precision p(X) must be in [1, 32]");
     /* spec/cvm/vision.cvm:13 */
     const int64_t V_size = B * N;
     const int64_t V_length_size = B;

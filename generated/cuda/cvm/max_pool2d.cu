@@ -4,7 +4,8 @@
    operator max_pool2d {
      "Maximum over a sliding window; padding is never the maximum."
      # The formalization lets the windows of ceil_mode lie wholly in the padding; such calls
-     # are refused, since the maximum of no element has no value.
+     # are refused, since the maximum of no element has no value. One number for both paddings, as
+     # it has, stands for both entries of any such attribute here.
      input  X : cvm[N, C, H, W]
      attr   pool_size (PSH, PSW) in [1, inf)
      attr   padding   (PH, PW) = (0, 0) in [min_attr, max_attr)
@@ -22,7 +23,7 @@
    } */
 #include "cvmgen_cuda.h"
 
-/* What a call fixes for the kernels of spec/cvm/nn.cvm:63. */
+/* What a call fixes for the kernels of spec/cvm/nn.cvm:64. */
 struct max_pool2d_Y_values {
     int64_t N, C, H, W, PSH, PSW, PH, PW, SH, SW, YH, YW;
 };
@@ -33,7 +34,7 @@ cvm_max_pool2d_Y_int8_int8(const __grid_constant__ max_pool2d_Y_values values,
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, PSH = values.PSH;
     const int64_t PSW = values.PSW, PH = values.PH, PW = values.PW, SH = values.SH;
     const int64_t SW = values.SW, YH = values.YH, YW = values.YW;
-    /* spec/cvm/nn.cvm:63: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+    /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     const int64_t elements = N * C * YH * YW;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
@@ -67,7 +68,7 @@ cvm_max_pool2d_Y_int8_int32(const __grid_constant__ max_pool2d_Y_values values,
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, PSH = values.PSH;
     const int64_t PSW = values.PSW, PH = values.PH, PW = values.PW, SH = values.SH;
     const int64_t SW = values.SW, YH = values.YH, YW = values.YW;
-    /* spec/cvm/nn.cvm:63: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+    /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     const int64_t elements = N * C * YH * YW;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
@@ -101,7 +102,7 @@ cvm_max_pool2d_Y_int32_int8(const __grid_constant__ max_pool2d_Y_values values,
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, PSH = values.PSH;
     const int64_t PSW = values.PSW, PH = values.PH, PW = values.PW, SH = values.SH;
     const int64_t SW = values.SW, YH = values.YH, YW = values.YW;
-    /* spec/cvm/nn.cvm:63: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+    /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     const int64_t elements = N * C * YH * YW;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
@@ -135,7 +136,7 @@ cvm_max_pool2d_Y_int32_int32(const __grid_constant__ max_pool2d_Y_values values,
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, PSH = values.PSH;
     const int64_t PSW = values.PSW, PH = values.PH, PW = values.PW, SH = values.SH;
     const int64_t SW = values.SW, YH = values.YH, YW = values.YW;
-    /* spec/cvm/nn.cvm:63: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+    /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     const int64_t elements = N * C * YH * YW;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
@@ -176,7 +177,7 @@ struct max_pool2d_plan {
 static int max_pool2d_prepare(const cvm_max_pool2d_args *args, max_pool2d_plan *plan,
                               cvmgen_error *error) {
     cvmgen_begin(error, "cvm.max_pool2d");
-    /* spec/cvm/nn.cvm:52 */
+    /* spec/cvm/nn.cvm:53 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_rank(error, "X", args->X, 4, false)) return CVMGEN_REFUSED;
     const int64_t N = args->X->extents[0];
@@ -185,71 +186,66 @@ static int max_pool2d_prepare(const cvm_max_pool2d_args *args, max_pool2d_plan *
     const int64_t W = args->X->extents[3];
     int64_t X_precision;
     if (cvmgen_declared_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
-    /* spec/cvm/nn.cvm:53 */
+    /* spec/cvm/nn.cvm:54 */
     const int64_t PSH = args->pool_size[0];
     const int64_t PSW = args->pool_size[1];
     if (PSH < 1 || PSH >= INT64_C(2147483648) ||
         PSW < 1 || PSW >= INT64_C(2147483648))
         return cvmgen_refuse(error, "pool_size",
             cvmgen_format("(%" PRId64 ", %" PRId64 ")", PSH, PSW).text,
-                             "must be in [1, 2147483648)");
-    /* spec/cvm/nn.cvm:54 */
+            "must be in [1, 2147483648)");
+    /* spec/cvm/nn.cvm:55 */
     const int64_t PH = args->padding[0];
     const int64_t PW = args->padding[1];
     if (PH < 0 || PH >= 4096 ||
         PW < 0 || PW >= 4096)
         return cvmgen_refuse(error, "padding",
-            cvmgen_format("(%" PRId64 ", %" PRId64 ")", PH, PW).text,
-                             "must be in [0, 4096)");
-    /* spec/cvm/nn.cvm:55 */
+            cvmgen_format("(%" PRId64 ", %" PRId64 ")", PH, PW).text, "must be in [0, 4096)");
+    /* spec/cvm/nn.cvm:56 */
     const int64_t SH = args->strides[0];
     const int64_t SW = args->strides[1];
     if (SH < 1 || SH >= 4096 ||
         SW < 1 || SW >= 4096)
         return cvmgen_refuse(error, "strides",
-            cvmgen_format("(%" PRId64 ", %" PRId64 ")", SH, SW).text,
-                             "must be in [1, 4096)");
-    /* spec/cvm/nn.cvm:56 */
-    const bool ceil_mode = args->ceil_mode != 0;
+            cvmgen_format("(%" PRId64 ", %" PRId64 ")", SH, SW).text, "must be in [1, 4096)");
     /* spec/cvm/nn.cvm:57 */
+    const bool ceil_mode = args->ceil_mode != 0;
+    /* spec/cvm/nn.cvm:58 */
     if (!(PSH <= H + 2 * PH && PSW <= W + 2 * PW))
         return cvmgen_refuse(error, "",
             cvmgen_format("PSH = %" PRId64 ", H = %" PRId64 ", PH = %" PRId64 ", PSW = %"
             PRId64 ", W = %" PRId64 ", PW = %" PRId64, PSH, H, PH, PSW, W, PW).text,
-                             "the window is larger than the padded input");
-    /* spec/cvm/nn.cvm:58 */
+            "the window is larger than the padded input");
+    /* spec/cvm/nn.cvm:59 */
     if (!(PSH > PH && PSW > PW))
         return cvmgen_refuse(error, "",
             cvmgen_format("PSH = %" PRId64 ", PH = %" PRId64 ", PSW = %" PRId64 ", PW = %" PRId64,
-            PSH, PH, PSW, PW).text,
-                             "the padding must be smaller than the window");
-    /* spec/cvm/nn.cvm:59 */
+            PSH, PH, PSW, PW).text, "the padding must be smaller than the window");
+    /* spec/cvm/nn.cvm:60 */
     const int64_t YH = (ceil_mode ? cvmgen_ceildiv(H + 2 * PH - PSH, SH)
         : cvmgen_floor_div(H + 2 * PH - PSH, SH)) + 1;
-    /* spec/cvm/nn.cvm:60 */
+    /* spec/cvm/nn.cvm:61 */
     const int64_t YW = (ceil_mode ? cvmgen_ceildiv(W + 2 * PW - PSW, SW)
         : cvmgen_floor_div(W + 2 * PW - PSW, SW)) + 1;
-    /* spec/cvm/nn.cvm:61 */
+    /* spec/cvm/nn.cvm:62 */
     if (!((YH - 1) * SH - PH < H && (YW - 1) * SW - PW < W))
         return cvmgen_refuse(error, "",
             cvmgen_format("YH = %" PRId64 ", SH = %" PRId64 ", PH = %" PRId64 ", H = %"
             PRId64 ", YW = %" PRId64 ", SW = %" PRId64 ", PW = %" PRId64 ", W = %" PRId64, YH, SH,
-            PH, H, YW, SW, PW, W).text,
-                             "ceil_mode leaves a window without an element");
-    /* spec/cvm/nn.cvm:62 */
+            PH, H, YW, SW, PW, W).text, "ceil_mode leaves a window without an element");
+    /* spec/cvm/nn.cvm:63 */
     cvmgen_list Y_shape = {0};
-    cvmgen_add_extent(&Y_shape, N);
-    cvmgen_add_extent(&Y_shape, C);
-    cvmgen_add_extent(&Y_shape, YH);
-    cvmgen_add_extent(&Y_shape, YW);
+    cvmgen_append(&Y_shape, N);
+    cvmgen_append(&Y_shape, C);
+    cvmgen_append(&Y_shape, YH);
+    cvmgen_append(&Y_shape, YW);
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-            cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
-                             "its precision p(X) must be in [1, 32]");
+            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
+            X_precision).text, "its precision p(X) must be in [1, 32]");
     plan->N = N;
     plan->C = C;
     plan->H = H;

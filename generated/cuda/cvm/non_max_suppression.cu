@@ -58,13 +58,13 @@ cvm_non_max_suppression_I_int8(const __grid_constant__ non_max_suppression_I_val
     const int64_t B = values.B, N = values.N;
     /* spec/cvm/vision.cvm:33: let I[b] = sort[i < T[b]] by (-X[b, i, 1], i) */
     for (int64_t b = blockIdx.x; b < B; b += gridDim.x) {
-        const int32_t T = cvmgen_max_i32((int32_t)cvmgen_min_i64(N, (int64_t)valid_count[b]), 0);
+        const int64_t T = cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0);
         for (int64_t i = threadIdx.x; i < T; i += blockDim.x) {
             I[b * N + i] = i;
             I_keys[b * N + i] = (int64_t)-X[(b * N + i) * 6 + 1];
         }
         __syncthreads();
-        if (threadIdx.x == 0) I_length[b] = (int64_t)T;
+        if (threadIdx.x == 0) I_length[b] = T;
         __syncthreads();
         cvmgen_block_sort(&I[b * N], &I_keys[b * N], 1, &I_spare[b * (2 * N)], I_length[b]);
     }
@@ -79,13 +79,13 @@ cvm_non_max_suppression_I_int32(const __grid_constant__ non_max_suppression_I_va
     const int64_t B = values.B, N = values.N;
     /* spec/cvm/vision.cvm:33: let I[b] = sort[i < T[b]] by (-X[b, i, 1], i) */
     for (int64_t b = blockIdx.x; b < B; b += gridDim.x) {
-        const int32_t T = cvmgen_max_i32((int32_t)cvmgen_min_i64(N, (int64_t)valid_count[b]), 0);
+        const int64_t T = cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0);
         for (int64_t i = threadIdx.x; i < T; i += blockDim.x) {
             I[b * N + i] = i;
             I_keys[b * N + i] = -(int64_t)X[(b * N + i) * 6 + 1];
         }
         __syncthreads();
-        if (threadIdx.x == 0) I_length[b] = (int64_t)T;
+        if (threadIdx.x == 0) I_length[b] = T;
         __syncthreads();
         cvmgen_block_sort(&I[b * N], &I_keys[b * N], 1, &I_spare[b * (2 * N)], I_length[b]);
     }
@@ -109,10 +109,9 @@ cvm_non_max_suppression_U_int8(const __grid_constant__ non_max_suppression_U_val
     /* spec/cvm/vision.cvm:50: let U[b] = {p for p < TK[b] if R[b, p, 0] >= 0 and all[q in U[b] if q
        < p](iou[b, p, q] < iou_threshold)} */
     for (int64_t b = blockIdx.x; b < B; b += gridDim.x) {
-        const int32_t TK = top_k < 0
-            ? cvmgen_max_i32((int32_t)cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
-            : cvmgen_min_i32((int32_t)top_k,
-            cvmgen_max_i32((int32_t)cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
+        const int64_t TK = (int32_t)top_k < 0
+            ? cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
+            : cvmgen_min_i64(top_k, cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
         int64_t count = 0;
         for (int64_t p = 0; p < TK; ++p) {
             bool test = X[(b * N + I[b * N + p]) * 6] >= 0;
@@ -177,10 +176,9 @@ cvm_non_max_suppression_U_int32(const __grid_constant__ non_max_suppression_U_va
     /* spec/cvm/vision.cvm:50: let U[b] = {p for p < TK[b] if R[b, p, 0] >= 0 and all[q in U[b] if q
        < p](iou[b, p, q] < iou_threshold)} */
     for (int64_t b = blockIdx.x; b < B; b += gridDim.x) {
-        const int32_t TK = top_k < 0
-            ? cvmgen_max_i32((int32_t)cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
-            : cvmgen_min_i32((int32_t)top_k,
-            cvmgen_max_i32((int32_t)cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
+        const int64_t TK = (int32_t)top_k < 0
+            ? cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
+            : cvmgen_min_i64(top_k, cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
         int64_t count = 0;
         for (int64_t p = 0; p < TK; ++p) {
             bool test = X[(b * N + I[b * N + p]) * 6] >= 0;
@@ -256,7 +254,7 @@ cvm_non_max_suppression_Y_int8_int8(const __grid_constant__ non_max_suppression_
         rest /= N;
         const int64_t b = rest;
         Y[(b * N + n) * 6
-            + k] = (int8_t)(n < (max_output_size < 0 ? U_length[b]
+            + k] = (int8_t)(n < ((int32_t)max_output_size < 0 ? U_length[b]
             : cvmgen_min_i64(max_output_size, U_length[b]))
             ? X[(b * N + I[b * N + U[b * N + n]]) * 6 + k] : -1);
     }
@@ -280,7 +278,7 @@ cvm_non_max_suppression_Y_int8_int32(
         const int64_t n = rest % N;
         rest /= N;
         const int64_t b = rest;
-        Y[(b * N + n) * 6 + k] = n < (max_output_size < 0 ? U_length[b]
+        Y[(b * N + n) * 6 + k] = n < ((int32_t)max_output_size < 0 ? U_length[b]
             : cvmgen_min_i64(max_output_size, U_length[b]))
             ? X[(b * N + I[b * N + U[b * N + n]]) * 6 + k] : -1;
     }
@@ -305,7 +303,7 @@ cvm_non_max_suppression_Y_int32_int8(
         rest /= N;
         const int64_t b = rest;
         Y[(b * N + n) * 6
-            + k] = (int8_t)(n < (max_output_size < 0 ? U_length[b]
+            + k] = (int8_t)(n < ((int32_t)max_output_size < 0 ? U_length[b]
             : cvmgen_min_i64(max_output_size, U_length[b]))
             ? X[(b * N + I[b * N + U[b * N + n]]) * 6 + k] : -1);
     }
@@ -329,7 +327,7 @@ cvm_non_max_suppression_Y_int32_int32(
         const int64_t n = rest % N;
         rest /= N;
         const int64_t b = rest;
-        Y[(b * N + n) * 6 + k] = n < (max_output_size < 0 ? U_length[b]
+        Y[(b * N + n) * 6 + k] = n < ((int32_t)max_output_size < 0 ? U_length[b]
             : cvmgen_min_i64(max_output_size, U_length[b]))
             ? X[(b * N + I[b * N + U[b * N + n]]) * 6 + k] : -1;
     }
@@ -368,32 +366,31 @@ static int non_max_suppression_prepare(const cvm_non_max_suppression_args *args,
     const int64_t iou_threshold = args->iou_threshold;
     if (iou_threshold < 1 || iou_threshold >= INT64_C(2147483648))
         return cvmgen_refuse(error, "iou_threshold", cvmgen_number(iou_threshold).text,
-                             "must be in [1, 2147483648)");
+            "must be in [1, 2147483648)");
     /* spec/cvm/vision.cvm:25 */
     const int64_t max_output_size = args->max_output_size;
     if (max_output_size < -2147483648 || max_output_size >= INT64_C(2147483648))
         return cvmgen_refuse(error, "max_output_size", cvmgen_number(max_output_size).text,
-                             "must be in [-2147483648, 2147483648)");
+            "must be in [-2147483648, 2147483648)");
     /* spec/cvm/vision.cvm:26 */
     const bool force_suppress = args->force_suppress != 0;
     /* spec/cvm/vision.cvm:27 */
     const int64_t top_k = args->top_k;
     if (top_k < -2147483648 || top_k >= INT64_C(2147483648))
         return cvmgen_refuse(error, "top_k", cvmgen_number(top_k).text,
-                             "must be in [-2147483648, 2147483648)");
+            "must be in [-2147483648, 2147483648)");
     /* spec/cvm/vision.cvm:29 */
     cvmgen_list Y_shape = {0};
-    cvmgen_add_extent(&Y_shape, B);
-    cvmgen_add_extent(&Y_shape, N);
-    cvmgen_add_extent(&Y_shape, 6);
+    cvmgen_append(&Y_shape, B);
+    cvmgen_append(&Y_shape, N);
+    cvmgen_append(&Y_shape, 6);
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-            cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
-                             "its precision p(X) must be in [1, 32]");
+            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
+            X_precision).text, "its precision p(X) must be in [1, 32]");
     /* spec/cvm/vision.cvm:33 */
     const int64_t I_size = B * N;
     const int64_t I_length_size = B;

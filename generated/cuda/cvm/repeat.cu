@@ -3,6 +3,7 @@
 
    operator repeat {
      "Each element several times in a row, along an axis."
+     # The formalization counts the axis from the front only, here and in concatenate.
      input  X : cvm[n...]
      let    N = len(n)
      attr   axis in [-N, N)
@@ -15,7 +16,7 @@
    } */
 #include "cvmgen_cuda.h"
 
-/* What a call fixes for the kernels of spec/cvm/transform.cvm:11. */
+/* What a call fixes for the kernels of spec/cvm/transform.cvm:12. */
 struct repeat_Y_values {
     int64_t d_rows, d_run, X_step;
     cvmgen_list X_steps, d_box;
@@ -27,8 +28,8 @@ cvm_repeat_Y_int8_int8(const __grid_constant__ repeat_Y_values values,
     const int64_t d_rows = values.d_rows, d_run = values.d_run, X_step = values.X_step;
     const cvmgen_list &X_steps = values.X_steps;
     const cvmgen_list &d_box = values.d_box;
-    /* spec/cvm/transform.cvm:11: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i < N)...]
-       */
+    /* spec/cvm/transform.cvm:12: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i <
+       N)...] */
     const int64_t elements = d_rows * d_run;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t d_row = at / d_run;
@@ -44,8 +45,8 @@ cvm_repeat_Y_int8_int32(const __grid_constant__ repeat_Y_values values,
     const int64_t d_rows = values.d_rows, d_run = values.d_run, X_step = values.X_step;
     const cvmgen_list &X_steps = values.X_steps;
     const cvmgen_list &d_box = values.d_box;
-    /* spec/cvm/transform.cvm:11: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i < N)...]
-       */
+    /* spec/cvm/transform.cvm:12: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i <
+       N)...] */
     const int64_t elements = d_rows * d_run;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t d_row = at / d_run;
@@ -61,8 +62,8 @@ cvm_repeat_Y_int32_int8(const __grid_constant__ repeat_Y_values values,
     const int64_t d_rows = values.d_rows, d_run = values.d_run, X_step = values.X_step;
     const cvmgen_list &X_steps = values.X_steps;
     const cvmgen_list &d_box = values.d_box;
-    /* spec/cvm/transform.cvm:11: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i < N)...]
-       */
+    /* spec/cvm/transform.cvm:12: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i <
+       N)...] */
     const int64_t elements = d_rows * d_run;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t d_row = at / d_run;
@@ -78,8 +79,8 @@ cvm_repeat_Y_int32_int32(const __grid_constant__ repeat_Y_values values,
     const int64_t d_rows = values.d_rows, d_run = values.d_run, X_step = values.X_step;
     const cvmgen_list &X_steps = values.X_steps;
     const cvmgen_list &d_box = values.d_box;
-    /* spec/cvm/transform.cvm:11: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i < N)...]
-       */
+    /* spec/cvm/transform.cvm:12: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i <
+       N)...] */
     const int64_t elements = d_rows * d_run;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         const int64_t d_row = at / d_run;
@@ -101,41 +102,38 @@ struct repeat_plan {
 /* Check the call and infer shapes and precisions. */
 static int repeat_prepare(const cvm_repeat_args *args, repeat_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.repeat");
-    /* spec/cvm/transform.cvm:5 */
+    /* spec/cvm/transform.cvm:6 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
     int64_t X_precision;
     if (cvmgen_declared_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
-    /* spec/cvm/transform.cvm:6 */
-    const int64_t N = n.length;
     /* spec/cvm/transform.cvm:7 */
+    const int64_t N = n.length;
+    /* spec/cvm/transform.cvm:8 */
     const int64_t axis = args->axis;
     if (axis < -N || axis >= N)
         return cvmgen_refuse(error, "axis", cvmgen_number(axis).text,
-                             cvmgen_format("must be in [-N, N) (%s)",
-                                 cvmgen_format("N = %" PRId64, N).text).text);
-    /* spec/cvm/transform.cvm:8 */
+            cvmgen_format("must be in [-N, N) (N = %" PRId64 ")", N).text);
+    /* spec/cvm/transform.cvm:9 */
     const int64_t repeats = args->repeats;
     if (repeats < 1 || repeats >= INT64_C(2147483648))
         return cvmgen_refuse(error, "repeats", cvmgen_number(repeats).text,
-                             "must be in [1, 2147483648)");
-    /* spec/cvm/transform.cvm:9 */
-    const int64_t a = axis >= 0 ? axis : axis + N;
+            "must be in [1, 2147483648)");
     /* spec/cvm/transform.cvm:10 */
+    const int64_t a = axis >= 0 ? axis : axis + N;
+    /* spec/cvm/transform.cvm:11 */
     cvmgen_list entries = {0};
     for (int64_t i = 0; i < N; ++i)
-        cvmgen_add_extent(&entries,
-            cvmgen_saturate(i == a ? (__int128)n.at[i] * repeats : n.at[i]));
+        cvmgen_append(&entries, cvmgen_saturate(i == a ? (__int128)n.at[i] * repeats : n.at[i]));
     cvmgen_list Y_shape = entries;
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (%s)", Y_precision,
-            cvmgen_format("p(X) = %" PRId64, X_precision).text).text,
-                             "its precision p(X) must be in [1, 32]");
-    /* spec/cvm/transform.cvm:11 */
+            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
+            X_precision).text, "its precision p(X) must be in [1, 32]");
+    /* spec/cvm/transform.cvm:12 */
     cvmgen_list d_factors = cvmgen_ones(Y_shape.length);
     for (int64_t slot = 0; slot < N; ++slot) {
         if (slot == a) d_factors.at[slot] = repeats;

@@ -1,0 +1,74 @@
+"""Pieces of C files: the comment at the top, declarations, heads, choices, broken to lines."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from cvmgen.emit import interface
+from cvmgen.emit.c_like import indent
+from cvmgen.emit.interface import Variant
+from cvmgen.emit.render import NOTICE
+from cvmgen.ir import nodes as i
+from cvmgen.spec.formula import Operator
+
+
+def file_header(program: i.Program) -> str:
+    """The comment at the top of a generated file: the formula, where it stands, the memory."""
+    operator = program.operator
+    formula = "\n".join(f"   {line}" if line else "" for line in formula_lines(operator))
+    title = f"{operator.full_name}: {operator.doc}\n   {NOTICE} {operator.span.place}"
+    if program.scratch:
+        memory = f"Memory of int64 besides the tensors: {interface.scratch_text(program)}."
+        title += "".join(f"\n   {line}" for line in textwrap.wrap(memory, 94))
+    return f"/* {title}\n\n{formula.replace('*/', '* /')} */"
+
+
+def formula_lines(operator: Operator) -> list[str]:
+    return [line.rstrip() for line in operator.text.splitlines()]
+
+
+def chosen(variants: Sequence[Variant], calls: Sequence[list[str]]) -> list[str]:
+    """The call for the element types at hand: each variant's own, wrapped to lines."""
+    if len(variants) == 1:
+        return calls[0]
+    lines = []
+    for variant, call in zip(variants, calls, strict=True):
+        word = "if" if variant == variants[0] else "else if"
+        head = "else" if variant == variants[-1] else f"{word} ({variant.test})"
+        lines += [head, *indent(call)]
+    return lines
+
+
+def wrapped(type_name: str, names: list[str]) -> list[str]:
+    """Declarations of many names of a type, at most 96 columns wide."""
+    lines: list[str] = []
+    current = ""
+    for name in names:
+        longer = f"{current}, {name}" if current else f"{type_name} {name}"
+        if current and len(longer) > 90:
+            lines.append(f"{current};")
+            longer = f"{type_name} {name}"
+        current = longer
+    return [*lines, f"{current};"] if current else lines
+
+
+def signature(head: str, parameters: list[str]) -> list[str]:
+    """A function head, one line or wrapped below the parenthesis."""
+    return wrapped_list(head, parameters, ") {")
+
+
+def wrapped_list(head: str, items: list[str], end: str) -> list[str]:
+    """Items between a head and an end, one line or wrapped below the first item."""
+    single = f"{head}{', '.join(items)}{end}"
+    if len(single) <= 96:
+        return [single]
+    pad = " " * len(head)
+    lines, current = [], head
+    for at, item in enumerate(items):
+        text = item + (", " if at < len(items) - 1 else end)
+        if len(current) + len(text.rstrip()) > 96 and current.strip():
+            lines.append(current.rstrip())
+            current = pad
+        current += text
+    return [*lines, current.rstrip()]

@@ -1,0 +1,59 @@
+"""What a refusal shows of a call: the named values that an expression speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cvmgen.spec import formula as f
+from cvmgen.spec import nodes as n
+from cvmgen.spec.formula import BOOL, INT, LIST, LISTS, SET, Kind
+
+ROLES = ("extent", "attribute", "let", "count")
+SHOWN = (INT, BOOL, LIST)
+
+
+class Terms:
+    """Finds the terms of expressions of one operator."""
+
+    def __init__(self, operator: f.Operator) -> None:
+        items = tuple(f.all_items(operator.items))
+        self.lets = {each.name: each for each in items if isinstance(each, f.Let)}
+        self.kinds: dict[str, Kind] = {name: let.kind for name, let in self.lets.items()}
+        for attribute in operator.attributes:
+            is_list = attribute.is_list or bool(attribute.components)
+            self.kinds[attribute.name] = LIST if is_list else BOOL
+            if attribute.kind == "int" and not is_list:
+                self.kinds[attribute.name] = INT
+        for item in operator.inputs:
+            for extent in item.extents:
+                if extent.new and extent.pack:
+                    self.kinds[extent.new] = LISTS if item.variadic else LIST
+
+    def kind(self, name: str) -> Kind:
+        return self.kinds.get(name, INT)
+
+    def of(self, about: object) -> tuple[n.Ref | n.Precision, ...]:
+        """The names and precisions that an expression speaks of, each once, in its order."""
+        return tuple(dict.fromkeys(self.found(about)))
+
+    def found(self, about: object) -> Iterator[n.Ref | n.Precision]:
+        for node in n.walk(about):
+            match node:
+                case n.Ref(name=name, role="let") if self.kind(name) == SET:
+                    yield from self.behind(name)
+                case n.Ref(name=name, role=role) if role in ROLES and self.shown(name, role):
+                    yield node
+                case n.Precision(which=None):
+                    yield node
+                case _:
+                    pass
+
+    def behind(self, name: str) -> Iterator[n.Ref]:
+        """The lists that a set is made from: a caller knows them and not the set."""
+        for each in self.found(self.lets[name].value):
+            if isinstance(each, n.Ref) and self.kind(each.name) == LIST:
+                yield each
+
+    def shown(self, name: str, role: str) -> bool:
+        kind = self.kind(name)
+        return kind in SHOWN or (kind == LISTS and role == "extent")

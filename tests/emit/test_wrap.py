@@ -1,0 +1,58 @@
+"""Where long lines of generated code end, and how branches are put together."""
+
+from __future__ import annotations
+
+import pytest
+
+from cvmgen.emit.c_like import CPrinter
+from cvmgen.emit.wrap import WIDTH, wrap_c
+from cvmgen.ir import nodes as i
+from cvmgen.source import Source, Span
+
+SPAN = Span(Source("", ""), 0, 0)
+A, B = i.Var("a"), i.Var("b")
+
+
+def test_a_comment_ends_on_a_line_with_words() -> None:
+    for length in range(60, 130):
+        text = "/* " + "word " * 10 + "w" * (length - 50) + " */"
+        lines = wrap_c([f"    {text}"])
+        assert all(len(line) <= WIDTH for line in lines)
+        assert lines[-1].strip() != "*/"
+        assert " ".join(line.strip() for line in lines) == text
+
+
+def set_to(value: int) -> i.Stmt:
+    return i.SetAt("s", i.Const(0), i.Const(value), SPAN)
+
+
+BRANCHES = [
+    (i.If(A, (set_to(1),), (), SPAN), ["if (a) s.at[0] = 1;"], "one statement stands behind"),
+    (
+        i.If(A, (set_to(1),), (set_to(2),), SPAN),
+        ["if (a) {", "    s.at[0] = 1;", "} else {", "    s.at[0] = 2;", "}"],
+        "two branches have braces",
+    ),
+    (
+        i.If(A, (set_to(1),), (i.If(B, (set_to(2),), (), SPAN),), SPAN),
+        ["if (a) {", "    s.at[0] = 1;", "} else if (b) {", "    s.at[0] = 2;", "}"],
+        "a choice behind else joins it",
+    ),
+    (
+        i.If(A, (set_to(1),), (i.If(B, (set_to(2),), (set_to(3),), SPAN),), SPAN),
+        ["if (a) {", "    s.at[0] = 1;", "} else if (b) {", "    s.at[0] = 2;", "} else {",
+         "    s.at[0] = 3;", "}"],
+        "with its own other branch",
+    ),
+    (
+        i.If(A, (set_to(1),), (i.If(B, (set_to(2),), (), SPAN), set_to(3)), SPAN),
+        ["if (a) {", "    s.at[0] = 1;", "} else {", "    if (b) s.at[0] = 2;", "    s.at[0] = 3;",
+         "}"],
+        "not where more follows",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("statement", "lines", "why"), BRANCHES)
+def test_branches(statement: i.Stmt, lines: list[str], why: str) -> None:
+    assert CPrinter(host=True).block([statement]) == lines, why
