@@ -40,14 +40,6 @@ def atom(expr: n.Expr) -> n.Expr:
         case n.Arithmetic(left=left, right=right):
             first, second = (expression(polynomial(each), each) for each in (left, right))
             return replace(expr, left=first, right=second)
-        case n.Function(arguments=(n.Listing(), *_)):
-            return expr
-        case n.Function(name="len", arguments=(n.Part(sequence=whole, low=None, high=high),)):
-            return (
-                expr
-                if high is None
-                else replace(expr, arguments=(n.Part(whole, None, high, expr.span),))
-            )
         case _:
             return expr
 

@@ -27,7 +27,7 @@ def block(kind: str, part: str) -> str:
 
 
 def test_the_formula_is_the_one_in_the_spec() -> None:
-    assert block("", "operator dense") in (ROOT / "spec/cvm/nn.cvm").read_text(encoding="utf-8")
+    assert block("", "operator dense {") in (ROOT / "spec/cvm/nn.cvm").read_text(encoding="utf-8")
 
 
 def test_the_excerpt_is_in_the_generated_file() -> None:
@@ -98,3 +98,7 @@ def test_the_c_program(library: Path, tmp_path: Path) -> None:
     subprocess.run([*command, str(library), "-o", str(program)], check=True)
     done = subprocess.run([str(program)], capture_output=True, text=True, check=True)
     assert done.stdout == "11 17\n"
+
+
+def test_the_adjoint_is_what_the_command_derives(cvmgen: Command) -> None:
+    assert cvmgen("derive", "dense", "--wrt", "X").out == block("", "operator dense_adjoint_X")
