@@ -15,9 +15,9 @@ import pytest
 import cvmgen
 from cvmgen import driver
 from cvmgen.api import Operators
-from cvmgen.build import write_changed
+from cvmgen.build import compile_cuda, cuda_compiler, write_changed
 from cvmgen.derive import adjoint
-from cvmgen.errors import OperatorError
+from cvmgen.errors import BuildError, OperatorError
 from cvmgen.reference import FormulaError, Reference, Tensor
 from cvmgen.reference.failures import WorkLimit
 from cvmgen.reference.operator import stored
@@ -177,6 +177,23 @@ def test_targets_agree_with_the_reference(targets: dict[str, Operators], name: s
             wanted = [stored(value, result.dtype.name) for value in expected.values]
             assert result.shape == expected.shape, target
             assert result.ravel().tolist() == wanted, f"{target}: {kept}"
+
+
+@pytest.fixture(scope="module")
+def cuda_files() -> dict[str, str]:
+    return dict(driver.generate([derived(name) for name in SUPPORTED], ("cuda",)))
+
+
+@pytest.mark.parametrize("name", SUPPORTED)
+def test_kernels_compile_for_cuda(cuda_files: dict[str, str], name: str) -> None:
+    try:
+        kind = cuda_compiler(None).kind
+    except BuildError as error:
+        pytest.skip(str(error))
+    includes = {path.removeprefix("cuda/"): text for path, text in cuda_files.items()}
+    flags = ("--device-int128",) if kind == "nvrtc" else ()
+    source = cuda_files[f"cuda/{derived(name).opset}/{derived(name).name}.cu"]
+    assert compile_cuda(source, architecture="sm_90", includes=includes, flags=flags)
 
 
 def array(tensor: Tensor | None) -> Any:
