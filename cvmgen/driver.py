@@ -21,6 +21,7 @@ from cvmgen.lower.facts import Facts
 from cvmgen.lower.flatten import flatten_packs
 from cvmgen.lower.guards import place_guards
 from cvmgen.lower.host_values import host_values
+from cvmgen.lower.known_parts import name_parts
 from cvmgen.lower.lift import lift_host
 from cvmgen.lower.offsets import find_offsets
 from cvmgen.lower.peel import peel_dimensions
@@ -39,6 +40,7 @@ Before = TypeVar("Before")
 After = TypeVar("After")
 
 STATEMENTS: Passes = (
+    ("parts", name_parts),
     ("lift", lift_host),
     ("unfold", unfold_nests),
     ("guards", place_guards),

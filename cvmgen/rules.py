@@ -57,5 +57,9 @@ def shape_rule(term: str) -> str:
     return f"the shape must be {term}"
 
 
+def part_rule(dimension: int, term: str) -> str:
+    return f"the extents from {dimension} on must be {term}"
+
+
 def precision_rule(term: str) -> str:
     return f"its precision {term} must be in [1, {MAX_PRECISION}]"

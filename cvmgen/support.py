@@ -286,6 +286,14 @@ def check_same_shape(operator: str, name: str, shape: Sequence[int], wanted: Seq
         refuse(operator, name, f"shape {shape_text(shape)}", rule)
 
 
+def check_part(
+    operator: str, name: str, shape: Sequence[int], start: int, wanted: Sequence[int]
+) -> None:
+    if tuple(shape[start : start + len(wanted)]) != tuple(wanted):
+        rule = f"the extents from {start} on must be {shape_text(wanted)}"
+        refuse(operator, name, f"shape {shape_text(shape)}", rule)
+
+
 def check_extent(
     operator: str, name: str, shape: Sequence[int], dimension: int, term: str, wanted: int
 ) -> None:

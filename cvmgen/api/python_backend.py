@@ -13,6 +13,7 @@ from typing import Any
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.api.operator import Array, Given, Inferred, Precisions
 from cvmgen.api.sources import source_text
+from cvmgen.emit.python_names import identifier
 from cvmgen.errors import CvmgenError, OperatorError
 
 
@@ -37,7 +38,7 @@ class PythonBackend:
         precisions: Sequence[Any],
         attributes: Mapping[str, Any],
     ) -> Inferred:
-        found = self.module(info).infer(shapes, precisions, **attributes)
+        found = self.module(info).infer(shapes, precisions, **named(attributes))
         return Inferred(*found)
 
     def bind(
@@ -55,11 +56,18 @@ class PythonBackend:
         out = outputs[0] if len(outputs) == 1 else tuple(outputs)
         check = "values" if check_values else None
 
+        given = named(attributes)
+
         def run() -> None:
             dtype = outputs[0].dtype
-            function(*inputs, precisions=declared, dtype=dtype, out=out, check=check, **attributes)
+            function(*inputs, precisions=declared, dtype=dtype, out=out, check=check, **given)
 
         return run
+
+
+def named(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes by the names of the function's parameters."""
+    return {identifier(name): value for name, value in attributes.items()}
 
 
 def load_package(folder: Path) -> str:

@@ -15,7 +15,7 @@ from cvmgen.paths import generated_folder, spec_folder
 
 TARGETS = ("python", "c", "cuda")
 STAGES = (
-    "parse, check, translate, lift, unfold, guards, peel, split, offsets, eager, flatten, "
+    "parse, check, translate, parts, lift, unfold, guards, peel, split, offsets, eager, flatten, "
     "host_values, walks, unfold_all, types, copies"
 )
 

@@ -330,13 +330,13 @@ class CEmitter:
         lines = ["int status = CVMGEN_OK;"]
         plain = [item for item in self.read_inputs if not item.variadic]
         for item in plain:
-            lines.append(f"const int32_t *{item.name} = NULL;")
+            lines.append(f"const int32_t *{identifier(item.name)} = NULL;")
             lines.append(f"int32_t *{item.name}_copy = NULL;")
         for item in plain:
             guard = "" if item.name in self.wide else "!narrow && "
             lines.append(f"if ({guard}status == CVMGEN_OK)")
-            arguments = f"error, args->{item.name}, &{item.name}, &{item.name}_copy"
-            lines.append(f"    status = cvmgen_widen({arguments});")
+            pointers = f"&{identifier(item.name)}, &{item.name}_copy"
+            lines.append(f"    status = cvmgen_widen(error, args->{item.name}, {pointers});")
         lines += self.allocate("cvmgen_scratch(error, ")
         lines += ["if (status == CVMGEN_OK) {"]
         for number, nest in enumerate(self.program.nests):
@@ -385,7 +385,7 @@ class CEmitter:
             optional = any(item.name == tensor and item.optional for item in self.operator.inputs)
             data = f"(const {dtype.c} *)args->{tensor}->data"
             return f"args->{tensor} == NULL ? NULL : {data}" if optional else data
-        return tensor
+        return identifier(tensor)
 
     def each(self, number: int, nest: i.Nest) -> list[str]:
         """A nest that runs for each tensor of a variadic input."""
@@ -393,9 +393,10 @@ class CEmitter:
         index, tensor, _ = nest.each
         prologue = Prologue(self.typed, self.typed.nests[number])
         body = [
-            f"const int32_t *{tensor} = NULL;",
+            f"const int32_t *{identifier(tensor)} = NULL;",
             f"int32_t *{tensor}_copy = NULL;",
-            f"if (!narrow) status = cvmgen_widen(error, args->{tensor}[{index}], &{tensor}, "
+            f"if (!narrow) status = cvmgen_widen(error, args->{tensor}[{index}], "
+            f"&{identifier(tensor)}, "
             f"&{tensor}_copy);",
             "if (status != CVMGEN_OK) break;",
             *prologue.lines(),

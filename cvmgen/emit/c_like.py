@@ -9,6 +9,7 @@ from typing import assert_never
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in
+from cvmgen.spec.words import C_WORDS
 
 MACHINE_TYPES = {
     "i8": "int8_t",
@@ -36,19 +37,22 @@ LIMITS = {
     -(1 << 63): "INT64_MIN",
     (1 << 63) - 1: "INT64_MAX",
 }
-KEYWORDS = frozenset(
-    " ".join(
-        (
-            "auto break case char const continue default do double else enum extern float for",
-            "goto if inline int long register restrict return short signed sizeof static struct",
-            "switch typedef union unsigned void volatile while bool true false NULL plan args",
-            "error status class new delete this template private public protected operator",
-            "namespace and or not xor asm catch constexpr decltype explicit export friend mutable",
-            "nullptr throw try typename using virtual",
-            # What generated functions call their own locals.
-            "stream values elements dtype narrow narrow_result which_case",
-        )
-    ).split()
+# What generated functions call their own locals.
+LOCALS = frozenset(
+    {
+        "NULL",
+        "args",
+        "dtype",
+        "elements",
+        "error",
+        "narrow",
+        "narrow_result",
+        "plan",
+        "status",
+        "stream",
+        "values",
+        "which_case",
+    }
 )
 PRIMARY = 12
 UNARY = 11
@@ -57,7 +61,7 @@ TERNARY = 1
 
 def identifier(name: str) -> str:
     """A name of the formula as a C identifier."""
-    return f"{name}_" if name in KEYWORDS else name
+    return f"{name}_" if name in C_WORDS or name in LOCALS else name
 
 
 def paren(text: str, level: int, least: int) -> str:

@@ -7,6 +7,7 @@ from cvmgen import rules
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, MAX_INPUTS, MAX_PRECISION
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.host_printer import HostPrinter
+from cvmgen.emit.places import Places
 from cvmgen.emit.plan import host_types, plan_fields
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
@@ -33,12 +34,11 @@ class Prepare:
     def used_names(self) -> set[str]:
         """Names that the host reads or that go into the plan."""
         used = {field.name for field in self.fields}
-        used |= reads(self.program.prepare)
         for nest in self.program.nests:
             used |= reads(nest.prologue)
             if nest.each is not None:
                 used |= names_in(nest.each[2])
-        return used
+        return needed(self.program.prepare, used)
 
     def lines(self) -> list[str]:
         """The body of the function."""
@@ -197,6 +197,8 @@ class Prepare:
                 f"    return cvmgen_refuse_shape(error, {name}, {tensor}, "
                 f"{self.printer.pointer(wanted)});",
             ]
+        if packs and any(extents[at].new is None for at in packs):
+            return self.parted(statement)
         least = len(extents) - len(packs)
         is_open = "true" if packs else "false"
         lines = []
@@ -227,11 +229,46 @@ class Prepare:
             )
         return lines
 
+    def parted(self, statement: i.TakeInput) -> list[str]:
+        """A shape with known lists among its slots."""
+        item = statement.input
+        tensor, name = f"args->{item.name}", quoted(item.name)
+        lengths = {
+            at: f"{self.printer.expr(known)}.length"
+            for at, known in enumerate(statement.known)
+            if item.extents[at].pack and known is not None
+        }
+        places = Places(item.extents, lengths, f"{tensor}->rank")
+        rank = f"(int32_t)({places.least}), {'false' if places.open is None else 'true'}"
+        lines = [f"if (cvmgen_check_rank(error, {name}, {tensor}, {rank})) {FAIL}"]
+        for at, (extent, known) in enumerate(zip(item.extents, statement.known, strict=True)):
+            place = places.start(at)
+            if known is None and extent.new not in self.used:
+                continue
+            if known is None and extent.pack:
+                part = f"cvmgen_part(cvmgen_extents({tensor}), {place}, {places.start(at + 1)})"
+                lines.append(f"const cvmgen_list {identifier(str(extent.new))} = {part};")
+            elif known is None:
+                value = f"{tensor}->extents[{place}]"
+                lines.append(f"const int64_t {identifier(str(extent.new))} = {value};")
+            elif extent.pack:
+                wanted = self.printer.pointer(known)
+                lines.append(
+                    f"if (cvmgen_check_part(error, {name}, {tensor}, {place}, {wanted})) {FAIL}"
+                )
+            else:
+                wanted = self.printer.expr(known)
+                lines.append(f"if ({tensor}->extents[{place}] != {self.printer.expr(known, 8)})")
+                lines.append(
+                    f"    return cvmgen_refuse_extent(error, {name}, {tensor}, (int)({place}), "
+                    f"{quoted(extent.span.text)}, {wanted});"
+                )
+        return lines
+
     def pack(self, item: Input, before: int, after: int) -> list[str]:
         extent = item.extents[before]
         tensor = f"args->{item.name}"
-        if extent.new is None:
-            raise AssertionError("a known pack stands alone")
+        assert extent.new is not None
         if extent.new not in self.used:
             return []
         whole = f"cvmgen_extents({tensor})"
@@ -432,6 +469,24 @@ def reads(statements: tuple[i.Stmt, ...]) -> set[str]:
         if isinstance(each, (i.Assign, i.Append, i.SetAt)):
             reads.add(each.name)
     return reads
+
+
+def needed(statements: tuple[i.Stmt, ...], used: set[str]) -> set[str]:
+    """The names `used` later, and those that statements read on the way to them."""
+    blocks = [statements]
+    for each in statements:
+        if isinstance(each, i.Cases):
+            blocks += [body for _, body in each.branches]
+    found = set(used)
+    while True:
+        before = len(found)
+        for each in (each for block in blocks for each in block):
+            if isinstance(each, i.Cases):
+                found |= {name for test, _ in each.branches for name in names_in(test)}
+            elif not isinstance(each, i.Let) or each.name in found:
+                found |= reads((each,))
+        if len(found) == before:
+            return found
 
 
 def _optional_terms(node: object) -> set[str]:

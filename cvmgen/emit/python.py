@@ -9,9 +9,11 @@ from pathlib import Path
 
 from cvmgen import support
 from cvmgen.emit import interface
+from cvmgen.emit.places import Places
 from cvmgen.emit.plan import plan_fields
-from cvmgen.emit.prepare import reads
-from cvmgen.emit.python_printer import PythonPrinter, identifier, indent
+from cvmgen.emit.prepare import needed, reads
+from cvmgen.emit.python_names import identifier
+from cvmgen.emit.python_printer import PythonPrinter, indent
 from cvmgen.emit.python_text import (
     attribute_text,
     definition,
@@ -69,8 +71,8 @@ class PythonEmitter:
         read |= {each.size for each in program.scratch}
         names = [name for name in fields if name in read and not self.local(name)]
         self.fields = [*names, *self.variadic_shapes()]
-        self.used = {*self.fields, *reads(program.prepare)}
-        self.used |= reads(tuple(each for nest in program.nests for each in nest.prologue))
+        prologues = tuple(each for nest in program.nests for each in nest.prologue)
+        self.used = needed(program.prepare, {*self.fields, *reads(prologues)})
         self.line = ""
 
     def variadic_shapes(self) -> list[str]:
@@ -142,9 +144,9 @@ class PythonEmitter:
             shape = ", ".join(extent.span.text for extent in item.extents)
             note = " (optional)" if item.optional else ""
             note = " (a list of tensors)" if item.variadic else note
-            lines.append(f"{item.name}: int8 or int32 of shape [{shape}]{note}")
+            lines.append(f"{identifier(item.name)}: int8 or int32 of shape [{shape}]{note}")
         for attribute in self.operator.attributes:
-            lines.append(f"{attribute.name}: {attribute_text(attribute)}")
+            lines.append(f"{identifier(attribute.name)}: {attribute_text(attribute)}")
         if self.program.scratch:
             memory = f"Lists besides the tensors: {interface.scratch_text(self.program)}"
             lines += ["", *textwrap.wrap(memory, 94)]
@@ -219,8 +221,9 @@ class PythonEmitter:
         name = identifier(item.name)
         if item.variadic:
             lines = [f"support.check_inputs(OPERATOR, {literal(item.name)}, {name})"]
-            lines.append(f"{item.count} = len({name})")
-            lines.append(f"{item.extents[0].new} = tuple(each.shape for each in {name})")
+            lines.append(f"{identifier(str(item.count))} = len({name})")
+            shapes = identifier(str(item.extents[0].new))
+            lines.append(f"{shapes} = tuple(each.shape for each in {name})")
             return lines
         lines = [
             f"support.check_input(OPERATOR, {literal(item.name)}, {name})",
@@ -240,21 +243,25 @@ class PythonEmitter:
             wanted = statement.known[0]
             assert wanted is not None
             return [f"support.check_same_shape({where}, {self.printer.expr(wanted)})"]
+        if packs and any(extents[at].new is None for at in packs):
+            return self.parted(statement)
         least = len(extents) - len(packs)
         lines = []
         if not (packs and least == 0):
             lines.append(f"support.check_rank({where}, {least}, {bool(packs)})")
         if all(extent.new and not extent.pack for extent in extents):
-            names = ", ".join(str(extent.new) for extent in extents)
+            names = ", ".join(identifier(str(extent.new)) for extent in extents)
             return [*lines, f"{names}{',' * (len(extents) == 1)} = {name}.shape"]
         for at, extent in enumerate(extents):
+            if extent.new and extent.new not in self.used:
+                continue
             place = at if not packs or at < packs[0] else at - len(extents)
             if extent.pack:
                 after = len(extents) - 1 - at
                 part = f"[{at or ''}:{-after or ''}]" if at or after else ""
-                lines.append(f"{extent.new} = {name}.shape{part}")
+                lines.append(f"{identifier(str(extent.new))} = {name}.shape{part}")
             elif extent.new:
-                lines.append(f"{extent.new} = {name}.shape[{place}]")
+                lines.append(f"{identifier(extent.new)} = {name}.shape[{place}]")
             else:
                 known = statement.known[at]
                 assert known is not None
@@ -263,6 +270,33 @@ class PythonEmitter:
                 lines.append(
                     f"support.check_extent({where}, {place}, {literal(term)}, {wanted_text})"
                 )
+        return lines
+
+    def parted(self, statement: i.TakeInput) -> list[str]:
+        """A shape with known lists among its slots."""
+        item = statement.input
+        name = identifier(item.name)
+        where = f"OPERATOR, {literal(item.name)}, {name}.shape"
+        lengths = {
+            at: f"len({self.printer.expr(known)})"
+            for at, known in enumerate(statement.known)
+            if item.extents[at].pack and known is not None
+        }
+        places = Places(item.extents, lengths, f"len({name}.shape)")
+        lines = [f"support.check_rank({where}, {places.least}, {places.open is not None})"]
+        for at, (extent, known) in enumerate(zip(item.extents, statement.known, strict=True)):
+            place = places.start(at)
+            if known is None and extent.new not in self.used:
+                continue
+            if known is None:
+                part = f"{place}:{places.start(at + 1)}" if extent.pack else place
+                lines.append(f"{identifier(str(extent.new))} = {name}.shape[{part}]")
+            elif extent.pack:
+                lines.append(f"support.check_part({where}, {place}, {self.printer.expr(known)})")
+            else:
+                term = literal(extent.span.text)
+                wanted = self.printer.expr(known)
+                lines.append(f"support.check_extent({where}, {place}, {term}, {wanted})")
         return lines
 
     def take_attribute(self, statement: i.TakeAttribute) -> list[str]:
@@ -436,7 +470,7 @@ class PythonEmitter:
             default = f"support.moved_dtype([{', '.join(arrays)}])"
         lines = self.out_checks()
         for output in self.operator.output_names:
-            lines.append(f"{output} = [0] * support.size(plan.{output}_shape)")
+            lines.append(f"{identifier(output)} = [0] * support.size(plan.{output}_shape)")
             wanted = f"OPERATOR, {literal(output)}, dtype, plan.{output}_precision, {default}"
             lines.append(f"{output}_dtype = support.result_dtype({wanted})")
         return lines
@@ -481,7 +515,8 @@ class PythonEmitter:
         outputs = self.operator.output_names
         arrays = []
         for output in outputs:
-            arrays.append(f"support.stored({output}, plan.{output}_shape, {output}_dtype)")
+            shape = f"plan.{output}_shape"
+            arrays.append(f"support.stored({identifier(output)}, {shape}, {output}_dtype)")
         if len(outputs) == 1:
             return [
                 f"result = {arrays[0]}",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Iterable
 from typing import assert_never
 
+from cvmgen.emit.python_names import identifier
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
@@ -20,24 +20,6 @@ BINARY = {
     "shl": (8, "<<"),
     "shr": (8, ">>"),
 }
-TAKEN = frozenset(
-    (
-        "support",
-        "plan",
-        "OPERATOR",
-        "range",
-        "len",
-        "max",
-        "min",
-        "abs",
-        "sum",
-        "all",
-        "any",
-        "enumerate",
-        "zip",
-        "tuple",
-    )
-)
 SUPPORT_CALLS = {
     "size": "size",
     "strides": "strides",
@@ -49,11 +31,6 @@ SUPPORT_CALLS = {
 }
 FOLDS = {"sum": "sum", "max": "max", "min": "min", "any": "any", "all": "all"}
 PRIMARY, UNARY = 12, 11
-
-
-def identifier(name: str) -> str:
-    taken = keyword.iskeyword(name) or name in TAKEN
-    return f"{name}_" if taken else name
 
 
 def indent(lines: Iterable[str]) -> list[str]:

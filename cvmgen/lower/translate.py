@@ -196,8 +196,8 @@ class Translator:
 
     def bindable(self, name: str) -> bool:
         """Whether all indices that a parameterless `where` speaks of are bound here."""
-        if name in self.bound:
-            return False
+        if name in self.bound or self.definitions[name].kind in (LIST, SET):
+            return False  # the entries of a list are read one by one, where they stand
         inner: set[str] = set()
         for node in n.walk(self.definitions[name].body):
             if isinstance(node, (n.IndexRange, n.IndexMember)):

@@ -182,9 +182,10 @@ class Typer(ValueTyper):
                 return i.If(test, self.block(then), self.block(otherwise), statement.span)
             case i.Require(condition=condition):
                 return replace(statement, condition=self.condition(condition))
-            case i.TakeInput(known=known_extents):
+            case i.TakeInput(input=item, known=known_extents):
                 done_known = tuple(
-                    None if each is None else self.expr(each)[0] for each in known_extents
+                    each and (self.list_value(each) if extent.pack else self.expr(each)[0])
+                    for each, extent in zip(known_extents, item.extents, strict=True)
                 )
                 return replace(statement, known=done_known)
             case i.TakeAttribute():

@@ -207,7 +207,9 @@ class Reference:
                 if extent.new:
                     env[extent.new] = entries
                 elif entries != known[number]:
-                    rule = rules.shape_rule(rules.shape_text(known[number]))
+                    wanted = rules.shape_text(known[number])
+                    alone = len(item.extents) == 1
+                    rule = rules.shape_rule(wanted) if alone else rules.part_rule(at, wanted)
                     raise self.refuse(item.name, text, rule)
                 at += length
                 continue

@@ -12,7 +12,7 @@ from cvmgen.spec import nodes as n
 from cvmgen.spec.constants import known
 from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.formula import BOOL, INT, LIST, Kind
-from cvmgen.spec.scope import Symbol
+from cvmgen.spec.scope import Symbol, argument_name
 
 NAMED_NUMBER = re.compile(r"-?\s*[A-Za-z_]\w*")  # a constant, inf, -inf
 TYPES = {"int": INT, "bool": BOOL}
@@ -39,7 +39,8 @@ def check_attribute(checker: ExpressionChecker, item: d.AttributeDecl) -> f.Attr
         default_in_range(item, default, low, high, text)
     for component in item.components:
         checker.scope.add(Symbol(component.text, "attribute", kind, component.span))
-    symbol = Symbol(item.name, "attribute", value_kind, item.name_span, optional=item.optional)
+    name = argument_name(item.name, item.name_span)
+    symbol = Symbol(name, "attribute", value_kind, item.name_span, optional=item.optional)
     checker.scope.add(symbol)
     names = tuple(component.text for component in item.components)
     return f.Attribute(

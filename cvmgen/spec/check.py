@@ -20,7 +20,7 @@ from cvmgen.spec.lengths import long_lists
 from cvmgen.spec.operators import aliases, check_operator
 from cvmgen.spec.parse import parse_all
 from cvmgen.spec.precisions import with_precisions
-from cvmgen.spec.scope import PoisonedError, Scope
+from cvmgen.spec.scope import PoisonedError, Scope, operator_name
 
 MOST_ATTEMPTS = 81  # kinds of arguments that are tried for a `def` without a use
 
@@ -187,6 +187,7 @@ class OpsetChecker:
         return None
 
     def expand(self, declaration: d.OperatorDecl | d.InstanceDecl) -> d.OperatorDecl:
+        operator_name(declaration.name, declaration.name_span)
         if isinstance(declaration, d.OperatorDecl):
             return declaration
         if declaration.family in self.broken and declaration.family not in self.families:

@@ -9,7 +9,7 @@ from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.formula import INT, LIST, LISTS
-from cvmgen.spec.scope import PoisonedError, Symbol
+from cvmgen.spec.scope import PoisonedError, Symbol, argument_name
 
 SEVERAL = "write: input each i < M : X[i] : cvm[n[i]...]"
 
@@ -18,6 +18,7 @@ def check_input(checker: ExpressionChecker, item: d.OperandDecl) -> f.Input:
     """The checked input; its name and the extents that it binds are added to the scope."""
     element_type(checker, item)
     name, index, count = input_place(checker, item)
+    argument_name(name, item.place.span)
     extents = tuple(extent(checker, slot, item, index) for slot in item.slots)
     one_open_pack(extents)
     rank = None if any(each.pack for each in extents) else len(extents)
@@ -117,7 +118,7 @@ def check_output(checker: ExpressionChecker, item: d.OperandDecl) -> f.Output:
     if not isinstance(item.place, n.Name):
         hint = "its shape follows the element type: output Y : cvm[n...]"
         raise SpecError(item.place.span, "an output is declared by its name", hint)
-    name = item.place.text
+    name = argument_name(item.place.text, item.place.span)
     slots = tuple(output_slot(checker, slot) for slot in item.slots)
     rank = None if any(slot.pack for slot in slots) else len(slots)
     checker.scope.add(Symbol(name, "output", None, item.place.span, (), rank))

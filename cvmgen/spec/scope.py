@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec.formula import Kind
+from cvmgen.spec.words import C_WORDS, CALL_ARGUMENTS, MODULE_NAMES, PYTHON_WORDS
 
 
 class PoisonedError(Exception):
@@ -46,6 +47,32 @@ ROLE_WORDS = {
     "parameter": "a parameter",
     "count": "the number of inputs",
 }
+
+
+def argument_name(name: str, span: Span) -> str:
+    """The name of an input, an output or an attribute: callers in each language write it."""
+    if name in CALL_ARGUMENTS:
+        message = f"every call has an argument '{name}' of its own"
+        raise SpecError(span, message, f"take a name other than {', '.join(CALL_ARGUMENTS)}")
+    for language, words in (("Python", PYTHON_WORDS), ("C", C_WORDS)):
+        if name in words:
+            raise word_of(language, name, span)
+    return name
+
+
+def operator_name(name: str, span: Span) -> str:
+    """The name of an operator: in C the name of its opset stands before it."""
+    if name in PYTHON_WORDS:
+        raise word_of("Python", name, span)
+    if name in MODULE_NAMES:
+        message = f"'{name}' stands for something else in the module of every operator"
+        raise SpecError(span, message, f"write '{name}_', for example")
+    return name
+
+
+def word_of(language: str, name: str, span: Span) -> SpecError:
+    message = f"'{name}' is a word of {language}, which callers cannot use as a name"
+    return SpecError(span, message, f"write '{name}_', for example")
 
 
 @dataclass(slots=True)

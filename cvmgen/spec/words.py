@@ -1,6 +1,8 @@
-"""The words of the language that cannot be names."""
+"""Words that cannot be names: those of the language, and those of the languages of callers."""
 
 from __future__ import annotations
+
+import keyword
 
 DECLARATIONS = ("const", "def", "family", "operator")
 ITEMS = (
@@ -37,3 +39,20 @@ FORMULA_WORDS = (
 RESERVED = frozenset({*DECLARATIONS, *ITEMS, *FORMULA_WORDS} - {"type"})
 # How what makes lists is written.
 SELECTION_FORMS = {"select": "select[i < N](X[i] > 0)", "sort": "sort[i < N] by (X[i])"}
+C_WORDS = frozenset(
+    " ".join(
+        (
+            "auto break case char const continue default do double else enum extern float for",
+            "goto if inline int long register restrict return short signed sizeof static struct",
+            "switch typedef union unsigned void volatile while bool true false",
+            "class new delete this template private public protected operator",
+            "namespace and or not xor asm catch constexpr decltype explicit export friend mutable",
+            "nullptr throw try typename using virtual",
+        )
+    ).split()
+)
+PYTHON_WORDS = frozenset(keyword.kwlist)
+# What a call has beside its inputs, outputs and attributes.
+CALL_ARGUMENTS = ("self", "shapes", "precisions", "dtype", "out", "check", "check_values")
+# What the generated Python module of an operator has beside its function.
+MODULE_NAMES = ("infer", "support")

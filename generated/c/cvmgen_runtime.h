@@ -284,6 +284,16 @@ static inline int cvmgen_refuse_shape(cvmgen_error *error, const char *name,
     return cvmgen_refuse(error, name, cvmgen_shape_text(&shape).text,
                          cvmgen_format("the shape must be %s", cvmgen_list_text(wanted).text).text);
 }
+static inline int cvmgen_check_part(cvmgen_error *error, const char *name,
+                                    const cvmgen_tensor *tensor, int64_t start,
+                                    const cvmgen_list *wanted) {
+    const cvmgen_list shape = cvmgen_extents(tensor);
+    const cvmgen_list part = cvmgen_part(shape, start, start + wanted->length);
+    if (cvmgen_same(&part, wanted)) return CVMGEN_OK;
+    return cvmgen_refuse(error, name, cvmgen_shape_text(&shape).text,
+                         cvmgen_format("the extents from %" PRId64 " on must be %s", start,
+                                       cvmgen_list_text(wanted).text).text);
+}
 static inline int cvmgen_refuse_extent(cvmgen_error *error, const char *name,
                                        const cvmgen_tensor *tensor, int dimension,
                                        const char *term, int64_t wanted) {

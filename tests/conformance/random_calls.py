@@ -290,6 +290,45 @@ def choose(random: Random) -> Drawn:
     return [data(random, extents, each) for each in bits], {}
 
 
+def lead_add(random: Random) -> Drawn:
+    extents = shape(random)
+    axis = random.randint(0, len(extents) - 1)
+    shapes = (extents, extents[axis:])
+    return [data(random, each, precision(random, 31)) for each in shapes], {"axis": axis}
+
+
+def last_pair(random: Random) -> Drawn:
+    extents = shape(random, random.choice([each for each in RANKS if each < 16]))
+    shapes = (extents, (*extents, 2))
+    return [data(random, each, precision(random, 15)) for each in shapes], {}
+
+
+def rotated_add(random: Random) -> Drawn:
+    extents = shape(random, random.randint(1, 5), 24)
+    others = shape(random, random.randint(0, 3), 8)
+    at = random.randint(0, len(extents))
+    packed = (random.randint(1, 2), *extents[at:], *others, *extents[:at], 2)
+    return [data(random, each, precision(random, 31)) for each in (extents, packed)], {"at": at}
+
+
+def local_names(random: Random) -> Drawn:
+    names = ("from_", "support", "names", "max", "error")
+    bits = random.choice((1, 2, 5, 29))
+    inputs: list[Given] = [data(random, shape(random), bits) for _ in range(4)]
+    return inputs, {name: random.randrange(2) for name in names if random.random() < 0.7}
+
+
+def more_locals(random: Random) -> Drawn:
+    alike, others = shape(random), (shape(random), shape(random))
+    shapes = (others[0], alike, alike, others[1])
+    return [data(random, each, precision(random, 29)) for each in shapes], {}
+
+
+def list_where(random: Random) -> Drawn:
+    extents = shape(random, most=24)
+    return [data(random, extents, precision(random, 12)) for _ in range(2)], {}
+
+
 def of_rank(rank: int, high: int = 32, most: int = MOST_ELEMENTS) -> Callable[[Random], Drawn]:
     """One tensor of a rank."""
     return lambda random: ([data(random, shape(random, rank, most), precision(random, high))], {})
@@ -464,6 +503,12 @@ DRAW: dict[str, Callable[[Random], Drawn]] = {
         ),
         one_tensor,
     ),
+    "extra.lead_add": lead_add,
+    "extra.last_pair": last_pair,
+    "extra.rotated_add": rotated_add,
+    "extra.locals": local_names,
+    "extra.more_locals": more_locals,
+    "extra.list_where": list_where,
     "extra.scaled_product": scaled_product,
     "extra.mean_of_squares": least_rank_two,
     "extra.product": product,

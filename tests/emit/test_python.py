@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cvmgen.api.python_backend import named
 from cvmgen.errors import OperatorError
 from cvmgen.spec import formula as f
 from tests.conformance.calls import Conformance, compare, wanted_dtype
@@ -105,7 +106,7 @@ def test_called_alone(conformance: Conformance, packages: dict[str, ModuleType],
         drawn = call(name, random)
         expected = conformance.expected(drawn)
         try:
-            found = operator(*drawn.inputs, **drawn.attributes)
+            found = operator(*drawn.inputs, **named(drawn.attributes))
         except kind as error:
             message = str(error)
         else:
@@ -126,7 +127,7 @@ def test_results_written_alone(
             continue
         outs = tuple(np.zeros(each.shape, np.int32, order="F") for each in expected.outputs)
         out = outs if len(outs) > 1 else outs[0]
-        found = standalone(packages, name)(*drawn.inputs, out=out, **drawn.attributes)
+        found = standalone(packages, name)(*drawn.inputs, out=out, **named(drawn.attributes))
         compare(found, expected, np.int32, str(drawn))
         results = found if isinstance(found, tuple) else (found,)
         assert all(one is other for one, other in zip(results, outs, strict=True))
@@ -255,5 +256,5 @@ def test_operands_are_left_alone(conformance: Conformance, packages: dict[str, M
         if conformance.expected(drawn).refusal:
             continue
         before = pickle.dumps(drawn.inputs)
-        standalone(packages, name)(*drawn.inputs, **drawn.attributes)
+        standalone(packages, name)(*drawn.inputs, **named(drawn.attributes))
         assert pickle.dumps(drawn.inputs) == before

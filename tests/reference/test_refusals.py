@@ -67,7 +67,7 @@ ROWS: list[tuple[Operator, dict[str, Any], dict[str, Any], str]] = [
     (SAME, {"A": of_shape(2, 3), "B": of_shape(2, 3)}, {},
      ".same: B = shape (2, 3): 3 dimensions needed"),
     (SAME, {"A": of_shape(2), "B": of_shape(3, 2)}, {},
-     ".same: B = shape (3, 2): the shape must be (2,)"),
+     ".same: B = shape (3, 2): the extents from 0 on must be (2,)"),
     (operators()["elemwise_add"], {"A": of_shape(2, 3), "B": of_shape(2, 4)}, {},
      "cvm.elemwise_add: B = shape (2, 4): the shape must be (2, 3)"),
     (operators()["elemwise_add"], {"A": of_shape(2, 3), "B": of_shape(6)}, {},
