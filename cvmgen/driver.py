@@ -30,9 +30,11 @@ from cvmgen.lower.translate import translate
 from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.lower.unfold import unfold_all, unfold_nests
 from cvmgen.lower.walks import walk_boxes
+from cvmgen.source import SpecError, SpecErrors
 from cvmgen.spec.check import check_files, read_folder
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.parse import parse
+from cvmgen.spec.words import PYTHON_WORDS
 
 Pass = Callable[[i.Program], i.Program]
 Passes = tuple[tuple[str, Pass], ...]
@@ -233,12 +235,29 @@ def generate(
     `make` gives the texts of one operator; a caller that remembers them may bring its own.
     """
     targets = tuple(targets)
+    callable_opsets(operators)
     made = [make(operator, targets) for operator in operators]
     files = {path: text for each in made for path, text in each.files.items()}
     for name in targets:
         files |= {f"{name}/{path}": text for path, text in shared_files(name, operators)}
     files[MANIFEST] = manifest_text([each.entry for each in made])
     return files
+
+
+def callable_opsets(operators: Iterable[Operator]) -> None:
+    """Refuse operators in no opset, and opsets whose name no program can write."""
+    errors = []
+    for opset, (first, *_) in by_opset(operators).items():
+        if opset and opset.isascii() and opset.isidentifier() and opset not in PYTHON_WORDS:
+            continue
+        message = f"the opset '{opset}' has a name that programs cannot write"
+        hint = "name the folder with letters, digits and '_'"
+        if not opset:
+            message = f"the operator '{first.name}' is in no opset"
+            hint = "move the file into a folder of the spec, which names the opset"
+        errors.append(SpecError(first.span, message, hint))
+    if errors:
+        raise SpecErrors(errors)
 
 
 def shared_files(name: str, operators: Iterable[Operator]) -> Iterator[tuple[str, str]]:

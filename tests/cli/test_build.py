@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -351,3 +352,23 @@ def test_bytes_depend_on_nothing_but_the_formulas(tmp_path: Path) -> None:
     joined = b"".join(found[0].values())
     assert str(tmp_path).encode() not in joined
     assert str(Path(__file__).parents[2]).encode() not in joined
+
+
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        ("", "the operator 'shifted' is in no opset"),
+        ("my-ops", "the opset 'my-ops' has a name that programs cannot write"),
+        ("class", "the opset 'class' has a name that programs cannot write"),
+    ],
+)
+def test_an_opset_that_no_program_can_name(
+    build: Build, spec: Path, folder: str, said: str
+) -> None:
+    (spec / folder).mkdir(exist_ok=True)
+    text = (spec / "toy/numbers.cvm").read_text()
+    shutil.rmtree(spec / "toy")
+    (spec / folder / "numbers.cvm").write_text(text[text.index("operator shifted") :])
+    done = build()
+    assert done.code == 1
+    assert said in done.err
