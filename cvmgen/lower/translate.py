@@ -9,6 +9,7 @@ from typing import assert_never
 
 from cvmgen.dtypes import MAX_RANK
 from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import substitute
 from cvmgen.lower import selections
 from cvmgen.lower.share import share
 from cvmgen.source import Span
@@ -295,7 +296,7 @@ class Translator:
             case n.Item(sequence=n.Apply() as chosen, index=index) if self.is_selected(chosen):
                 return self.place(chosen).entry(self.expr(index))
             case n.Item(sequence=sequence, index=index):
-                return i.Item(self.expr(sequence), self.expr(index))
+                return entry(self.expr(sequence), self.expr(index))
             case n.Part(sequence=sequence, low=low, high=high):
                 return i.Part(self.expr(sequence), self.optional(low), self.optional(high))
             case n.Access(tensor=tensor, which=which, slots=slots):
@@ -428,6 +429,19 @@ class Translator:
             body = i.Bind(local, argument, body)
             self.active.discard(local)
         return body
+
+
+def entry(sequence: i.Expr, index: i.Expr) -> i.Expr:
+    """An entry of a list; of one that a comprehension makes, only this entry is made."""
+    match sequence, index:
+        case (
+            i.Gather("list", element, (i.Over(name, i.Const(0), _),), None),
+            i.Var() | i.Const(),
+        ):
+            made: i.Expr = substitute(element, {name: index})
+            return made
+        case _:
+            return i.Item(sequence, index)
 
 
 def uses(expr: n.Expr, name: str) -> int:
