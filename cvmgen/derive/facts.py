@@ -19,7 +19,7 @@ from cvmgen.derive.polynomials import (
     quotient,
     scaled,
 )
-from cvmgen.derive.substitution import conjuncts, entry, free_names, is_number
+from cvmgen.derive.substitution import entry, free_names, is_number
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 
@@ -53,7 +53,7 @@ class Facts:
                 if isinstance(low, n.Number):
                     self.least.update(dict.fromkeys((name, *components), low.value))
             case f.Require(condition=condition):
-                for each in conjuncts(condition):
+                for each in n.conjuncts(condition):
                     self.required(each, item)
             case _:
                 pass
@@ -68,7 +68,7 @@ class Facts:
             case n.Compare(relations=("==",), operands=(n.Ref() | n.Function() as left, right)):
                 self.equal.setdefault(left, (right, item))
             case n.Reduction(function="all", binders=n.Binders(condition=None), body=body):
-                for each in conjuncts(body):
+                for each in n.conjuncts(body):
                     match each:
                         case n.Compare(
                             relations=("!=",),

@@ -9,7 +9,6 @@ from cvmgen.derive.facts import Facts
 from cvmgen.derive.solving import Solver
 from cvmgen.derive.substitution import (
     bound_by,
-    conjuncts,
     distinct,
     fresh,
     is_number,
@@ -156,8 +155,8 @@ class Gradient:
         solver.bind(changed(each, renaming) for each in (*domain, *term.binders))
         solver.facts.below.update({each.name: each.extent for each in targets})
         slots = substitute(term.slots, renaming)
-        about = tuple(conjuncts(equation.domain.condition)) + tuple(
-            each for test in term.conditions for each in conjuncts(test)
+        about = tuple(n.conjuncts(equation.domain.condition)) + tuple(
+            each for test in term.conditions for each in n.conjuncts(test)
         )
         inner = (about, term.factors, equation.slots)
         about, factors, left = self.simplified(substitute(inner, renaming), slots, targets)
@@ -348,7 +347,7 @@ def summed(loops: tuple[n.Binder, ...], conditions: Sequence[n.Expr], value: n.E
 
 
 def joined(conditions: Sequence[n.Expr]) -> n.Expr | None:
-    flat = tuple(dict.fromkeys(part for each in conditions for part in conjuncts(each)))
+    flat = tuple(dict.fromkeys(part for each in conditions for part in n.conjuncts(each)))
     if len(flat) <= 1:
         return flat[0] if flat else None
     return n.Logic("and", flat, flat[0].span)

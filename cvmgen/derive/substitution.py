@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from itertools import count
 from typing import Any
@@ -175,18 +175,6 @@ def replaced(node: Any, known: Mapping[n.Expr, n.Expr]) -> Any:
         if each.compare
     }
     return replace(node, **changed)
-
-
-def conjuncts(condition: n.Expr | None) -> Iterator[n.Expr]:
-    """The conditions that `and` joins."""
-    match condition:
-        case None:
-            pass
-        case n.Logic(word="and", operands=operands):
-            for operand in operands:
-                yield from conjuncts(operand)
-        case _:
-            yield condition
 
 
 def distinct(node: Any, taken: frozenset[str]) -> Any:

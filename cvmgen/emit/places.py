@@ -9,9 +9,18 @@ from cvmgen.spec.formula import Extent
 
 class Places:
     """Texts of places: counted from the front up to the slot that takes what is left, and from
-    the `rank` after it. `lengths` are the texts of the lengths of the known lists."""
+    the `rank` after it. `lengths` are the texts of the lengths of the known lists; with
+    `negative`, a number counts back from the end by itself, and nothing is the end."""
 
-    def __init__(self, extents: Sequence[Extent], lengths: Mapping[int, str], rank: str) -> None:
+    def __init__(
+        self,
+        extents: Sequence[Extent],
+        lengths: Mapping[int, str],
+        rank: str,
+        *,
+        negative: bool = False,
+    ) -> None:
+        self.negative = negative
         self.extents = extents
         self.lengths = lengths
         self.rank = rank
@@ -27,6 +36,8 @@ class Places:
         if self.open is None or at <= self.open:
             return self.count(range(at))
         after = self.count(range(at, len(self.extents)))
+        if self.negative and after.isdigit():
+            return "" if after == "0" else f"-{after}"
         if after == "0":
             return self.rank
         return f"{self.rank} - ({after})" if "+" in after else f"{self.rank} - {after}"

@@ -183,98 +183,57 @@ class Prepare:
         return lines
 
     def shape(self, statement: i.TakeInput) -> list[str]:
-        """Check the rank and the known extents; bind the new names."""
+        """Check the rank and what is known of the shape; bind the new names."""
         item = statement.input
         tensor, name = f"args->{item.name}", quoted(item.name)
-        extents = item.extents
-        packs = [at for at, extent in enumerate(extents) if extent.pack]
-        if len(extents) == 1 and packs and extents[0].new is None:
-            wanted = statement.known[0]
-            assert wanted is not None
-            return [
-                f"const cvmgen_list {item.name}_extents = cvmgen_extents({tensor});",
-                f"if (!cvmgen_same(&{item.name}_extents, {self.printer.pointer(wanted)}))",
-                f"    return cvmgen_refuse_shape(error, {name}, {tensor}, "
-                f"{self.printer.pointer(wanted)});",
-            ]
-        if packs and any(extents[at].new is None for at in packs):
-            return self.parted(statement)
-        least = len(extents) - len(packs)
-        is_open = "true" if packs else "false"
-        lines = []
-        if not (packs and least == 0):
-            lines.append(
-                f"if (cvmgen_check_rank(error, {name}, {tensor}, {least}, {is_open})) {FAIL}"
-            )
-        for at, extent in enumerate(extents):
-            after = len(extents) - 1 - at
-            if extent.pack:
-                lines += self.pack(item, at, after)
-                continue
-            past_pack = bool(packs) and at > packs[0]
-            place = f"{tensor}->rank - {after + 1}" if past_pack else str(at)
-            value = f"{tensor}->extents[{place}]"
-            if extent.new is not None:
-                if extent.new in self.used:
-                    lines.append(f"const int64_t {identifier(extent.new)} = {value};")
-                continue
-            known = statement.known[at]
-            assert known is not None
-            wanted_text = self.printer.expr(known)
-            lines.append(f"if ({value} != {self.printer.expr(known, 8)})")
-            term = quoted(extent.span.text)
-            lines.append(
-                f"    return cvmgen_refuse_extent(error, {name}, {tensor}, {at}, {term}, "
-                f"{wanted_text});"
-            )
-        return lines
-
-    def parted(self, statement: i.TakeInput) -> list[str]:
-        """A shape with known lists among its slots."""
-        item = statement.input
-        tensor, name = f"args->{item.name}", quoted(item.name)
+        if len(item.extents) == 1 and item.extents[0].pack:
+            return self.whole_shape(statement)
         lengths = {
             at: f"{self.printer.expr(known)}.length"
             for at, known in enumerate(statement.known)
             if item.extents[at].pack and known is not None
         }
         places = Places(item.extents, lengths, f"{tensor}->rank")
-        rank = f"(int32_t)({places.least}), {'false' if places.open is None else 'true'}"
-        lines = [f"if (cvmgen_check_rank(error, {name}, {tensor}, {rank})) {FAIL}"]
+        least = f"(int32_t)({places.least})" if lengths else places.least
+        is_open = "false" if places.open is None else "true"
+        lines = [f"if (cvmgen_check_rank(error, {name}, {tensor}, {least}, {is_open})) {FAIL}"]
         for at, (extent, known) in enumerate(zip(item.extents, statement.known, strict=True)):
-            place = places.start(at)
-            if known is None and extent.new not in self.used:
-                continue
-            if known is None and extent.pack:
-                part = f"cvmgen_part(cvmgen_extents({tensor}), {place}, {places.start(at + 1)})"
-                lines.append(f"const cvmgen_list {identifier(str(extent.new))} = {part};")
-            elif known is None:
-                value = f"{tensor}->extents[{place}]"
-                lines.append(f"const int64_t {identifier(str(extent.new))} = {value};")
-            elif extent.pack:
+            place, end = places.start(at), places.start(at + 1)
+            if known is not None and extent.pack:
                 wanted = self.printer.pointer(known)
                 lines.append(
                     f"if (cvmgen_check_part(error, {name}, {tensor}, {place}, {wanted})) {FAIL}"
                 )
-            else:
-                wanted = self.printer.expr(known)
+            elif known is not None:
+                dimension = place if place.isdigit() else f"(int)({place})"
                 lines.append(f"if ({tensor}->extents[{place}] != {self.printer.expr(known, 8)})")
                 lines.append(
-                    f"    return cvmgen_refuse_extent(error, {name}, {tensor}, (int)({place}), "
-                    f"{quoted(extent.span.text)}, {wanted});"
+                    f"    return cvmgen_refuse_extent(error, {name}, {tensor}, {dimension}, "
+                    f"{quoted(extent.span.text)}, {self.printer.expr(known)});"
                 )
+            elif extent.new in self.used:
+                value = f"{tensor}->extents[{place}]"
+                if extent.pack:
+                    value = f"cvmgen_part(cvmgen_extents({tensor}), {place}, {end})"
+                kind = "cvmgen_list" if extent.pack else "int64_t"
+                lines.append(f"const {kind} {identifier(str(extent.new))} = {value};")
         return lines
 
-    def pack(self, item: Input, before: int, after: int) -> list[str]:
-        extent = item.extents[before]
-        tensor = f"args->{item.name}"
-        assert extent.new is not None
+    def whole_shape(self, statement: i.TakeInput) -> list[str]:
+        """A shape that is one list."""
+        item = statement.input
+        tensor, name = f"args->{item.name}", quoted(item.name)
+        (extent,), (known,) = item.extents, statement.known
+        if known is not None:
+            wanted = self.printer.pointer(known)
+            return [
+                f"const cvmgen_list {item.name}_extents = cvmgen_extents({tensor});",
+                f"if (!cvmgen_same(&{item.name}_extents, {wanted}))",
+                f"    return cvmgen_refuse_shape(error, {name}, {tensor}, {wanted});",
+            ]
         if extent.new not in self.used:
             return []
-        whole = f"cvmgen_extents({tensor})"
-        if before or after:
-            whole = f"cvmgen_part({whole}, {before}, {tensor}->rank - {after})"
-        return [f"const cvmgen_list {identifier(extent.new)} = {whole};"]
+        return [f"const cvmgen_list {identifier(str(extent.new))} = cvmgen_extents({tensor});"]
 
     # -------------------------------------------------------- attributes
 

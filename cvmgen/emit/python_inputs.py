@@ -34,67 +34,43 @@ class InputChecks:
         return lines
 
     def shape(self, statement: i.TakeInput) -> list[str]:
+        """Check the rank and what is known of the shape; bind the new names."""
         item = statement.input
         name = identifier(item.name)
         where = f"OPERATOR, {literal(item.name)}, {name}.shape"
-        extents = item.extents
-        packs = [at for at, extent in enumerate(extents) if extent.pack]
-        if len(extents) == 1 and packs and extents[0].new is None:
-            wanted = statement.known[0]
-            assert wanted is not None
-            return [f"support.check_same_shape({where}, {self.printer.expr(wanted)})"]
-        if packs and any(extents[at].new is None for at in packs):
-            return self.parted(statement)
-        least = len(extents) - len(packs)
-        lines = []
-        if not (packs and least == 0):
-            lines.append(f"support.check_rank({where}, {least}, {bool(packs)})")
-        if all(extent.new and not extent.pack for extent in extents):
-            names = ", ".join(identifier(str(extent.new)) for extent in extents)
-            return [*lines, f"{names}{',' * (len(extents) == 1)} = {name}.shape"]
-        for at, extent in enumerate(extents):
-            if extent.new and extent.new not in self.used:
-                continue
-            place = at if not packs or at < packs[0] else at - len(extents)
-            if extent.pack:
-                after = len(extents) - 1 - at
-                part = f"[{at or ''}:{-after or ''}]" if at or after else ""
-                lines.append(f"{identifier(str(extent.new))} = {name}.shape{part}")
-            elif extent.new:
-                lines.append(f"{identifier(extent.new)} = {name}.shape[{place}]")
-            else:
-                known = statement.known[at]
-                assert known is not None
-                wanted_text = self.printer.expr(known)
-                term = extent.span.text
-                lines.append(
-                    f"support.check_extent({where}, {place}, {literal(term)}, {wanted_text})"
-                )
-        return lines
-
-    def parted(self, statement: i.TakeInput) -> list[str]:
-        """A shape with known lists among its slots."""
-        item = statement.input
-        name = identifier(item.name)
-        where = f"OPERATOR, {literal(item.name)}, {name}.shape"
+        if len(item.extents) == 1 and item.extents[0].pack:
+            return self.whole_shape(statement)
         lengths = {
             at: f"len({self.printer.expr(known)})"
             for at, known in enumerate(statement.known)
             if item.extents[at].pack and known is not None
         }
-        places = Places(item.extents, lengths, f"len({name}.shape)")
+        places = Places(item.extents, lengths, f"len({name}.shape)", negative=True)
         lines = [f"support.check_rank({where}, {places.least}, {places.open is not None})"]
+        if all(extent.new and not extent.pack for extent in item.extents):
+            names = ", ".join(identifier(str(extent.new)) for extent in item.extents)
+            return [*lines, f"{names}{',' * (len(item.extents) == 1)} = {name}.shape"]
         for at, (extent, known) in enumerate(zip(item.extents, statement.known, strict=True)):
-            place = places.start(at)
-            if known is None and extent.new not in self.used:
-                continue
-            if known is None:
-                part = f"{place}:{places.start(at + 1)}" if extent.pack else place
-                lines.append(f"{identifier(str(extent.new))} = {name}.shape[{part}]")
-            elif extent.pack:
+            place, end = places.start(at), places.start(at + 1)
+            if known is not None and extent.pack:
                 lines.append(f"support.check_part({where}, {place}, {self.printer.expr(known)})")
-            else:
+            elif known is not None:
                 term = literal(extent.span.text)
                 wanted = self.printer.expr(known)
                 lines.append(f"support.check_extent({where}, {place}, {term}, {wanted})")
+            elif extent.new in self.used:
+                part = f"{place}:{end}" if extent.pack else place
+                lines.append(f"{identifier(str(extent.new))} = {name}.shape[{part}]")
         return lines
+
+    def whole_shape(self, statement: i.TakeInput) -> list[str]:
+        """A shape that is one list."""
+        item = statement.input
+        name = identifier(item.name)
+        (extent,), (known,) = item.extents, statement.known
+        if known is not None:
+            where = f"OPERATOR, {literal(item.name)}, {name}.shape"
+            return [f"support.check_same_shape({where}, {self.printer.expr(known)})"]
+        if extent.new not in self.used:
+            return []
+        return [f"{identifier(str(extent.new))} = {name}.shape"]

@@ -70,3 +70,12 @@ def substitute(node: Any, values: dict[str, i.Expr]) -> Any:
         return each
 
     return rebuild(node, change)
+
+
+def fresh(name: str, taken: set[str]) -> str:
+    """A name like `name` that is not taken; it is from now on."""
+    local, number = name, 2
+    while local in taken:
+        local, number = f"{name}_{number}", number + 1
+    taken.add(local)
+    return local

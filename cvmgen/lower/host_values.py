@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, rebuild, walk
+from cvmgen.ir.visit import fresh, names_in, rebuild, walk
 from cvmgen.lower.guards import assigned
 from cvmgen.lower.host import insert
 from cvmgen.lower.walks import whole_pack
@@ -85,11 +85,3 @@ def name_for(node: i.Expr) -> str:
             return f"{name}_{index}"
         case _:
             return "length"
-
-
-def fresh(name: str, taken: set[str]) -> str:
-    local, number = name, 2
-    while local in taken:
-        local, number = f"{name}_{number}", number + 1
-    taken.add(local)
-    return local

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
-from cvmgen.lower.host_values import fresh
+from cvmgen.ir.visit import fresh
 from cvmgen.lower.unfold import taken
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, rebuild, walk
+from cvmgen.ir.visit import fresh, names_in, rebuild, walk
 
 ZERO = i.Const(0)
 
@@ -81,11 +81,3 @@ def spread(
     for value, is_pack in index:
         parts.extend(whole if value == i.Var(pack) and is_pack else ((value, is_pack),))
     return tuple(parts)
-
-
-def fresh(name: str, taken: set[str]) -> str:
-    local, number = name, 2
-    while local in taken:
-        local, number = f"{name}_{number}", number + 1
-    taken.add(local)
-    return local

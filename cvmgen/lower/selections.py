@@ -11,7 +11,7 @@ from cvmgen.source import Span
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import SELECTED
-from cvmgen.spec.selections import conjuncts, index_of, is_below
+from cvmgen.spec.selections import index_of, is_below
 
 if TYPE_CHECKING:
     from cvmgen.lower.translate import Translator
@@ -256,7 +256,7 @@ def without_own(binders: n.Binders, growing: Mapping[str, i.Expr]) -> n.Expr | N
         and isinstance(binder.collection, n.Apply)
         and binder.collection.name in growing
     }
-    kept = [each for each in conjuncts(binders.condition) if not tests_own(each, own)]
+    kept = [each for each in n.conjuncts(binders.condition) if not tests_own(each, own)]
     if not kept:
         return None
     return kept[0] if len(kept) == 1 else n.Logic("and", tuple(kept), kept[0].span)

@@ -14,11 +14,10 @@ from dataclasses import dataclass, replace
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, rebuild, substitute, walk
+from cvmgen.ir.visit import fresh, names_in, rebuild, substitute, walk
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.guards import assigned
 from cvmgen.lower.host import insert, outputs
-from cvmgen.lower.host_values import fresh
 from cvmgen.lower.translate import shape_name
 from cvmgen.source import Span
 

@@ -439,3 +439,15 @@ def parts_of(kind: type) -> tuple[str, ...] | None:
     if not is_dataclass(kind) or kind is Span:
         return None
     return tuple(each.name for each in fields(kind) if not each.name.endswith("span"))
+
+
+def conjuncts(condition: Expr | None) -> Iterator[Expr]:
+    """The conditions that `and` joins."""
+    match condition:
+        case None:
+            pass
+        case Logic(word="and", operands=operands):
+            for operand in operands:
+                yield from conjuncts(operand)
+        case _:
+            yield condition

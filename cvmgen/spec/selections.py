@@ -173,25 +173,12 @@ def check_own(checker: ExpressionChecker, binder: n.IndexMember, condition: n.Ex
         case _:
             return
     same = tuple(each.name for each in arguments if isinstance(each, n.Ref)) == own.parameters
-    smaller = any(
-        is_below(each, binder.index, own.index) for each in conjuncts(condition) if condition
-    )
+    smaller = any(is_below(each, binder.index, own.index) for each in n.conjuncts(condition))
     if not same or not smaller:
         message = f"'{name}' is not whole yet: it can speak of its elements below '{own.index}'"
         shown = f"{name}[{', '.join(own.parameters)}]" if own.parameters else name
         hint = f"write: {binder.index} in {shown} if {binder.index} < {own.index}"
         raise SpecError(span, message, hint)
-
-
-def conjuncts(condition: n.Expr | None) -> Iterator[n.Expr]:
-    match condition:
-        case None:
-            pass
-        case n.Logic(word="and", operands=operands):
-            for operand in operands:
-                yield from conjuncts(operand)
-        case _:
-            yield condition
 
 
 def is_below(condition: n.Expr, small: str, large: str) -> bool:

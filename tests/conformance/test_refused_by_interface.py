@@ -197,6 +197,37 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
         {"divisor": 2, "out": (np.zeros(3, np.int32), np.zeros(3, np.int8))},
         "rest = dtype int8: all outputs must have one element type",
     ),
+    (
+        "extra.last_pair",
+        [zeros(3, 4), zeros(3, 5, 2)],
+        {},
+        "Z = shape (3, 5, 2): the extents from 0 on must be (3, 4)",
+    ),
+    (
+        "extra.last_pair",
+        [zeros(3, 4), zeros(3, 4, 7)],
+        {},
+        "Z = shape (3, 4, 7): extent 2 must be 2",
+    ),
+    ("extra.last_pair", [ONE, ONE], {}, "Z = shape (3,): 2 dimensions needed"),
+    (
+        "extra.rotated_add",
+        [zeros(3, 4), zeros(1, 4, 5, 5, 9, 2)],
+        {"at": 1},
+        "Z = shape (1, 4, 5, 5, 9, 2): the extents from 4 on must be (3,)",
+    ),
+    (
+        "extra.rotated_add",
+        [zeros(3, 4), zeros(1, 4, 5, 5, 3, 7)],
+        {"at": 1},
+        "Z = shape (1, 4, 5, 5, 3, 7): extent 5 must be 2",
+    ),
+    (
+        "extra.rotated_add",
+        [zeros(3, 4), zeros(1, 4, 3)],
+        {"at": 1},
+        "Z = shape (1, 4, 3): at least 4 dimensions needed",
+    ),
     ("extra.divided", [ONE], {"divisor": 0}, "the divisor must not be 0 (divisor = 0)"),
     ("cvm.abs", [ONE], {"check": "value"}, "check = 'value': None or 'values' is needed"),
 ]
