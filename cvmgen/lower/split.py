@@ -19,6 +19,7 @@ from cvmgen.lower.facts import Facts
 from cvmgen.lower.guards import assigned
 from cvmgen.lower.host import insert, outputs
 from cvmgen.lower.translate import shape_name
+from cvmgen.lower.unfold import opposite
 from cvmgen.source import Span
 
 DIVISIONS = ("floordiv", "mod")
@@ -205,19 +206,6 @@ def equalities(path: tuple[i.Expr, ...]) -> dict[str, i.Expr]:
     return {}
 
 
-def negated(condition: i.Expr) -> i.Expr:
-    """The opposite of a condition, an equality where it is one."""
-    match condition:
-        case i.Compare(op="!=", left=left, right=right):
-            return i.Compare("==", left, right)
-        case i.Compare(op="==", left=left, right=right):
-            return i.Compare("!=", left, right)
-        case i.Not(operand=operand):
-            return operand
-        case _:
-            return i.Not(condition)
-
-
 # ---------------------------------------------------------------- index lists
 
 
@@ -268,7 +256,7 @@ class Entries:
             case i.Select(condition=condition, then=then, otherwise=otherwise):
                 good = self.pack not in names_in(condition)
                 good = good and self.entry(then, count, (*path, condition))
-                return good and self.entry(otherwise, count, (*path, negated(condition)))
+                return good and self.entry(otherwise, count, (*path, opposite(condition)))
             case i.Binary(op=op, left=i.Item(sequence=i.Var(name=name), index=index)) if (
                 op in DIVISIONS and name == self.pack
             ):
@@ -319,7 +307,7 @@ class Rewrite:
                 yes, no = self.entry(then, index), self.entry(otherwise, index)
                 if self.is_else(condition, index):
                     yes = self.undivided(then, index) or yes
-                elif self.is_else(negated(condition), index):
+                elif self.is_else(opposite(condition), index):
                     no = self.undivided(otherwise, index) or no
                 return algebra.simplify(i.Select(condition, yes, no))
             case i.Binary(op=op, left=i.Item(sequence=i.Var(name=name), index=at)) if (
@@ -336,7 +324,7 @@ class Rewrite:
 
     def is_else(self, condition: i.Expr, index: str) -> bool:
         """Whether the factor stands in the other branch: here the extent is not split."""
-        return self.factor.path == (negated(substitute(condition, {index: SLOT})),)
+        return self.factor.path == (opposite(substitute(condition, {index: SLOT})),)
 
     def undivided(self, element: i.Expr, index: str) -> i.Expr | None:
         """The same entry of the multi-index, where its factor is 1."""
