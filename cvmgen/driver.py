@@ -68,7 +68,8 @@ C_LIKE: Passes = (
 
 
 def typed(program: i.Program) -> i.Program:
-    """The program with machine types, for int32 tensors; emission does so for each storage type."""
+    """The program with machine types, for int32 tensors, or the first choice of types; emission
+    does so for each."""
     dtypes = all_int32(program)
     host = type_prepare(program)
     nests = tuple(
@@ -90,7 +91,7 @@ def copied(program: i.Program) -> i.Program:
 
 def all_int32(program: i.Program) -> dict[str, DType]:
     tensors = (*(item.name for item in program.operator.inputs), *program.operator.output_names)
-    return dict.fromkeys(tensors, INT32)
+    return dict.fromkeys(tensors, INT32) | program.operator.choices[0]
 
 
 SHOWN: Passes = (*C_LIKE, ("types", typed), ("copies", copied))

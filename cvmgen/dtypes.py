@@ -7,30 +7,41 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DType:
-    """A storage type: its code in the C interface, its width, and its spelling per target."""
+    """A storage type: its code in the C interface, its width, its spelling in C.
+
+    `kind` says what its elements are in a formula: integers, conditions or real numbers.
+    """
 
     name: str
     code: int
     bits: int
     c: str
+    kind: str = "int"  # int, bool or real
 
     @property
     def low(self) -> int:
-        return -(1 << (self.bits - 1))
+        """The least integer that it holds."""
+        return 0 if self.kind == "bool" else -(1 << (self.bits - 1))
 
     @property
     def high(self) -> int:
-        return (1 << (self.bits - 1)) - 1
+        """The greatest integer that it holds."""
+        return 1 if self.kind == "bool" else (1 << (self.bits - 1)) - 1
 
 
 INT8 = DType("int8", 1, 8, "int8_t")
 INT32 = DType("int32", 2, 32, "int32_t")
-DTYPES = {dtype.name: dtype for dtype in (INT8, INT32)}
+INT16 = DType("int16", 3, 16, "int16_t")
+INT64 = DType("int64", 4, 64, "int64_t")
+BOOL = DType("bool", 5, 8, "uint8_t", "bool")
+FLOAT32 = DType("float32", 6, 32, "float", "real")
+FLOAT64 = DType("float64", 7, 64, "double", "real")
+DTYPES = {dtype.name: dtype for dtype in (BOOL, INT8, INT16, INT32, INT64, FLOAT32, FLOAT64)}
 
-# The element types that a spec may write. `cvm` is int8 or int32 with a precision:
-# every value lies in [-(2^(p-1) - 1), 2^(p-1) - 1].
-SPEC_TYPES: dict[str, tuple[DType, ...]] = {"cvm": (INT8, INT32)}
-KNOWN_TYPES = ("bool", "int8", "int16", "int32", "int64", "float32", "float64")
+# Elements of the type `cvm` are stored as int8 or int32 and have a precision: every value lies
+# in [-(2^(p-1) - 1), 2^(p-1) - 1]. All other types of a spec are storage types.
+CVM = "cvm"
+CVM_TYPES = (INT8, INT32)
 
 MAX_RANK = 16
 MAX_LIST = MAX_RANK  # entries of a list attribute
@@ -40,6 +51,7 @@ MAX_SIZE = 1 << 40  # elements of a tensor, exclusive
 MAX_PRECISION = 32
 ATTRIBUTE_LOW = -(1 << 31)  # an attribute without a declared range is an int32
 ATTRIBUTE_HIGH = 1 << 31  # exclusive; what `inf` stands for
+MOST_EXACT = 1 << 53  # the integers up to it are real numbers of 64 bits
 
 
 def precision_bound(precision: int) -> int:

@@ -1,7 +1,8 @@
 """The scalar and list functions of the language: one row each.
 
-A row holds the kinds of the parameters, the kind of the result and the exact meaning over
-the integers. The C spelling is a function of the run-time header; the python spelling one
+A row holds the kinds of the parameters, the kind of the result and the exact meaning: over the
+integers, and for real numbers as IEEE 754 arithmetic of 64 bits has it. The C spelling is a
+function of the run-time header; the python spelling one
 of the support module; both are generated from templates and tested against `exact`.
 """
 
@@ -11,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
+
+from cvmgen import reals
 
 MOST_BITS = 1 << 12  # of a power: beyond this the exact value helps nobody
 MOST_SHOWN_BITS = 128
@@ -29,7 +32,10 @@ class OutsideDomain(ArithmeticError):
 
 @dataclass(frozen=True, slots=True)
 class FunctionRow:
-    """`parameters` are kinds, a last one with `*` repeats; `result` is a kind."""
+    """`parameters` are kinds, a last one with `*` repeats; `result` is a kind.
+
+    A `number` is an integer or real, all of a call alike; `scalar` is a condition too.
+    """
 
     name: str
     parameters: tuple[str, ...]
@@ -76,9 +82,17 @@ def unflatten(position: int, extents: Sequence[int]) -> tuple[int, ...]:
 FUNCTIONS = {
     row.name: row
     for row in (
-        FunctionRow("abs", ("int",), "int", abs, "magnitude"),
-        FunctionRow("min", ("int", "int*"), "int", min, "the least of its arguments"),
-        FunctionRow("max", ("int", "int*"), "int", max, "the greatest of its arguments"),
+        FunctionRow("abs", ("number",), "number", abs, "magnitude"),
+        FunctionRow("min", ("number", "number*"), "number", reals.minimum, "the least argument"),
+        FunctionRow("max", ("number", "number*"), "number", reals.maximum, "the greatest argument"),
+        FunctionRow("floor", ("real",), "real", reals.floor, "rounded down"),
+        FunctionRow("ceil", ("real",), "real", reals.ceil, "rounded up"),
+        FunctionRow("trunc", ("real",), "real", reals.trunc, "rounded toward zero"),
+        FunctionRow("sqrt", ("real",), "real", reals.sqrt, "square root; nan below zero"),
+        FunctionRow("isnan", ("number",), "bool", reals.isnan, "whether a real number is none"),
+        FunctionRow("real", ("scalar",), "real", float, "the nearest real number"),
+        FunctionRow("int", ("scalar",), "int", reals.to_int, "toward zero; 0 of nan; within int64"),
+        FunctionRow("float32", ("real",), "real", reals.to_float32, "the nearest of 32 bits"),
         FunctionRow("floor_log2", ("int",), "int", _floor_log2, "floor(log2(x)), x >= 1"),
         FunctionRow("ceil_log2", ("int",), "int", _ceil_log2, "ceil(log2(x)), x >= 1"),
         FunctionRow("ceildiv", ("int", "int"), "int", _ceildiv, "quotient rounded up"),
@@ -92,7 +106,7 @@ FUNCTIONS = {
 
 # Written floor(log2(n)) and ceil(log2(n)); log2 alone is no integer.
 LOGARITHMS = {"floor": "floor_log2", "ceil": "ceil_log2"}
-SPECIAL = ("p", "present", "log2", "floor", "ceil")
+SPECIAL = ("p", "present", "least", "greatest", "log2", "floor", "ceil")
 
 
 def divide_floor(left: int, right: int) -> int:
@@ -122,14 +136,21 @@ def power(base: int, exponent: int) -> int:
     return int(base**exponent)
 
 
-ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+def number_power(base: Any, exponent: Any) -> Any:
+    exact = isinstance(base, int) and isinstance(exponent, int)
+    return power(base, exponent) if exact else reals.power(base, exponent)
+
+
+SCALARS = ("int", "number", "real", "scalar")  # the kinds that are no lists
+ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda left, right: left + right,
     "-": lambda left, right: left - right,
     "*": lambda left, right: left * right,
     "div": divide_floor,
     "tdiv": divide_toward_zero,
     "mod": remainder,
-    "^": power,
+    "^": number_power,
+    "over": reals.over,
 }
 RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
     "==": lambda left, right: left == right,

@@ -17,6 +17,7 @@ from cvmgen.support import (
     shape_text,
     shapes_text,
 )
+from cvmgen.typed import element_text, overflow_rule, row_of
 
 __all__ = [
     "ATTRIBUTE_MISSING",
@@ -30,6 +31,9 @@ __all__ = [
     "PRECISION_RANGE",
     "RANK_LIMIT",
     "SIZE_LIMIT",
+    "element_text",
+    "overflow_rule",
+    "row_of",
     "shape_text",
     "shapes_text",
 ]

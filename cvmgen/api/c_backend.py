@@ -81,11 +81,14 @@ class CBackend:
 
     # -------------------------------------------------------- structures
 
-    def tensor(self, shape: Sequence[int], precision: int | None, array: Array | None) -> Any:
+    def tensor(
+        self, shape: Sequence[int], precision: int | None, array: Array | None, default: int = 0
+    ) -> Any:
+        """A tensor structure; `default` is the code of the type where there is no array."""
         made = TensorStruct()
         self.describe(made, shape)
         made.precision = 0 if precision is None else min(max(precision, -1), 1 << 30)
-        made.dtype = self.dtypes[np.dtype(np.int32)]
+        made.dtype = default
         if array is not None:
             made.data = array.ctypes.data
             made.dtype = self.dtypes[array.dtype]
@@ -113,15 +116,16 @@ class CBackend:
         ):
             if shape is None:
                 continue
+            default = self.dtypes[np.dtype(np.int32)] if info.has_precision(item.name) else 0
             if not item.variadic:
-                tensor = self.tensor(shape, precision, array)  # type: ignore[arg-type]
+                tensor = self.tensor(shape, precision, array, default)  # type: ignore[arg-type]
                 setattr(args, item.name, ctypes.pointer(tensor))
                 kept.append(tensor)
                 continue
             ranks = precision if precision is not None else [None] * len(shape)
             arrays = array if array is not None else [None] * len(shape)
             tensors = [
-                self.tensor(one, rank, data)
+                self.tensor(one, rank, data, default)
                 for one, rank, data in zip(shape, ranks, arrays, strict=True)
             ]
             pointers = (TensorPointer * max(len(tensors), 1))(*map(ctypes.pointer, tensors))
@@ -172,7 +176,7 @@ class CBackend:
         found = outputs.values()
         return Inferred(
             tuple(tuple(tensor.extents[: tensor.rank]) for tensor in found),
-            tuple(int(tensor.precision) for tensor in found),
+            tuple(int(tensor.precision) or None for tensor in found),
         )
 
     def bind(

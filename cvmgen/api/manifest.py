@@ -45,7 +45,12 @@ class OperatorInfo:
     moves: tuple[str, ...]  # inputs whose elements the operator only moves
     inputs: tuple[InputInfo, ...]
     outputs: tuple[str, ...]
+    types: tuple[dict[str, str], ...]  # for each choice the types of operands but those of `cvm`
     attributes: tuple[AttributeInfo, ...]
+
+    def has_precision(self, operand: str) -> bool:
+        """Whether the elements of an operand are of type `cvm`."""
+        return operand not in self.types[0]
 
     @property
     def full_name(self) -> str:
@@ -104,5 +109,6 @@ def operator_info(entry: dict[str, Any]) -> OperatorInfo:
         tuple(entry["moves"]),
         inputs,
         tuple(entry["outputs"]),
+        tuple(entry["types"]),
         attributes,
     )

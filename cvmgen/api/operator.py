@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
-from cvmgen import support
+from cvmgen import support, typed
 from cvmgen.api.manifest import AttributeInfo, InputInfo, OperatorInfo
 from cvmgen.source import did_you_mean
 
@@ -25,7 +25,7 @@ class Inferred(NamedTuple):
     """Shapes and precisions of the outputs, in their order."""
 
     shapes: tuple[tuple[int, ...], ...]
-    precisions: tuple[int, ...]
+    precisions: tuple[int | None, ...]  # None: the elements have no precision
 
 
 class Backend(Protocol):
@@ -181,8 +181,10 @@ class Operator:
         if check not in (None, "values"):
             self._refuse("check", repr(check), "None or 'values' is needed")
         operands, values = self._sorted(inputs, attributes)
+        types, typed_arrays = self._typed(operands)
         given = [
-            self._arrays(item, each) for item, each in zip(self._info.inputs, operands, strict=True)
+            typed_arrays[item.name] if item.name in typed_arrays else self._arrays(item, each)
+            for item, each in zip(self._info.inputs, operands, strict=True)
         ]
         shapes = [
             self._shapes(item, _shape(each))
@@ -190,7 +192,7 @@ class Operator:
         ]
         known = self._precisions(precisions, given)
         inferred = self._backend.infer(self._info, shapes, known, values)
-        targets = self._targets(inferred, dtype, out, given)
+        targets = self._targets(inferred, dtype, out, given, types)
         arrays, loads = _contiguous(given)
         outputs, stores = _contiguous(targets)
         run = self._backend.bind(self._info, arrays, known, values, outputs, check is not None)
@@ -271,6 +273,18 @@ class Operator:
         entries = self._several(item, value, "arrays")
         return [support.as_array(operator, *pair) for pair in _named(item.name, list(entries))]
 
+    def _typed(self, operands: Sequence[Any]) -> tuple[typed.Row, dict[str, Any]]:
+        """The element types of this call, and the inputs that have one of their own, as arrays."""
+        pairs = zip(self._info.inputs, operands, strict=True)
+        given = {item.name: each for item, each in pairs if not self._info.has_precision(item.name)}
+        several = [item.name for item in self._info.inputs if item.variadic]
+        return typed.typed_operands(
+            self._info.full_name,
+            self._info.types,
+            given,
+            [name for name in several if name in given],
+        )
+
     def _several(self, item: InputInfo, value: Any, what: str) -> Sequence[Any]:
         """The entries for a variadic input."""
         if isinstance(value, (list, tuple)):
@@ -302,7 +316,10 @@ class Operator:
         if isinstance(given, (list, tuple)):
             self._at_most("precisions", given)
             given = dict(zip(self._input_names, given, strict=False))
-        declared = support.declared(self._info.full_name, self._input_names, given)
+        precise = [name for name in self._input_names if self._info.has_precision(name)]
+        if given is not None:
+            given = {name: value for name, value in dict(given).items() if value is not None}
+        declared = support.declared(self._info.full_name, precise, given)
         return [
             None if operand is None else self._in_range(item, declared.get(item.name), operand)
             for item, operand in zip(self._info.inputs, operands, strict=True)
@@ -325,7 +342,7 @@ class Operator:
         found: Precisions = []
         declared = self._declared(given, arrays)
         for name, array, known in zip(self._input_names, arrays, declared, strict=True):
-            if array is None:
+            if array is None or not self._info.has_precision(name):
                 found.append(None)
             elif isinstance(known, list):
                 found.append(
@@ -346,15 +363,26 @@ class Operator:
     # -------------------------------------------------------- results
 
     def _targets(
-        self, inferred: Inferred, dtype: Any, out: Any, inputs: Sequence[Given]
+        self,
+        inferred: Inferred,
+        dtype: Any,
+        out: Any,
+        inputs: Sequence[Given],
+        types: typed.Row,
     ) -> list[Array]:
         """The arrays that receive the results: the caller's, or new ones."""
         operator = self._info.full_name
+        # Where there are outputs of type `cvm`, it is theirs that the caller may choose.
+        asked = None if any(map(self._info.has_precision, self.outputs)) else dtype
         if out is None:
             default = self._default_dtype(inputs)
             made = []
             for name, shape, precision in zip(self.outputs, *inferred, strict=True):
-                wanted = support.result_dtype(operator, name, dtype, precision, default)
+                if name in types:
+                    wanted = typed.typed_result(operator, asked, types[name])
+                else:
+                    assert precision is not None
+                    wanted = support.result_dtype(operator, name, dtype, precision, default)
                 made.append(np.empty(shape, wanted))
             return made
         targets = [out] if self._result is None else self._several_out(out)
@@ -364,10 +392,19 @@ class Operator:
             for pair in _named(name, given)
         ]
         for name, target, shape, precision in zip(self.outputs, targets, *inferred, strict=True):
+            if name in types:
+                typed.check_typed_out(operator, name, target, shape, types[name], apart)
+                typed.typed_result(operator, asked, types[name])
+                apart.append((name, target))
+                continue
+            assert precision is not None
             support.check_out(operator, name, target, shape, precision, apart)
             if dtype is not None and np.dtype(dtype) != target.dtype:
                 self._refuse("dtype", str(np.dtype(dtype)), f"out is of type {target.dtype}")
-            if target.dtype != targets[0].dtype:
+            first = next(
+                other for key, other in zip(self.outputs, targets, strict=True) if key not in types
+            )
+            if target.dtype != first.dtype:
                 self._refuse(name, f"dtype {target.dtype}", OUTPUT_TYPES)
             apart.append((name, target))
         return targets

@@ -52,14 +52,20 @@ class PythonBackend:
     ) -> Callable[[], None]:
         function = getattr(self.module(info), info.name)
         names = [item.name for item in info.inputs]
-        declared = dict(zip(names, precisions, strict=True))
+        pairs = zip(names, precisions, strict=True)
+        declared = {name: precision for name, precision in pairs if info.has_precision(name)}
+        precise = [
+            output.dtype
+            for name, output in zip(info.outputs, outputs, strict=True)
+            if info.has_precision(name)
+        ]
         out = outputs[0] if len(outputs) == 1 else tuple(outputs)
         check = "values" if check_values else None
 
         given = named(attributes)
 
         def run() -> None:
-            dtype = outputs[0].dtype
+            dtype = precise[0] if precise else None
             function(*inputs, precisions=declared, dtype=dtype, out=out, check=check, **given)
 
         return run

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from cvmgen import rules
 from cvmgen.dtypes import (
+    CVM,
     DTYPES,
     INT32,
     LIST_CAPACITY,
@@ -18,6 +19,7 @@ from cvmgen.emit import interface
 from cvmgen.emit.c_kernels import KernelPrinter, parallel
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_text import chosen, file_header, signature, wrapped
+from cvmgen.emit.c_types import TypeChoice, dtype_names
 from cvmgen.emit.interface import Variant
 from cvmgen.emit.plan import Field, host_types, plan_fields
 from cvmgen.emit.prepare import Prepare
@@ -31,6 +33,7 @@ from cvmgen.lower.guards import changed
 from cvmgen.lower.parallel import mark_parallel
 from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.spec.formula import Input, Operator
+from cvmgen.spec.types import MOST_ROWS
 
 
 def emit_operator(program: i.Program) -> str:
@@ -50,12 +53,23 @@ def emit_support() -> dict[str, str]:
         "size_limit": rules.SIZE_LIMIT,
         "extent_positive": rules.EXTENT_POSITIVE,
         "precision_range": rules.PRECISION_RANGE,
+        "dtype_names": dtype_names((name, dtype.code) for name, dtype in DTYPES.items()),
+        "dtype_bytes": dtype_bytes(),
+        "last_dtype": max(dtype.code for dtype in DTYPES.values()),
+        "most_rows": MOST_ROWS,
         "dtype_codes": ", ".join(
-            f"CVMGEN_{name.upper()} = {dtype.code}" for name, dtype in DTYPES.items()
+            f"CVMGEN_{dtype.name.upper()} = {dtype.code}"
+            for dtype in sorted(DTYPES.values(), key=lambda dtype: dtype.code)
         ),
     }
     names = ("cvmgen.h", "cvmgen_kernel.h", "cvmgen_runtime.h", "cvmgen.c")
     return {name: render(f"c/{name}.j2", **values) for name in names}
+
+
+def dtype_bytes() -> str:
+    """The bytes of an element of each type, at its code."""
+    sizes = {dtype.code: dtype.bits // 8 for dtype in DTYPES.values()}
+    return ", ".join(str(sizes.get(code, 0)) for code in range(max(sizes) + 1))
 
 
 def emit_header(opset: str, operators: Iterable[Operator]) -> str:
@@ -94,10 +108,13 @@ class CEmitter:
     def __init__(self, program: i.Program) -> None:
         self.program = program
         self.typed = type_prepare(program)
+        self.bodies: dict[tuple[int, Variant], tuple[i.Stmt, ...]] = {}
         self.operator = program.operator
         self.name = self.operator.name
         self.function = interface.c_name(self.operator)
         self.fields = plan_fields(program)
+        self.types = TypeChoice(self.operator)
+        self.precise = self.operator.precise_outputs
         self.wide = interface.int32_inputs(program)
 
     def text(self) -> str:
@@ -106,13 +123,14 @@ class CEmitter:
             header=file_header(self.program),
             opset=self.operator.opset,
             name=self.name,
+            types="".join(f"{line}\n" for line in self.types.declaration()),
             prepare_head="\n".join(self.prepare_head()),
             function=self.function,
             full_name=self.operator.full_name,
             fields="\n".join(indent(self.field_lines())),
             prepare="\n".join(wrap_c(indent(Prepare(self.typed).lines()))),
             kernels="\n\n".join(self.kernels()),
-            infer="\n".join(indent(self.infer())),
+            infer="\n".join(wrap_c(indent(self.infer()))),
             run="\n".join(wrap_c(indent(self.run()))),
         )
 
@@ -132,13 +150,17 @@ class CEmitter:
         names = [identifier(field.name) for field in self.fields if field.type == "int64_t"]
         if self.has_cases:
             names.append("which_case")
-        names += [f"{name}_precision" for name in self.operator.output_names]
+        names += [f"{name}_precision" for name in self.precise]
         lines += wrapped("int64_t", names)
         lines += wrapped("bool", [identifier(f.name) for f in self.fields if f.type == "bool"])
         lists = [identifier(f.name) for f in self.fields if f.type == "cvmgen_list"]
         shapes = [f"{name}_shape" for name in self.operator.output_names]
         lines += wrapped("cvmgen_list", list(dict.fromkeys([*shapes, *lists])))
-        return lines
+        return (
+            [*lines, "int types; /* the row of the element types */"]
+            if self.types.tensors
+            else lines
+        )
 
     @property
     def has_cases(self) -> bool:
@@ -167,7 +189,10 @@ class CEmitter:
         types = {
             item.name: INT32 if item.name in self.wide else source for item in self.operator.inputs
         }
-        return types | dict.fromkeys(self.operator.output_names, stored)
+        names = interface.row_names(self.operator)
+        row = names.index(variant.rows[0]) if variant.rows else 0
+        chosen = self.operator.choices[row]
+        return types | dict.fromkeys(self.operator.output_names, stored) | chosen
 
     def tensors(self, nest: i.Nest) -> list[str]:
         """What a nest reads, inputs in the order of the operator, then what it writes."""
@@ -187,13 +212,13 @@ class CEmitter:
 
     def kernel(self, number: int, nest: i.Nest, variant: Variant) -> str:
         dtypes = self.dtypes(variant)
-        typed = type_nest(self.program, nest, dtypes)
-        body = typed.body
+        body = self.typed_body(nest, variant)
         memory = self.program.scratch_of(nest.tensor)
         if not memory:
             body = copy_runs(body, dtypes, Facts.of(self.program, nest))
         body = mark_parallel(body)
         parameters = [f"const {self.name}_plan *plan", *self.tensor_parameters(nest, dtypes)]
+        parameters += overflow_parameter(body)
         entries = memory[0].shape if memory else ()
         fields = self.nest_fields(body, names_in(entries) if parallel(body) else ())
         lists = [field.name for field in fields if field.type == "cvmgen_list"]
@@ -231,6 +256,8 @@ class CEmitter:
     def infer(self) -> list[str]:
         return [
             f"cvmgen_set_output(args->{name}, &plan.{name}_shape, plan.{name}_precision);"
+            if name in self.precise
+            else self.types.set_output(name)
             for name in self.operator.output_names
         ]
 
@@ -243,6 +270,12 @@ class CEmitter:
         fail = "return CVMGEN_REFUSED;"
         for item in self.operator.inputs:
             name, text = f"args->{item.name}", quoted(item.name)
+            if item.variadic and item.dtype != CVM:
+                lines += [
+                    f"for (int64_t at = 0; at < {name}_count; ++at)",
+                    f"    if (cvmgen_check_data(error, {text}, {name}[at])) {fail}",
+                ]
+                continue
             if item.variadic:
                 lines += [
                     f"for (int64_t at = 0; at < {name}_count; ++at) {{",
@@ -255,6 +288,8 @@ class CEmitter:
                 continue
             guard = f"{name} != NULL && " if item.optional else ""
             lines.append(f"if ({guard}cvmgen_check_data(error, {text}, {name})) {fail}")
+            if item.dtype != CVM:
+                continue
             lines.append(f"if (args->check_values && {guard.removesuffix(' && ') or 'true'} &&")
             lines.append(
                 f"    cvmgen_check_values(error, {text}, {name}, cvmgen_declared({name}))) {fail}"
@@ -267,7 +302,10 @@ class CEmitter:
         for output in self.operator.output_names:
             name, text = f"args->{output}", quoted(output)
             arguments = f"{name}, &plan.{output}_shape, plan.{output}_precision"
-            lines.append(f"if (cvmgen_check_output(error, {text}, {arguments})) {fail}")
+            if output in self.precise:
+                lines.append(f"if (cvmgen_check_output(error, {text}, {arguments})) {fail}")
+            else:
+                lines += self.types.check_output(output, fail)
             others = [each.name for each in self.operator.inputs if not each.variadic]
             at = self.operator.output_names.index(output)
             others += self.operator.output_names[:at]
@@ -289,7 +327,7 @@ class CEmitter:
         tests = []
         lines = []
         for item in self.read_inputs:
-            if item.name in self.wide:
+            if item.name in self.wide or item.dtype != CVM:
                 continue
             if item.variadic:
                 lines += [
@@ -316,9 +354,11 @@ class CEmitter:
         return [item for item in self.operator.inputs if item.name in read]
 
     def result_type(self) -> list[str]:
-        first = self.operator.output_names[0]
+        if not self.precise:
+            return []
+        first = self.precise[0]
         lines = [f"const bool narrow_result = args->{first}->dtype == CVMGEN_INT8;"]
-        for other in self.operator.output_names[1:]:
+        for other in self.precise[1:]:
             lines += [
                 f"if (args->{other}->dtype != args->{first}->dtype)",
                 f'    return cvmgen_refuse(error, {quoted(other)}, "", '
@@ -328,7 +368,8 @@ class CEmitter:
 
     def dispatch(self) -> list[str]:
         lines = ["int status = CVMGEN_OK;"]
-        plain = [item for item in self.read_inputs if not item.variadic]
+        cvm = [item for item in self.read_inputs if item.dtype == CVM]
+        plain = [item for item in cvm if not item.variadic]
         for item in plain:
             lines.append(f"const int32_t *{identifier(item.name)} = NULL;")
             lines.append(f"int32_t *{item.name}_copy = NULL;")
@@ -338,14 +379,38 @@ class CEmitter:
             pointers = f"&{identifier(item.name)}, &{item.name}_copy"
             lines.append(f"    status = cvmgen_widen(error, args->{item.name}, {pointers});")
         lines += self.allocate("cvmgen_scratch(error, ")
+        overflowing = [name for name in self.operator.output_names if self.can_overflow(name)]
+        lines += [f"int64_t {name}_overflow = CVMGEN_NO_OVERFLOW;" for name in overflowing]
         lines += ["if (status == CVMGEN_OK) {"]
         for number, nest in enumerate(self.program.nests):
             lines += indent(self.launch(number, nest))
         lines.append("}")
+        lines += [
+            f"if (status == CVMGEN_OK) status = cvmgen_refuse_overflow(error, {quoted(name)}, "
+            f"args->{name}, {name}_overflow);"
+            for name in overflowing
+        ]
         lines += [f"free({item.name}_copy);" for item in plain]
         lines += [f"free({identifier(each.name)});" for each in self.program.scratch]
         lines.append("return status;")
         return lines
+
+    def typed_body(self, nest: i.Nest, variant: Variant) -> tuple[i.Stmt, ...]:
+        key = (id(nest), variant)
+        if key not in self.bodies:
+            self.bodies[key] = type_nest(self.program, nest, self.dtypes(variant)).body
+        return self.bodies[key]
+
+    def can_overflow(self, tensor: str) -> bool:
+        """Whether a kernel can find that a value does not fit the type of an output."""
+        if tensor in self.precise:
+            return False
+        nests = (nest for nest in self.program.nests if nest.tensor == tensor)
+        return any(
+            overflow_parameter(self.typed_body(nest, variant))
+            for nest in nests
+            for variant in interface.variants(self.program, nest)
+        )
 
     def allocate(self, call: str) -> list[str]:
         """The memory of selected lists; `call` is what makes it, up to the size."""
@@ -372,6 +437,8 @@ class CEmitter:
         for variant in variants:
             dtypes = self.dtypes(variant)
             arguments = ["&plan", *(self.argument(each, dtypes) for each in self.tensors(nest))]
+            if overflow_parameter(self.typed_body(nest, variant)):
+                arguments.append(f"&{nest.tensor}_overflow")
             calls.append([f"{self.kernel_name(number, variant)}({', '.join(arguments)});"])
         return chosen(variants, calls)
 
@@ -381,7 +448,7 @@ class CEmitter:
         dtype = dtypes[tensor]
         if tensor in self.operator.output_names:
             return f"({dtype.c} *)args->{tensor}->data"
-        if dtype.bits == 8:
+        if dtype.bits == 8 or tensor in self.types.tensors:
             optional = any(item.name == tensor and item.optional for item in self.operator.inputs)
             data = f"(const {dtype.c} *)args->{tensor}->data"
             return f"args->{tensor} == NULL ? NULL : {data}" if optional else data
@@ -392,22 +459,34 @@ class CEmitter:
         assert nest.each is not None
         index, tensor, _ = nest.each
         prologue = Prologue(self.typed, self.typed.nests[number])
-        body = [
+        widened = [
             f"const int32_t *{identifier(tensor)} = NULL;",
             f"int32_t *{tensor}_copy = NULL;",
             f"if (!narrow) status = cvmgen_widen(error, args->{tensor}[{index}], "
             f"&{identifier(tensor)}, "
             f"&{tensor}_copy);",
             "if (status != CVMGEN_OK) break;",
+        ]
+        freed = [f"free({tensor}_copy);"]
+        if tensor in self.types.tensors:
+            widened, freed = [], []
+        body = [
+            *widened,
             *prologue.lines(),
             *(
                 line.replace(f"args->{tensor}->data", f"args->{tensor}[{index}]->data")
                 for line in self.choose(number, nest)
             ),
-            f"free({tensor}_copy);",
+            *freed,
         ]
         head = f"for (int64_t {index} = 0; {index} < args->{tensor}_count; ++{index}) {{"
         return [head, *indent(body), "}"]
+
+
+def overflow_parameter(body: tuple[i.Stmt, ...]) -> list[str]:
+    """The parameter of a kernel that can find a value beyond the type of its output."""
+    found = any(isinstance(each, i.Overflow) for each in walk(body))
+    return ["int64_t *overflow"] if found else []
 
 
 class Prologue(Prepare):

@@ -13,11 +13,14 @@ from cvmgen.spec.words import C_WORDS
 
 MACHINE_TYPES = {
     "i8": "int8_t",
+    "i16": "int16_t",
     "i32": "int32_t",
     "i64": "int64_t",
     "i128": "__int128",
     "u32": "uint32_t",
     "u64": "uint64_t",
+    "f32": "float",
+    "f64": "double",
     "bool": "bool",
     "int": "int64_t",
     "list": "cvmgen_list",
@@ -27,6 +30,7 @@ BINARY = {
     "-": (9, "-"),
     "*": (10, "*"),
     "truncdiv": (10, "/"),
+    "over": (10, "/"),
     "rem": (10, "%"),
     "shl": (8, "<<"),
     "shr": (8, ">>"),
@@ -47,9 +51,13 @@ LOCALS = frozenset(
         "error",
         "narrow",
         "narrow_result",
+        "overflow",
         "plan",
         "status",
         "stream",
+        "typed",
+        "typed_names",
+        "types",
         "values",
         "which_case",
     }
@@ -57,6 +65,11 @@ LOCALS = frozenset(
 PRIMARY = 12
 UNARY = 11
 TERNARY = 1
+REALS = {
+    "inf": ("CVMGEN_INFINITY", PRIMARY),
+    "-inf": ("-CVMGEN_INFINITY", UNARY),
+    "nan": ("CVMGEN_NAN", PRIMARY),
+}
 
 
 def identifier(name: str) -> str:
@@ -92,6 +105,8 @@ class CPrinter:
                 return ("true" if truth else "false"), PRIMARY
             case i.Const(value=value):
                 return self.number(value)
+            case i.Real(text=written):
+                return REALS.get(written, (written, UNARY if written[0] == "-" else PRIMARY))
             case i.Var(name=name):
                 return identifier(name), PRIMARY
             case i.Binary(op="difference", left=left, right=right):
@@ -146,7 +161,7 @@ class CPrinter:
                 return "{0}", PRIMARY
             case i.Entries() | i.Access() | i.Dot() | i.Bind():
                 raise InternalError(f"emit: {type(expr).__name__} is not for this place")
-            case i.ListOf() | i.Gather() | i.Fold():
+            case i.ListOf() | i.Gather() | i.Fold() | i.Limit():
                 name = type(expr).__name__
                 raise InternalError(f"emit: {name} is left; a lowering pass is missing")
             case _:
@@ -179,6 +194,8 @@ class CPrinter:
                 return self.length(arguments[0]), PRIMARY
             case "max_rank":
                 return "CVMGEN_MAX_RANK", PRIMARY
+            case "negate_f64":
+                return negative(self.expr(arguments[0], UNARY)), UNARY
             case "zeros" | "ones":
                 return f"cvmgen_{function}({self.expr(arguments[0])})", PRIMARY
             case "size" | "last" | "rows" | "strides":
@@ -254,6 +271,8 @@ class CPrinter:
                 return self.append(statement)
             case i.Store(target=target, value=value):
                 return [f"{self.expr(target)} = {self.expr(value)};"]
+            case i.Overflow(offset=offset):
+                return [f"cvmgen_note_overflow(overflow, {self.expr(offset)});"]
             case i.Sort():
                 return [self.sort(statement)]
             case i.Break():

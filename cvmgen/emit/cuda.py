@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from cvmgen.dtypes import DType
+from cvmgen.dtypes import CVM, DType
 from cvmgen.emit import c, interface
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_text import chosen, file_header, signature, wrapped, wrapped_list
@@ -21,7 +21,6 @@ from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild
-from cvmgen.lower.types import type_nest
 from cvmgen.spec.formula import Input, Operator
 
 BLOCK = 256  # threads of a block
@@ -99,10 +98,11 @@ class CudaEmitter(c.CEmitter):
             name=self.name,
             function=self.function,
             full_name=self.operator.full_name,
+            types="".join(f"{line}\n" for line in self.types.declaration()),
             kernels="\n\n".join(self.kernels()),
             fields="\n".join(indent(self.field_lines())),
             prepare="\n".join(wrap_c(indent(CudaPrepare(self.typed).lines()))),
-            infer="\n".join(indent(self.infer())),
+            infer="\n".join(wrap_c(indent(self.infer()))),
             run="\n".join(wrap_c(indent(self.run()))),
             prepare_head=self.head("static int", f"{self.name}_prepare", f"{self.name}_plan *plan"),
             run_head=self.head("int", f"{self.function}_cuda", "cvmgen_stream stream"),
@@ -149,8 +149,8 @@ class CudaEmitter(c.CEmitter):
 
     def kernel(self, number: int, nest: i.Nest, variant: Variant) -> str:
         dtypes = self.dtypes(variant)
-        body = type_nest(self.program, nest, dtypes).body
-        parameters = self.tensor_parameters(nest, dtypes)
+        body = self.typed_body(nest, variant)
+        parameters = self.tensor_parameters(nest, dtypes) + c.overflow_parameter(body)
         if self.value_fields(nest):
             parameters.insert(0, f"const __grid_constant__ {self.values_name(number)} values")
         lines = self.unpack(self.nest_fields(body))
@@ -216,7 +216,8 @@ class CudaEmitter(c.CEmitter):
 
     def element_types(self) -> list[str]:
         """`narrow`: the inputs are int8, but for those that kernels read as int32."""
-        free = [item for item in self.read_inputs if item.name not in self.wide]
+        read = [item for item in self.read_inputs if item.dtype == CVM]
+        free = [item for item in read if item.name not in self.wide]
         free.sort(key=lambda item: item.optional)
         lines = []
         if free:
@@ -226,7 +227,7 @@ class CudaEmitter(c.CEmitter):
                 rule = quoted("on a device all inputs must have one element type")
             for item in free[0 if free[0].variadic else 1 :]:
                 lines += self.type_check(item, "dtype", rule)
-        for item in self.read_inputs:
+        for item in read:
             if item.name in self.wide:
                 rule = quoted("on a device this input must be int32")
                 lines += self.type_check(item, "CVMGEN_INT32", rule)
@@ -250,17 +251,28 @@ class CudaEmitter(c.CEmitter):
     def dispatch(self) -> list[str]:
         lines = ["int status = CVMGEN_OK;"]
         lines += self.allocate("cvmgen_device_scratch(error, stream, ")
+        overflowing = [name for name in self.operator.output_names if self.can_overflow(name)]
+        for name in overflowing:
+            lines.append(f"int64_t *{name}_overflow = NULL;")
+            call = f"cvmgen_device_overflow(error, stream, &{name}_overflow)"
+            lines.append(f"if (status == CVMGEN_OK) status = {call};")
         for number, nest in enumerate(self.program.nests):
             lines += self.launch(number, nest)
+        for name in overflowing:
+            arguments = f"error, stream, {quoted(name)}, args->{name}, {name}_overflow"
+            call = f"cvmgen_refuse_device_overflow({arguments})"
+            lines.append(f"if (status == CVMGEN_OK) status = {call};")
+            lines.append(f"cvmgen_device_free(stream, {name}_overflow);")
         names = (identifier(each.name) for each in self.program.scratch)
         lines += [f"cvmgen_device_free(stream, {name});" for name in names]
         return [*lines, "return status;"]
 
     def launch(self, number: int, nest: i.Nest) -> list[str]:
         lines = self.each(number, nest) if nest.each is not None else self.start(number, nest)
-        if len(self.program.nests) == 1:
+        overflows = any(map(self.can_overflow, self.operator.output_names))
+        if len(self.program.nests) == 1 and not overflows:
             return lines
-        first = number == 0 and not self.program.scratch
+        first = number == 0 and not self.program.scratch and not overflows
         tests = [] if first and nest.case is not None else ["status == CVMGEN_OK"]
         if nest.case is not None:
             tests.append(f"plan.which_case == {nest.case}")
@@ -294,13 +306,15 @@ class CudaEmitter(c.CEmitter):
             arguments = ["error", "stream", count, self.kernel_name(number, variant)]
             arguments += ["values"] if fields else []
             arguments += [self.operand(name, nest, dtypes) for name in self.tensors(nest)]
+            if c.overflow_parameter(self.typed_body(nest, variant)):
+                arguments.append(f"{nest.tensor}_overflow")
             calls.append(wrapped_list(f"status = {function}(", arguments, ");"))
         return [*lines, *chosen(variants, calls)]
 
     def elements(self, nest: i.Nest, name: str) -> list[str]:
         """The number of threads, or of blocks, from the plan."""
         variant = interface.variants(self.program, nest)[0]
-        body = type_nest(self.program, nest, self.dtypes(variant)).body
+        body = self.typed_body(nest, variant)
         found = self.lists(nest, body) if name == "lists" else grid(body)
         planned = {field.name: i.Var(f"plan.{identifier(field.name)}") for field in self.fields}
 

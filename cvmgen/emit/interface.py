@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, DTYPES, INT8, INT32, MAX_RANK, DType
+from cvmgen.dtypes import (
+    ATTRIBUTE_HIGH,
+    ATTRIBUTE_LOW,
+    CVM,
+    CVM_TYPES,
+    DTYPES,
+    INT8,
+    INT32,
+    MAX_RANK,
+    DType,
+)
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
 from cvmgen.ir.visit import walk
@@ -28,7 +38,7 @@ def int32_inputs(program: i.Program) -> tuple[str, ...]:
         for each in walk(nest.body):
             if isinstance(each, i.Loop) and reduces(each.body):
                 reduced |= {load.tensor for load in walk(each) if isinstance(load, i.Load)}
-    names = [item.name for item in program.operator.inputs]
+    names = [item.name for item in program.operator.inputs if item.dtype == CVM]
     if reduced.isdisjoint(names):
         return ()
     return tuple(name for name in names if name not in reduced)
@@ -64,14 +74,22 @@ def filled(program: i.Program, nest: i.Nest) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """The storage types that a kernel is made for; None where it reads or stores none of them."""
+    """The storage types that a kernel is made for.
+
+    `source` and `stored` are those of operands of type `cvm`, None where it reads or stores none
+    of them. `rows` are the names of the choices of the type parameters that it serves, and
+    `chosen` what they stand for, as far as the kernel depends on them.
+    """
 
     source: DType | None
     stored: DType | None
+    rows: tuple[str, ...] = ()
+    chosen: tuple[DType, ...] = ()
 
     @property
     def suffix(self) -> str:
-        return "".join(f"_{each.name}" for each in (self.source, self.stored) if each is not None)
+        types = (*self.chosen, self.source, self.stored)
+        return "".join(f"_{each.name}" for each in types if each is not None)
 
     @property
     def test(self) -> str:
@@ -81,15 +99,61 @@ class Variant:
             tests.append("narrow" if self.source == INT8 else "!narrow")
         if self.stored is not None:
             tests.append("narrow_result" if self.stored == INT8 else "!narrow_result")
+        if self.rows:
+            names = " || ".join(f"plan.types == {name}" for name in self.rows)
+            tests.append(f"({names})" if tests and len(self.rows) > 1 else names)
         return " && ".join(tests)
 
 
 def variants(program: i.Program, nest: i.Nest) -> tuple[Variant, ...]:
     """The kernels of a nest."""
-    read = set(inputs_read(program, nest)) - set(int32_inputs(program))
+    cvm = {name for name, kind in program.operator.type_of.items() if kind == CVM}
+    read = (set(inputs_read(program, nest)) & cvm) - set(int32_inputs(program))
     sources = (INT8, INT32) if read else (None,)
-    results = (INT8, INT32) if nest.tensor in program.operator.output_names else (None,)
-    return tuple(Variant(source, stored) for source in sources for stored in results)
+    results = (INT8, INT32) if nest.tensor in cvm else (None,)
+    names = row_names(program.operator)
+    return tuple(
+        Variant(source, stored, tuple(names[row] for row in rows), chosen)
+        for chosen, rows in type_choices(program, nest).items()
+        for source in sources
+        for stored in results
+    )
+
+
+def type_choices(program: i.Program, nest: i.Nest) -> dict[tuple[DType, ...], tuple[int, ...]]:
+    """What the type parameters that a nest depends on can stand for, and in which rows."""
+    operator = program.operator
+    table = operator.types
+    kinds = {operator.type_of.get(name) for name in (*inputs_read(program, nest), nest.tensor)}
+    kinds |= {each.type_name for each in walk(nest.body) if isinstance(each, i.Limit)}
+    columns = [at for at, name in enumerate(table.names) if name in kinds]
+    found: dict[tuple[DType, ...], list[int]] = {}
+    for number, row in enumerate(table.rows):
+        found.setdefault(tuple(row[at] for at in columns), []).append(number)
+    if len(found) == 1:
+        return dict.fromkeys(found, ())
+    return {chosen: tuple(rows) for chosen, rows in found.items()}
+
+
+def row_names(operator: Operator) -> list[str]:
+    """What the rows of the types are called in C, in order."""
+    rows = ("_".join(dtype.name for dtype in row) for row in operator.types.rows)
+    return [f"{operator.name}_of_{row}" for row in rows]
+
+
+def typed_operands(operator: Operator) -> tuple[str, ...]:
+    """The operands with a storage type of their own: inputs, then outputs."""
+    return tuple(operator.choices[0])
+
+
+def types_text(operator: Operator, name: str) -> str:
+    """The element types that an operand may have, for people."""
+    kind = operator.type_of[name]
+    dtypes: tuple[DType, ...] = CVM_TYPES
+    if kind != CVM:
+        dtypes = tuple(dict.fromkeys(choice[name] for choice in operator.choices))
+    *others, last = (dtype.name for dtype in dtypes)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def scratch_text(program: i.Program) -> str:
@@ -111,8 +175,8 @@ def moved_inputs(program: i.Program) -> tuple[str, ...]:
     Small constants beside them do not count. Empty for an operator that computes.
     """
     found: set[str] = set()
-    outputs = program.operator.output_names
-    inputs = {item.name for item in program.operator.inputs}
+    outputs = program.operator.precise_outputs
+    inputs = {item.name for item in program.operator.inputs if item.dtype == CVM}
     computes = False
     loaded: dict[str, i.Expr] = {}
 
@@ -163,16 +227,24 @@ def struct_members(operator: Operator) -> list[str]:
     """The members of `<operator>_args`, each with its meaning."""
     members = []
     for item in operator.inputs:
+        note = "" if item.dtype == CVM else types_text(operator, item.name)
         if item.variadic:
-            members.append(f"const cvmgen_tensor *const *{item.name};")
+            members.append(f"const cvmgen_tensor *const *{item.name};{remark(note)}")
             members.append(f"int64_t {item.name}_count;")
             continue
-        note = " /* NULL: not given */" if item.optional else ""
-        members.append(f"const cvmgen_tensor *{item.name};{note}")
-    members += [f"cvmgen_tensor *{name};" for name in operator.output_names]
+        absent = "NULL: not given" if item.optional else ""
+        note = "; ".join(each for each in (note, absent) if each)
+        members.append(f"const cvmgen_tensor *{item.name};{remark(note)}")
+    for name in operator.output_names:
+        note = "" if operator.type_of[name] == CVM else types_text(operator, name)
+        members.append(f"cvmgen_tensor *{name};{remark(note)}")
     members += [attribute_member(attribute) for attribute in operator.attributes]
     members.append("int32_t check_values; /* not 0: refuse data beyond their precision */")
     return members
+
+
+def remark(text: str) -> str:
+    return f" /* {text} */" if text else ""
 
 
 def attribute_member(attribute: Attribute) -> str:
@@ -229,6 +301,9 @@ def manifest_entry(program: i.Program) -> dict[str, Any]:
             for item in operator.inputs
         ],
         "outputs": list(operator.output_names),
+        "types": [
+            {name: dtype.name for name, dtype in choice.items()} for choice in operator.choices
+        ],
         "attributes": [
             {
                 "name": attribute.name,

@@ -52,9 +52,10 @@ def host_types(program: i.Program) -> dict[str, str]:
                     types.update(attribute_types(attribute))
                 case i.Let(name=name, type=kind):
                     types[name] = {"list": "cvmgen_list", "bool": "bool"}.get(kind, "int64_t")
-                case i.SetOutput(tensor=tensor):
+                case i.SetOutput(tensor=tensor, precision=precision):
                     types[f"{tensor}_shape"] = "cvmgen_list"
-                    types[f"{tensor}_precision"] = "int64_t"
+                    if precision is not None:
+                        types[f"{tensor}_precision"] = "int64_t"
                 case i.Cases(branches=branches):
                     for _, body in branches:
                         visit(body)

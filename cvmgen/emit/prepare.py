@@ -4,8 +4,9 @@ the plan with what the nests need. The C and the CUDA target share it."""
 from __future__ import annotations
 
 from cvmgen import rules
-from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, MAX_INPUTS, MAX_PRECISION
+from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, CVM, MAX_INPUTS, MAX_PRECISION
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
+from cvmgen.emit.c_types import TypeChoice
 from cvmgen.emit.host_printer import HostPrinter
 from cvmgen.emit.places import Places
 from cvmgen.emit.plan import host_types, plan_fields
@@ -29,6 +30,7 @@ class Prepare:
         self.fields = plan_fields(program)
         self.used = self.used_names()
         self.printer = HostPrinter(program)
+        self.types = TypeChoice(program.operator)
         self.line = ""
 
     def used_names(self) -> set[str]:
@@ -42,7 +44,7 @@ class Prepare:
 
     def lines(self) -> list[str]:
         """The body of the function."""
-        lines = [*self.predeclared()]
+        lines = [*self.types.choose(FAIL), *self.predeclared()]
         lines += self.block(self.program.prepare)
         lines += self.fill_plan()
         return lines
@@ -58,9 +60,10 @@ class Prepare:
                         match each:
                             case i.Let(name=name):
                                 names[name] = types[name]
-                            case i.SetOutput(tensor=tensor):
+                            case i.SetOutput(tensor=tensor, precision=precision):
                                 names[f"{tensor}_shape"] = "cvmgen_list"
-                                names[f"{tensor}_precision"] = "int64_t"
+                                if precision is not None:
+                                    names[f"{tensor}_precision"] = "int64_t"
                             case _:
                                 pass
         self.printer.declared = set(names)
@@ -85,7 +88,10 @@ class Prepare:
             shape = f"{name}_shape"
             if shape not in {field.name for field in self.fields}:
                 lines.append(f"plan->{shape} = {shape};")
-            lines.append(f"plan->{name}_precision = {name}_precision;")
+            if self.program.operator.type_of[name] == CVM:
+                lines.append(f"plan->{name}_precision = {name}_precision;")
+        if self.types.tensors:
+            lines.append("plan->types = types;")
         return [*lines, "return CVMGEN_OK;"]
 
     def in_prologue(self, name: str) -> bool:
@@ -129,7 +135,7 @@ class Prepare:
         name = quoted(item.name)
         if item.variadic:
             return self.take_inputs(item)
-        lines = [f"if (cvmgen_check_input(error, {name}, args->{item.name})) {FAIL}"]
+        lines = [f"if (cvmgen_check_{kind_of(item)}(error, {name}, args->{item.name})) {FAIL}"]
         lines += self.shape(statement)
         if item.optional:
             lines = [f"if (args->{item.name} != NULL) {{", *indent(lines), "}"]
@@ -168,7 +174,7 @@ class Prepare:
             f'cvmgen_number(args->{name}_count).text, "at most {MAX_INPUTS} inputs");',
             f"for (int64_t at = 0; at < args->{name}_count; ++at) {{",
             f'    const cvmgen_text text = cvmgen_format("{name}[%" PRId64 "]", at);',
-            f"    if (cvmgen_check_input(error, text.text, args->{name}[at])) {FAIL}",
+            f"    if (cvmgen_check_{kind_of(item)}(error, text.text, args->{name}[at])) {FAIL}",
             "}",
         ]
         if item.count in self.used:
@@ -394,6 +400,8 @@ class Prepare:
         name = quoted(tensor)
         empty = quoted(rules.OUTPUT_EXTENT)
         lines.append(f"if (cvmgen_check_shape(error, {name}, &{shape}, {empty})) {FAIL}")
+        if statement.precision is None:
+            return lines
         value = self.printer.expr(statement.precision)
         start = "" if declared else "const int64_t "
         lines.append(f"{start}{precision} = {value};")
@@ -417,6 +425,11 @@ class Prepare:
             lines += indent([*inner, *self.block(body)])
         refuse = f'return cvmgen_refuse(error, "", "", {quoted(rules.NO_CASE)});'
         return [*lines, "} else {", *indent([refuse]), "}"]
+
+
+def kind_of(item: Input) -> str:
+    """Which checks an input is for."""
+    return "input" if item.dtype == CVM else "typed_input"
 
 
 def reads(statements: tuple[i.Stmt, ...]) -> set[str]:

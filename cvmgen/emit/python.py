@@ -6,8 +6,10 @@ import textwrap
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
-from cvmgen import support
+from cvmgen import reals, support, typed
+from cvmgen.dtypes import CVM
 from cvmgen.emit import interface
 from cvmgen.emit.plan import plan_fields
 from cvmgen.emit.prepare import needed, reads
@@ -37,8 +39,13 @@ def emit_operator(program: i.Program) -> str:
 
 
 def emit_support() -> dict[str, str]:
-    """The module that every operator imports: a copy of cvmgen's own."""
-    return {"_support.py": Path(support.__file__).read_text(encoding="utf-8")}
+    """The modules that operators import: copies of cvmgen's own."""
+    typed_text = read(typed).replace("from cvmgen.support import", "from ._support import")
+    return {"_support.py": read(support), "_typed.py": typed_text, "_reals.py": read(reals)}
+
+
+def read(module: ModuleType) -> str:
+    return Path(str(module.__file__)).read_text(encoding="utf-8")
 
 
 def emit_header(opset: str, operators: Iterable[Operator]) -> str:
@@ -64,6 +71,8 @@ class PythonEmitter:
         self.program = program
         self.operator = program.operator
         self.printer = PythonPrinter(program)
+        self.types = interface.typed_operands(self.operator)
+        self.precise = self.operator.precise_outputs
         bodies = tuple(without_slots(nest.body) for nest in program.nests)
         read = names_in(bodies) | names_in(tuple(nest.prologue for nest in program.nests))
         read |= {f"has_{each.name}" for each in walk(bodies) if isinstance(each, i.Given)}
@@ -100,6 +109,9 @@ class PythonEmitter:
             place=operator.span.place,
             doc=operator.doc,
             formula=formula.replace("\\", "\\\\").replace('"""', "'''"),
+            more_imports=self.more_imports(nests),
+            types=self.type_rows(),
+            dtype_doc=self.dtype_doc(),
             imports="import builtins\n" if "builtins." in prepare + nests else "",
             prepare_head=definition("_prepare", self.prepare_parameters()),
             prepare=prepare,
@@ -110,6 +122,28 @@ class PythonEmitter:
             infer="\n".join(indent(self.infer())),
             run="\n".join(wrap_python(indent(self.run()))),
         )
+
+    def more_imports(self, nests: str) -> str:
+        """The modules for elements of other types than `cvm`, where they are used."""
+        lines = ["from . import _reals as reals"] if "reals." in nests else []
+        lines += ["from . import _typed as typed"] if self.types else []
+        return "".join(f"{line}\n" for line in lines)
+
+    def type_rows(self) -> str:
+        """The choices of element types by operand."""
+        if not self.types:
+            return ""
+        rows = [
+            ", ".join(f'"{name}": "{dtype.name}"' for name, dtype in choice.items())
+            for choice in self.operator.choices
+        ]
+        return "\n".join(["TYPES = (", *indent(f"{{{row}}}," for row in rows), ")", ""])
+
+    def dtype_doc(self) -> str:
+        names = dict.fromkeys(
+            interface.types_text(self.operator, name) for name in self.operator.output_names
+        )
+        return "; ".join(names)
 
     # -------------------------------------------------------- signatures
 
@@ -144,7 +178,8 @@ class PythonEmitter:
             shape = ", ".join(extent.span.text for extent in item.extents)
             note = " (optional)" if item.optional else ""
             note = " (a list of tensors)" if item.variadic else note
-            lines.append(f"{identifier(item.name)}: int8 or int32 of shape [{shape}]{note}")
+            kinds = interface.types_text(self.operator, item.name)
+            lines.append(f"{identifier(item.name)}: {kinds} of shape [{shape}]{note}")
         for attribute in self.operator.attributes:
             lines.append(f"{identifier(attribute.name)}: {attribute_text(attribute)}")
         if self.program.scratch:
@@ -163,7 +198,8 @@ class PythonEmitter:
         for output in self.operator.output_names:
             if f"{output}_shape" not in names:
                 members.append(f"{output}_shape={output}_shape")
-            members.append(f"{output}_precision={output}_precision")
+            if output in self.precise:
+                members.append(f"{output}_precision={output}_precision")
         return [*lines, "return SimpleNamespace(", *indent(f"{each}," for each in members), ")"]
 
     def host_block(self, statements: tuple[i.Stmt, ...]) -> list[str]:
@@ -190,6 +226,9 @@ class PythonEmitter:
             case i.SetOutput(tensor=tensor, extents=extents, precision=precision):
                 rule = statement.rule
                 shape = printer.expr(extents)
+                if precision is None:
+                    where = f"OPERATOR, {literal(tensor)}, {tensor}_shape"
+                    return [f"{tensor}_shape = {shape}", f"support.check_output_shape({where})"]
                 return [
                     f"{tensor}_shape = {shape}",
                     f"{tensor}_precision = {printer.expr(precision)}",
@@ -291,7 +330,9 @@ class PythonEmitter:
         if needed:
             lines += unpacked([identifier(name) for name in needed])
         lines += self.whole_packs(body)
+        self.printer.reals = self.operator.has_reals
         inner = self.printer.block(body)
+        self.printer.reals = False
         if nest.each is not None:
             index, tensor, _ = nest.each
             inner = [*self.printer.block(unfold_bindings(nest.prologue)), *inner]
@@ -333,24 +374,36 @@ class PythonEmitter:
         arguments += [identifier(attribute.name) for attribute in self.operator.attributes]
         lines += ["plan = _prepare(", *indent(f"{each}," for each in arguments), ")"]
         shapes = ", ".join(f"plan.{name}_shape" for name in self.operator.output_names)
-        found = ", ".join(f"plan.{name}_precision" for name in self.operator.output_names)
+        found = ", ".join(
+            f"plan.{name}_precision" if name in self.precise else "None"
+            for name in self.operator.output_names
+        )
         lines.append(f"return ({shapes},), ({found},)")
         return lines
 
     def run(self) -> list[str]:
         operator = self.operator
-        names = [item.name for item in operator.inputs]
-        lines = [f"declared = support.declared(OPERATOR, [{literals(names)}], precisions)"]
+        names = [item.name for item in operator.inputs if item.dtype == CVM]
+        lines = self.choose_types()
+        lines += [f"declared = support.declared(OPERATOR, [{literals(names)}], precisions)"]
+        if not names:
+            lines[-1] = "support.declared(OPERATOR, [], precisions)"
         for item in operator.inputs:
             name = identifier(item.name)
             shown = literal(item.name)
+            if item.dtype != CVM:
+                lines.append(f"{name} = typed.typed_operand(OPERATOR, {shown}, given[{shown}])")
+                continue
             value = f"support.operand(OPERATOR, {shown}, {name}, declared.get({shown}))"
             if item.variadic:
                 value = value.replace("support.operand(", "support.operands(", 1)
             lines.append(f"{name} = {value}")
         lines.append(f"plan = _prepare({', '.join(self.prepare_parameters())})")
-        lines.append('if check == "values":')
-        lines += [f"    {line}" for item in operator.inputs for line in self.check(item.name)]
+        if self.types:
+            lines.append("plan.types = types")
+        if names:
+            lines.append('if check == "values":')
+            lines += [f"    {line}" for name in names for line in self.check(name)]
         lines += self.results()
         for each in self.program.scratch:
             size = f"plan.{identifier(each.size)}"
@@ -363,6 +416,17 @@ class PythonEmitter:
             else:
                 lines.append(call)
         return [*lines, *self.finish()]
+
+    def choose_types(self) -> list[str]:
+        """The row of the types that the inputs have, and the inputs as arrays."""
+        if not self.types:
+            return []
+        items = [item for item in self.operator.inputs if item.dtype != CVM]
+        pairs = ", ".join(f"{literal(item.name)}: {identifier(item.name)}" for item in items)
+        chosen = "types, given" if items else "types, _"
+        several = ", ".join(literal(item.name) for item in items if item.variadic)
+        rest = f", [{several}]" if several else ""
+        return [f"{chosen} = typed.typed_operands(OPERATOR, TYPES, {{{pairs}}}{rest})"]
 
     def check(self, tensor: str) -> list[str]:
         name = identifier(tensor)
@@ -388,6 +452,11 @@ class PythonEmitter:
         lines = self.out_checks()
         for output in self.operator.output_names:
             lines.append(f"{identifier(output)} = [0] * support.size(plan.{output}_shape)")
+            if output not in self.precise:
+                asked = "None" if self.precise else "dtype"
+                wanted = f"OPERATOR, {asked}, types[{literal(output)}]"
+                lines.append(f"{output}_dtype = typed.typed_result({wanted})")
+                continue
             wanted = f"OPERATOR, {literal(output)}, dtype, plan.{output}_precision, {default}"
             lines.append(f"{output}_dtype = support.result_dtype({wanted})")
         return lines
@@ -408,8 +477,12 @@ class PythonEmitter:
         for at, output in enumerate(outputs):
             target = "out" if len(outputs) == 1 else f"out[{at}]"
             known = f"plan.{output}_shape, plan.{output}_precision, arrays"
-            lines.append(f"    support.check_out(OPERATOR, {literal(output)}, {target}, {known})")
-        if len(outputs) == 1:
+            check = "support.check_out"
+            if output not in self.precise:
+                known = f"plan.{output}_shape, types[{literal(output)}], arrays"
+                check = "typed.check_typed_out"
+            lines.append(f"    {check}(OPERATOR, {literal(output)}, {target}, {known})")
+        if len(outputs) == 1 and outputs[0] in self.precise:
             lines.append("    dtype = out.dtype")
         return lines
 
@@ -433,7 +506,11 @@ class PythonEmitter:
         arrays = []
         for output in outputs:
             shape = f"plan.{output}_shape"
-            arrays.append(f"support.stored({identifier(output)}, {shape}, {output}_dtype)")
+            if output in self.precise:
+                arrays.append(f"support.stored({identifier(output)}, {shape}, {output}_dtype)")
+                continue
+            values = f"OPERATOR, {literal(output)}, {identifier(output)}, {shape}"
+            arrays.append(f"typed.stored_as({values}, {output}_dtype)")
         if len(outputs) == 1:
             return [
                 f"result = {arrays[0]}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
+from cvmgen.dtypes import DTYPES
 from cvmgen.emit.python_names import identifier
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
@@ -29,6 +30,24 @@ SUPPORT_CALLS = {
     "ceil_log2": "ceil_log2",
     "ceildiv": "ceildiv",
 }
+# What functions of real numbers are called in `reals`; they take integers too.
+REAL_CALLS = {
+    "max": "maximum",
+    "min": "minimum",
+    "floor": "floor",
+    "ceil": "ceil",
+    "trunc": "trunc",
+    "sqrt": "sqrt",
+    "isnan": "isnan",
+    "int": "to_int",
+    "float32": "to_float32",
+    "power": "number_power",
+}
+REALS = {
+    "inf": ("typed.INFINITY", 12),
+    "-inf": ("-typed.INFINITY", 11),
+    "nan": ("typed.NAN", 12),
+}
 FOLDS = {"sum": "sum", "max": "max", "min": "min", "any": "any", "all": "all"}
 PRIMARY, UNARY = 12, 11
 
@@ -44,7 +63,15 @@ class PythonPrinter:
         self.program = program
         self.operator = program.operator
         self.tensors = {item.name for item in self.operator.inputs}
-        self.host = True
+        self.reals = False  # whether numbers can be real; on the host they are integers
+
+    def type_of(self, type_name: str) -> str:
+        """The element type that a type of the formula stands for in a call."""
+        kinds = self.operator.type_of.items()
+        operand = next((name for name, kind in kinds if kind == type_name), None)
+        if operand is None or type_name in DTYPES:
+            return f'"{type_name}"'
+        return f'plan.types["{operand}"]'
 
     def builtin(self, name: str) -> str:
         """A builtin that the operator's own name may hide."""
@@ -61,6 +88,10 @@ class PythonPrinter:
             case i.Const(value=value):
                 negative = not isinstance(value, bool) and value < 0
                 return str(value), UNARY if negative else PRIMARY
+            case i.Real(text=real):
+                return REALS.get(real, (real, UNARY if real[0] == "-" else PRIMARY))
+            case i.Limit(end=side, type_name=type_name):
+                return f"typed.{side}({self.type_of(type_name)})", PRIMARY
             case i.Var(name=name):
                 return identifier(name), PRIMARY
             case i.Binary():
@@ -128,6 +159,8 @@ class PythonPrinter:
         match expr.op:
             case "-" if left == i.Const(0):
                 return f"-{self.expr(right, UNARY)}", UNARY
+            case "over":
+                return f"reals.over({self.expr(left)}, {self.expr(right)})", PRIMARY
             case "truncdiv":
                 return f"support.truncdiv({self.expr(left)}, {self.expr(right)})", PRIMARY
             case "union" | "difference" as op:
@@ -158,7 +191,17 @@ class PythonPrinter:
 
     def call(self, expr: i.Call) -> tuple[str, int]:
         arguments = ", ".join(self.expr(argument) for argument in expr.arguments)
+        if self.reals and expr.function in REAL_CALLS:
+            return f"reals.{REAL_CALLS[expr.function]}({arguments})", PRIMARY
         match expr.function:
+            case "negate":
+                return f"-{self.expr(expr.arguments[0], UNARY)}", UNARY
+            case "real":
+                return f"{self.builtin('float')}({arguments})", PRIMARY
+            case "lowest" if self.reals:
+                return "-typed.INFINITY", UNARY
+            case "highest" if self.reals:
+                return "typed.INFINITY", PRIMARY
             case "max" | "min" | "abs" | "len" as name:
                 return f"{self.builtin(name)}({arguments})", PRIMARY
             case "lowest":
@@ -254,6 +297,8 @@ class PythonPrinter:
 
     def accumulate(self, name: str, op: str, value: i.Expr) -> str:
         match op:
+            case "max" | "min" if self.reals:
+                return f"{name} = reals.{REAL_CALLS[op]}({name}, {self.expr(value)})"
             case "max" | "min":
                 return f"{name} = {self.builtin(op)}({name}, {self.expr(value)})"
             case "and" | "or":

@@ -21,6 +21,21 @@ class Const:
 
 
 @dataclass(frozen=True, slots=True)
+class Real:
+    """A real number of 64 bits, in text so that -0 is not 0 and NaN equals itself."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The least or greatest value of an element type, which a type parameter may stand for."""
+
+    end: str
+    type_name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Var:
     """A scalar, a list or a set by name: an extent, an attribute, a let, an index, a local."""
 
@@ -29,7 +44,7 @@ class Var:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """op: + - * floordiv truncdiv mod shl shr, and on sets union, difference."""
+    """op: + - * floordiv truncdiv mod shl shr, over on reals, on sets union, difference."""
 
     op: str
     left: Expr
@@ -203,7 +218,7 @@ class PrecisionOf:
 
 @dataclass(frozen=True, slots=True)
 class Convert:
-    """operand as machine type: i32 i64 i128 u32 u64 (modulo 2^bits for the unsigned)."""
+    """operand as machine type: i32 i64 i128 u32 u64 (modulo 2^bits for the unsigned), f64."""
 
     type: str
     operand: Expr
@@ -211,6 +226,8 @@ class Convert:
 
 Expr = (
     Const
+    | Real
+    | Limit
     | Var
     | Binary
     | Compare
@@ -304,6 +321,15 @@ class Store:
 
     target: Access | Load
     value: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """Note that the value of an element does not fit the integer type of its tensor."""
+
+    tensor: str
+    offset: Expr
     span: Span = _span()
 
 
@@ -421,11 +447,14 @@ class TakeAttribute:
 
 @dataclass(frozen=True, slots=True)
 class SetOutput:
-    """The shape and precision of an output; refuses those that no tensor can have."""
+    """The shape and precision of an output; refuses those that no tensor can have.
+
+    Only elements of type `cvm` have a precision.
+    """
 
     tensor: str
     extents: Expr
-    precision: Expr
+    precision: Expr | None
     rule: str
     terms: tuple[tuple[str, Expr, str], ...]
     span: Span = _span()
@@ -456,6 +485,7 @@ Stmt = (
     | SetAt
     | Append
     | Store
+    | Overflow
     | Sort
     | Break
     | Copy

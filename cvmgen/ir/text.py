@@ -54,6 +54,8 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             return [f"append {text(value)} to {name}"]
         case i.Store(target=target, value=value):
             return [f"{text(target)} = {text(value)}"]
+        case i.Overflow(tensor=tensor, offset=offset):
+            return [f"overflow {tensor}@[{text(offset)}]"]
         case i.Sort(entries=entries, keys=keys):
             return [f"sort {text(entries)} by {text(keys)}"]
         case i.Break():
@@ -81,7 +83,8 @@ def statement_lines(statement: i.Stmt) -> list[str]:
         case i.TakeAttribute(attribute=attribute):
             return [f"attribute {attribute.name}"]
         case i.SetOutput(tensor=tensor, extents=extents, precision=precision):
-            return [f"output {tensor}: {text(extents)} precision {text(precision)}"]
+            rule = "" if precision is None else f" precision {text(precision)}"
+            return [f"output {tensor}: {text(extents)}{rule}"]
         case i.Merge(extents=extents, steps=steps):
             return [f"merge {extents} along {', '.join(steps)}"]
         case i.Cases(branches=branches):
@@ -139,6 +142,10 @@ def closed(expr: i.Expr) -> str:
         case i.Gather(kind=kind, element=element, over=over, condition=condition):
             body = f"{text(element)} for {over_text(over, condition)}"
             return f"({body})" if kind == "list" else f"{{{body}}}"
+        case i.Real(text=written):
+            return written
+        case i.Limit(end=end, type_name=type_name):
+            return f"{end}({type_name})"
         case i.Fold(op=op, element=element, over=over, condition=condition):
             return f"{op}[{over_text(over, condition)}]({text(element)})"
         case i.Bind(name=name, value=value, body=body):

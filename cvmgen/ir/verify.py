@@ -132,6 +132,9 @@ class Verifier:
                 self.tensor(target.tensor, self.written, "an output")
                 self.operands(target, scope)
                 self.expr(value, scope)
+            case i.Overflow(tensor=tensor, offset=offset):
+                self.tensor(tensor, self.written, "an output")
+                self.expr(offset, scope)
             case i.Sort(entries=entries, keys=keys, spare=spare):
                 for place in (entries.first, keys, spare):
                     self.tensor(place.tensor, self.written, "an output")
@@ -242,7 +245,7 @@ class Verifier:
     def operands(self, expr: i.Expr, scope: set[str]) -> None:
         """Check the expressions directly below one that binds nothing."""
         match expr:
-            case i.Const() | i.Var() | i.Given():
+            case i.Const() | i.Var() | i.Given() | i.Real() | i.Limit():
                 pass
             case i.Binary(left=left, right=right) | i.Compare(left=left, right=right):
                 self.expressions((left, right), scope)

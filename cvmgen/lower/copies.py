@@ -21,7 +21,7 @@ from cvmgen.lower.typed_values import BITS
 
 Run = i.Copy | i.Fill
 ZERO = i.Const(0)
-BITS_OF = BITS | {"i8": 8, "u32": 32, "u64": 64}
+BITS_OF = BITS | {"i8": 8, "i16": 16, "u32": 32, "u64": 64}
 
 
 def copy_runs(
@@ -69,6 +69,8 @@ class Copies:
     # -------------------------------------------------------- one element to a run
 
     def stored(self, loop: i.Loop, store: i.Store) -> i.Stmt | None:
+        if self.dtypes[store.target.tensor].kind != "int":
+            return None  # real numbers are stored in one form, conditions as 0 and 1
         value = self.unconverted(store)
         match value:
             case i.Select(condition=condition, then=then, otherwise=otherwise):

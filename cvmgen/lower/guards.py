@@ -13,7 +13,10 @@ from cvmgen.ir.visit import names_in, rebuild, walk
 
 
 def place_guards(program: i.Program) -> i.Program:
-    nests = tuple(replace(nest, body=rebuild(block(nest.body), counted)) for nest in program.nests)
+    reals = program.operator.has_reals
+    nests = tuple(
+        replace(nest, body=rebuild(block(nest.body, reals), counted)) for nest in program.nests
+    )
     return replace(program, nests=nests)
 
 
@@ -27,10 +30,10 @@ def counted(node: Any) -> Any:
             return node
 
 
-def block(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+def block(statements: tuple[i.Stmt, ...], reals: bool) -> tuple[i.Stmt, ...]:
     done: list[i.Stmt] = []
     for statement in reused(statements):
-        done.extend(placed(statement))
+        done.extend(placed(statement, reals))
     return tuple(done)
 
 
@@ -56,30 +59,35 @@ def read_as(statements: tuple[i.Stmt, ...], value: i.Expr, name: i.Var) -> tuple
     return result
 
 
-def placed(statement: i.Stmt) -> tuple[i.Stmt, ...]:
+def placed(statement: i.Stmt, reals: bool) -> tuple[i.Stmt, ...]:
     match statement:
         case i.Accumulate(op="+"):
-            return (guarded_sum(statement),)
+            return (guarded_sum(statement, reals),)
         case i.Loop(index=index, body=body):
-            return hoisted(replace(statement, body=block(body)), {index})
+            return hoisted(replace(statement, body=block(body, reals)), {index})
         case i.PackLoop(pack=pack, body=body):
-            return hoisted(replace(statement, body=block(body)), {pack})
+            return hoisted(replace(statement, body=block(body, reals)), {pack})
         case i.If(then=then, otherwise=otherwise):
-            return (joined(replace(statement, then=block(then), otherwise=block(otherwise))),)
+            inner = replace(statement, then=block(then, reals), otherwise=block(otherwise, reals))
+            return (joined(inner),)
         case _:
             return (statement,)
 
 
-def guarded_sum(statement: i.Accumulate) -> i.Stmt:
-    """total += (x if c else 0) * w  is  if c: total += x * w."""
-    factors = product_factors(statement.value)
+def guarded_sum(statement: i.Accumulate, reals: bool) -> i.Stmt:
+    """total += (x if c else 0) * w  is  if c: total += x * w.
+
+    Of real numbers w may be infinite, so that the product is not 0; but 0 alone adds nothing: a
+    sum that begins with 0 never is -0.
+    """
+    factors = [statement.value] if reals else product_factors(statement.value)
     for at, factor in enumerate(factors):
         match factor:
             case i.Select(condition=condition, then=then, otherwise=i.Const(value=0)):
                 value = then
                 rest = [*factors[:at], None, *factors[at + 1 :]]
                 value = rebuilt_product(rest, then)
-                inner = guarded_sum(replace(statement, value=value))
+                inner = guarded_sum(replace(statement, value=value), reals)
                 return joined(i.If(condition, (inner,), (), statement.span))
             case _:
                 continue

@@ -40,6 +40,7 @@ class Translator:
         self.operator = operator
         items = tuple(f.all_items(operator.items))
         self.definitions = {each.name: each for each in items if isinstance(each, f.Definition)}
+        self.reals = operator.has_reals
         self.shown = Terms(operator)
         self.active: set[str] = set()  # names bound around the expression at hand
         self.renamed: dict[str, i.Expr] = {}
@@ -104,8 +105,9 @@ class Translator:
             case f.Require(condition=condition, message=message, span=span):
                 return i.Require(self.expr(condition), message, self.terms([condition]), span)
             case f.Output(name=name, slots=slots, precision=precision, span=span):
-                assert precision is not None
                 box = self.index_list(slots)
+                if precision is None:
+                    return i.SetOutput(name, box, None, "", (), span)
                 rule = self.operator.rule(item)
                 terms = self.terms([precision])
                 return i.SetOutput(name, box, self.expr(precision), rule, terms, span)
@@ -266,10 +268,16 @@ class Translator:
         match expr:
             case n.Number(value=value) | n.Truth(value=value):
                 return i.Const(value)
+            case n.Real(value=real):
+                return i.Real(repr(real))
+            case n.Limit(end=end, type_name=type_name):
+                return i.Limit(end, type_name)
             case n.Ref(name=name):
                 return self.renamed.get(name, i.Var(name))
             case n.Arithmetic():
                 return self.arithmetic(expr)
+            case n.Negate(operand=operand) if self.reals:
+                return i.Call("negate", (self.expr(operand),))  # 0 - 0 is 0, and -(0.0) is -0.0
             case n.Negate(operand=operand):
                 return i.Binary("-", i.Const(0), self.expr(operand))
             case n.Compare():
@@ -366,8 +374,10 @@ class Translator:
 
     def arithmetic(self, expr: n.Arithmetic) -> i.Expr:
         left, right = self.expr(expr.left), self.expr(expr.right)
+        if expr.sign == "over":
+            return i.Binary("over", left, right)
         if expr.sign == "^":
-            if left == i.Const(2):
+            if left == i.Const(2) and not self.reals:
                 return i.Binary("shl", i.Const(1), right)
             return i.Call("power", (left, right))
         if self.is_set(expr.left):

@@ -8,6 +8,8 @@ from dataclasses import replace
 from cvmgen.dtypes import (
     ATTRIBUTE_HIGH,
     ATTRIBUTE_LOW,
+    CVM,
+    DTYPES,
     LIST_CAPACITY,
     MAX_INPUTS,
     MAX_PRECISION,
@@ -25,11 +27,24 @@ from cvmgen.spec.formula import Operator
 Typed = tuple[i.Expr, str, Range | None]
 RangeRule = Callable[[Range, Range], Range]
 BITS = {"i32": 32, "i64": 64, "i128": 128}
+ROUNDINGS = ("floor", "ceil", "trunc", "sqrt")  # of real numbers
 EXTENT = Range(1, MAX_SIZE - 1)
 LENGTH = Range(0, LIST_CAPACITY)
 WIDEST = 126  # of a power of two that has a machine type, its negative too
 INT64 = Range(-(1 << 63), (1 << 63) - 1)
 LIST_CALLS = dict.fromkeys(("strides", "split"), Range(1, MAX_SIZE - 1))
+NUMBER_CALLS = (
+    "abs",
+    "min",
+    "max",
+    "isnan",
+    "real",
+    "int",
+    "float32",
+    "negate",
+    "power",
+    *ROUNDINGS,
+)
 INDEX_CALLS = ("flatten_index", "dot", "walk_offset", "last", "rows", "power", "unflatten")
 
 
@@ -46,6 +61,9 @@ class ValueTyper:
         self.scratch: dict[str, Range | None] = {}  # what the memory of selected lists holds
         self.empty: set[str] = set()  # lists that have no entry yet
         self.extent_of: dict[str, str] = {}
+        # The outputs with a storage type of their own, into which values go exactly.
+        kinds = operator.type_of.items()
+        self.exact = frozenset(name for name, kind in kinds if kind != CVM)
         self.span = operator.span  # of the statement at hand
         for item in operator.inputs:
             for extent in item.extents:
@@ -184,6 +202,10 @@ class ValueTyper:
             case i.Const(value=value):
                 found = Range(value, value)
                 return expr, "i32" if found.fits(32) else "i64", found
+            case i.Real():
+                return expr, "f64", None
+            case i.Limit():
+                return self.end_of_type(expr)
             case i.Var(name=name) if self.types.get(name) == "u64":
                 return i.Convert("i64", expr), "i64", self.ranges.get(name)
             case i.Var(name=name):
@@ -195,7 +217,7 @@ class ValueTyper:
                 return i.Compare(op, first, second), "bool", Range(0, 1)
             case i.Logic(op=op, operands=operands):
                 tests = tuple(self.condition(operand) for operand in operands)
-                return i.Logic(op, tests), "bool", Range(0, 1)
+                return joined_tests(op, tests), "bool", Range(0, 1)
             case i.Not(operand=operand):
                 return i.Not(self.condition(operand)), "bool", Range(0, 1)
             case i.Select():
@@ -211,9 +233,7 @@ class ValueTyper:
             case i.Load(tensor=tensor) if tensor in self.scratch:
                 return self.place(expr), "i64", self.scratch[tensor]
             case i.Load(tensor=tensor, offset=place):
-                dtype = self.dtypes[tensor]
-                loaded = replace(expr, offset=self.index(place))
-                return loaded, "i32", Range(dtype.low, dtype.high)
+                return self.loaded(replace(expr, offset=self.index(place)), self.dtypes[tensor])
             case i.Given():
                 return expr, "bool", Range(0, 1)
             case i.PrecisionOf():
@@ -225,11 +245,34 @@ class ValueTyper:
             case _:
                 raise InternalError(f"types: {type(expr).__name__} should be unfolded before")
 
+    def loaded(self, load: i.Load, dtype: DType) -> Typed:
+        """An element: a condition, a real number of 64 bits, or an integer of its type."""
+        match dtype.kind:
+            case "bool":
+                return i.Compare("!=", load, i.Const(0)), "bool", Range(0, 1)
+            case "real":
+                return (load if dtype.bits == 64 else i.Convert("f64", load)), "f64", None
+            case _:
+                return load, "i64" if dtype.bits > 32 else "i32", Range(dtype.low, dtype.high)
+
+    def end_of_type(self, expr: i.Limit) -> Typed:
+        """The least or the greatest value of an element type."""
+        dtype = DTYPES.get(expr.type_name)
+        for tensor, type_name in self.operator.type_of.items():
+            if type_name == expr.type_name and dtype is None:
+                dtype = self.dtypes[tensor]
+        assert dtype is not None
+        if dtype.kind == "real":
+            return i.Real("-inf" if expr.end == "least" else "inf"), "f64", None
+        return self.expr(i.Const(dtype.low if expr.end == "least" else dtype.high))
+
     def alike(self, left: Typed, right: Typed) -> tuple[i.Expr, i.Expr]:
         """What is compared: an element beside a number of the call that fits its type, in that
         type, so that a loop over elements compares as many at once as it moves."""
         if self.host:
             return left[0], right[0]
+        if "f64" in (left[1], right[1]):
+            return as_real(left), as_real(right)
         for one, other in ((left, right), (right, left)):
             fits = other[2] is not None and other[2].fits(32)
             if one[1] == "i32" and other[1] == "i64" and fits and isinstance(other[0], i.Var):
@@ -253,6 +296,8 @@ class ValueTyper:
             return self.ring(expr, modular, offset)
         left, right = self.expr(expr.left, offset=offset), self.expr(expr.right, offset=offset)
         match expr.op:
+            case "over":
+                return i.Binary("over", as_real(left), as_real(right)), "f64", None
             case "floordiv":
                 return self.floordiv(expr, left, right)
             case "truncdiv":
@@ -272,6 +317,8 @@ class ValueTyper:
         """+ - *: exact in a type that holds the result, or modulo 2^32 into a store."""
         left = self.expr(expr.left, modular=modular, offset=offset)
         right = self.expr(expr.right, modular=modular, offset=offset)
+        if "f64" in (left[1], right[1]):
+            return i.Binary(expr.op, as_real(left), as_real(right)), "f64", None
         found = self.product_of_extents(expr) or combine(expr.op, left[2], right[2])
         if "u32" in (left[1], right[1]):
             return self.wrap(expr.op, left, right)
@@ -376,11 +423,16 @@ class ValueTyper:
 
     def select(self, expr: i.Select, modular: bool, offset: bool) -> Typed:
         test = self.condition(expr.condition)
+        if isinstance(test, i.Const):
+            taken = expr.then if test.value else expr.otherwise
+            return self.expr(taken, modular=modular, offset=offset)
         then = self.expr(expr.then, modular=modular, offset=offset)
         otherwise = self.expr(expr.otherwise, modular=modular, offset=offset)
         found = joined_all([then[2], otherwise[2]])
         if then[1] == "bool" or otherwise[1] == "bool":
             return i.Select(test, then[0], otherwise[0]), "bool", Range(0, 1)
+        if "f64" in (then[1], otherwise[1]):
+            return i.Select(test, as_real(then), as_real(otherwise)), "f64", None
         if "u32" in (then[1], otherwise[1]):
             yes = converted(then[0], then[1], "u32")
             no = converted(otherwise[0], otherwise[1], "u32")
@@ -400,6 +452,8 @@ class ValueTyper:
 
     def call(self, expr: i.Call) -> Typed:
         function = expr.function
+        if self.operator.has_reals and not self.host and function in NUMBER_CALLS:
+            return self.number_call(expr)
         if function in INDEX_CALLS or function in ("size", "len", "ceildiv", "max_rank"):
             arguments = tuple(
                 self.list_value(each) if self.is_list(each) else self.index(each)
@@ -419,6 +473,51 @@ class ValueTyper:
             found = None if typed[0][2] is None else ranges.magnitude(typed[0][2])
             return self.suffixed("abs", typed, found)
         return self.extreme(function, typed)
+
+    def number_call(self, expr: i.Call) -> Typed:
+        """A function of integers or of real numbers, by what it is given."""
+        function = expr.function
+        typed = [self.expr(argument) for argument in expr.arguments]
+        if function == "real":
+            return as_real(typed[0]), "f64", None
+        if all(type_name != "f64" for _, type_name, _ in typed) and function not in ROUNDINGS:
+            return self.integer_call(expr, typed)
+        values = tuple(map(as_real, typed))
+        match function:
+            case "isnan":
+                return i.Call("isnan", values), "bool", Range(0, 1)
+            case "int":
+                return i.Call("to_int", values), "i64", INT64
+            case "float32":
+                return i.Convert("f64", i.Convert("f32", values[0])), "f64", None
+            case "max" | "min":
+                result: i.Expr = i.Call(f"{function}_f64", values[:2])
+                for value in values[2:]:
+                    result = i.Call(f"{function}_f64", (result, value))
+                return result, "f64", None
+            case _:
+                return i.Call(f"{function}_f64", values), "f64", None
+
+    def integer_call(self, expr: i.Call, typed: list[Typed]) -> Typed:
+        match expr.function, typed:
+            case "isnan", _:
+                return i.Const(False), "bool", Range(0, 0)
+            case "int", [(value, "bool", _)]:
+                return i.Select(value, i.Const(1), i.Const(0)), "i32", Range(0, 1)
+            case "int", [value]:
+                return value
+            case "float32", [value]:
+                return self.expr(i.Call("float32", (as_real(value),)))
+            case "negate", _:
+                return self.expr(i.Binary("-", i.Const(0), expr.arguments[0]))
+            case "power", _:
+                arguments = tuple(self.index(argument) for argument in expr.arguments)
+                return i.Call("power", arguments), "i64", None
+            case "abs", [value]:
+                found = None if value[2] is None else ranges.magnitude(value[2])
+                return self.suffixed("abs", typed, found)
+            case function, _:
+                return self.extreme(function, typed)
 
     def extreme(self, function: str, typed: list[Typed]) -> Typed:
         """The least or the largest of several values."""
@@ -450,6 +549,33 @@ class ValueTyper:
         for value in values[2:]:  # max(a, b, c) is max(max(a, b), c)
             result = i.Call(name, (result, value))
         return result, natural, found if natural == "i128" else clamp(found)
+
+
+def joined_tests(op: str, tests: tuple[i.Expr, ...]) -> i.Expr:
+    """`and` or `or` without operands that are known, as isnan() of an integer is."""
+    decides = op == "or"
+    left = tuple(test for test in tests if not is_truth(test, not decides))
+    if any(is_truth(test, decides) for test in left):
+        return i.Const(decides)
+    if not left:
+        return i.Const(not decides)
+    return left[0] if len(left) == 1 else i.Logic(op, left)
+
+
+def is_truth(test: i.Expr, value: bool) -> bool:
+    return isinstance(test, i.Const) and test.value is value
+
+
+def as_real(typed: Typed) -> i.Expr:
+    """A value as a real number: an integer that is written out, or one that `real` converts."""
+    value, type_name, _ = typed
+    match value:
+        case _ if type_name == "f64":
+            return value
+        case i.Const(value=number):
+            return i.Real(repr(float(number)))
+        case _:
+            return i.Convert("f64", value)
 
 
 def limits(type_name: str) -> Range:

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 
-from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, INT32, MAX_INPUTS, MAX_SIZE, DType
+from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, CVM, INT32, MAX_INPUTS, MAX_SIZE, DType
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import walk
+from cvmgen.ir.visit import fresh, walk
 from cvmgen.lower.modular import modular_accumulators
 from cvmgen.lower.ranges import Range
 from cvmgen.lower.typed_values import (
@@ -24,6 +24,7 @@ from cvmgen.lower.typed_values import (
     INT64,
     WIDEST,
     ValueTyper,
+    as_real,
     converted,
     holding,
     joined_all,
@@ -67,32 +68,37 @@ def typed_nest(
 ) -> tuple[i.Nest, dict[str, Range | None]]:
     """The nest with types, and the ranges of what lies in the memory of selected lists."""
     wide: set[str] = set()
+    real: set[str] = set()
     assigned = {each.name: "i32" for each in walk(nest.body) if isinstance(each, i.Assign)}
     sums = frozenset(_accumulated(nest.body, "+", "*"))
-    scratch = kept_ranges(program, nest, host)
+    scratch = kept_ranges(program, nest, dtypes, host)
     while True:
         typer = Typer(program.operator, dtypes, host=False)
         typer.ranges = dict(host.ranges)
         typer.scratch = dict(scratch)
         typer.counters = counters(nest.body)
         typer.types = dict.fromkeys(host.ranges, "i64") | dict(host.types)
-        typer.modular = modular_accumulators(nest.body, scratch)
+        typer.modular = modular_accumulators(nest.body, {*scratch, *typer.exact}) - real
+        typer.real = set(real)
         typer.sums = sums
         typer.wide = set(wide)
         typer.assigned = dict(assigned)
         body = typer.block(nest.body)
-        if typer.wide == wide and typer.assigned == assigned:
+        if typer.wide == wide and typer.assigned == assigned and typer.real == real:
             return replace(nest, body=body), typer.scratch
-        # A local turned out to need a wider type than its declaration has: once more.
-        wide, assigned = typer.wide, typer.assigned
+        # A local turned out to need another type than its declaration has: once more.
+        wide, assigned, real = typer.wide, typer.assigned, typer.real
 
 
-def kept_ranges(program: i.Program, nest: i.Nest, host: Typer) -> dict[str, Range | None]:
+def kept_ranges(
+    program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType], host: Typer
+) -> dict[str, Range | None]:
     """What the nests before this one can keep in the memory of each selected list."""
     ranges: dict[str, Range | None] = {each.name: None for each in program.scratch}
     if not program.scratch:
         return ranges
-    dtypes = {item.name: INT32 for item in program.operator.inputs}
+    widest = {item.name: INT32 for item in program.operator.inputs if item.dtype == CVM}
+    dtypes = {**dtypes, **widest}
     for each in program.nests:
         if each is nest:
             break
@@ -119,23 +125,34 @@ class Typer(ValueTyper):
 
     `sums` are the accumulators of sums and products; `wide` those whose terms int32 does not
     hold; `counters` the locals that only count. `assigned` are the types of maxima and minima,
-    and of the locals that a nest sets on several ways.
+    and of the locals that a nest sets on several ways. `real` are the locals of all these kinds
+    that hold real numbers.
     """
 
     sums: frozenset[str] = frozenset()
     counters: frozenset[str] = frozenset()
     wide: set[str]
+    real: set[str]
     assigned: dict[str, str]
 
     def __init__(self, operator: Operator, dtypes: Mapping[str, DType], *, host: bool) -> None:
         super().__init__(operator, dtypes, host=host)
+        self.real = set()
+        self.unset: set[str] = set()  # maxima and minima that have no value yet
         self.trips: list[int] = []  # how often the loops around run at most, outermost first
         self.depths: dict[str, int] = {}  # how many of them are around an accumulator's start
 
     # -------------------------------------------------------- statements
 
     def block(self, statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
-        return tuple(self.statement(statement) for statement in statements)
+        done: list[i.Stmt] = []
+        for statement in statements:
+            match statement:
+                case i.Store(target=target) if target.tensor in self.exact:
+                    done += self.store_exactly(statement)
+                case _:
+                    done.append(self.statement(statement))
+        return tuple(done)
 
     def statement(self, statement: i.Stmt) -> i.Stmt:
         self.span = statement.span
@@ -193,9 +210,11 @@ class Typer(ValueTyper):
             case i.SetOutput(tensor=tensor, extents=extents, precision=precision):
                 self.ranges[f"{tensor}_shape"] = EXTENT
                 shape = self.list_value(extents)
+                if precision is None:
+                    return replace(statement, extents=shape)
                 value, type_name, _ = self.expr(precision)
                 return replace(statement, extents=shape, precision=saturated(value, type_name))
-            case i.Merge() | i.Copy() | i.Fill():
+            case i.Merge() | i.Copy() | i.Fill() | i.Overflow():
                 return statement
             case i.Cases(branches=branches):
                 done_branches = tuple(
@@ -233,6 +252,9 @@ class Typer(ValueTyper):
         if statement.type == "bool":
             self.types[name], self.ranges[name] = "bool", Range(0, 1)
             return replace(statement, value=self.condition(value))
+        if name in self.real:
+            self.types[name], self.ranges[name] = "f64", None
+            return replace(statement, type="f64", value=self.real_start(value))
         if name in self.counters:
             self.types[name], self.ranges[name] = "i64", Range(0, MAX_SIZE)
             return replace(statement, type="i64")
@@ -256,11 +278,22 @@ class Typer(ValueTyper):
         self.types[name], self.ranges[name] = type_name, found
         return replace(statement, type=type_name, value=typed)
 
+    def real_start(self, value: i.Expr) -> i.Expr:
+        """What a local that holds real numbers begins with."""
+        match value:
+            case i.Call(function="lowest"):
+                return i.Real("-inf")
+            case i.Call(function="highest"):
+                return i.Real("inf")
+            case _:
+                return as_real(self.expr(value))
+
     def extreme_let(self, statement: i.Let, end: str) -> i.Let:
         """A maximum or minimum before its first value: the end of its type."""
         name = statement.name
         type_name = "i64" if self.host else self.assigned.get(name, "i32")
         self.types[name], self.ranges[name] = type_name, limits(type_name)
+        self.unset.add(name)
         if type_name == "i128":
             most = i.Binary("shl", i.Convert("i128", i.Const(1)), i.Const(WIDEST))
             value: i.Expr = most if end == "highest" else i.Binary("-", i.Const(0), most)
@@ -286,6 +319,8 @@ class Typer(ValueTyper):
         if self.types.get(statement.name) == "bool":
             return replace(statement, value=self.condition(statement.value))
         typed, type_name, found = self.expr(statement.value)
+        if statement.name in self.real:
+            return replace(statement, value=as_real((typed, type_name, found)))
         if not self.host:
             self.join(statement.name, type_name, found)
             return replace(statement, value=typed)
@@ -296,6 +331,9 @@ class Typer(ValueTyper):
 
     def join(self, name: str, type_name: str, found: Range | None) -> None:
         """Another value for a local of a nest: its type and range hold all of them."""
+        if type_name == "f64":
+            self.real.add(name)
+            return
         known = self.ranges[name]
         self.ranges[name] = None if known is None or found is None else known.join(found)
         self.widen(name, type_name)
@@ -311,16 +349,25 @@ class Typer(ValueTyper):
             return replace(statement, value=self.condition(value))
         if name in self.counters:
             return statement
+        if name in self.real:
+            return replace(statement, value=as_real(self.expr(value)))
         if self.types.get(name) == "u32":
             typed, type_name, _ = self.expr(value, modular=True)
+            if type_name == "f64":
+                self.real.add(name)
+                return statement
             return replace(statement, value=converted(typed, type_name, "u32"))
         typed, type_name, found = self.expr(value)
+        if type_name == "f64":
+            self.real.add(name)
+            return statement
         if self.host:
             # Saturating sums and products: helpers of the run-time header.
             self.ranges[name] = INT64
             return replace(statement, value=saturated(typed, type_name))
         if op in ("max", "min"):
             self.widen(name, holding(found) if found is not None else type_name)
+            self.reached(name, found)
             if self.types[name] == "i32":
                 return replace(statement, value=typed)
             return replace(statement, value=converted(typed, type_name, self.types[name]))
@@ -329,6 +376,15 @@ class Typer(ValueTyper):
         if self.types[name] == "i128":
             return replace(statement, value=converted(typed, type_name, "i128"))
         return replace(statement, value=converted(typed, type_name, "u64"))
+
+    def reached(self, name: str, found: Range | None) -> None:
+        """A maximum or minimum is one of the values that it is taken of."""
+        if name in self.unset:
+            self.unset.discard(name)
+            self.ranges[name] = found
+            return
+        known = self.ranges[name]
+        self.ranges[name] = None if known is None or found is None else known.join(found)
 
     def grows(self, name: str, op: str, each: Range | None) -> None:
         """Let a sum or product whose value matters have a type that holds it; refuse one that
@@ -354,6 +410,48 @@ class Typer(ValueTyper):
         if type_name != "i32" or (dtype.bits < 32 and not plain):
             value = i.Convert(f"i{dtype.bits}", value)
         return replace(statement, target=replace(target, offset=offset), value=value)
+
+    def store_exactly(self, statement: i.Store) -> list[i.Stmt]:
+        """Store into a type of its own: a real number rounded once, an integer if it fits."""
+        target = statement.target
+        assert isinstance(target, i.Load)
+        place = self.place(target)
+        dtype = self.dtypes[target.tensor]
+        if dtype.kind == "bool":
+            return [replace(statement, target=place, value=self.condition(statement.value))]
+        typed = self.expr(statement.value)
+        if dtype.kind == "real":
+            value = as_real(typed)
+            if not isinstance(value, i.Real) or dtype.bits < 64:
+                value = i.Call(f"stored_f{dtype.bits}", (value,))
+            return [replace(statement, target=place, value=value)]
+        value, type_name, found = typed
+        plain = self.loads_type(statement.value) == dtype.name
+        kept = value if plain else converted(value, type_name, f"i{dtype.bits}")
+        if found is not None and found.fits(dtype.bits):
+            return [replace(statement, target=place, value=kept)]
+        return self.store_if_it_fits(replace(statement, target=place, value=value), type_name)
+
+    def store_if_it_fits(self, store: i.Store, type_name: str) -> list[i.Stmt]:
+        """A store whose value a type may not hold; then the element is noted instead."""
+        target, value, span = store.target, store.value, store.span
+        assert isinstance(target, i.Load)
+        dtype = self.dtypes[target.tensor]
+        lets: list[i.Stmt] = []
+        if not isinstance(value, i.Var):
+            name = fresh("value", {*self.types, *self.ranges, *self.dtypes})
+            lets.append(i.Let(name, type_name, value, span))
+            value = i.Var(name)
+        fits = i.Logic(
+            "and",
+            (
+                i.Compare(">=", value, i.Const(dtype.low)),
+                i.Compare("<=", value, i.Const(dtype.high)),
+            ),
+        )
+        done = replace(store, value=converted(value, type_name, f"i{dtype.bits}"))
+        noted = i.Overflow(target.tensor, target.offset, span)
+        return [*lets, i.If(fits, (done,), (noted,), span)]
 
     def keep(self, statement: i.Store) -> i.Stmt:
         """Store an entry of a selected list, exactly."""

@@ -165,7 +165,7 @@ class Unfold:
                 place = self.expr(target)
                 assert isinstance(place, (i.Access, i.Load))
                 self.out.append(replace(statement, target=place, value=stored))
-            case i.Sort() | i.Break() | i.Merge() | i.Copy() | i.Fill():
+            case i.Sort() | i.Overflow() | i.Break() | i.Merge() | i.Copy() | i.Fill():
                 self.out.append(statement)
             case i.Loop(low=low, high=high, body=body):
                 first = None if low is None else self.expr(low)
@@ -188,7 +188,8 @@ class Unfold:
                 self.attribute(statement)
             case i.SetOutput(extents=extents, precision=precision):
                 box = self.expr(extents)
-                done_output = replace(statement, extents=box, precision=self.expr(precision))
+                rule = None if precision is None else self.expr(precision)
+                done_output = replace(statement, extents=box, precision=rule)
                 self.out.append(done_output)
             case i.Cases(branches=branches):
                 self.cases(branches)
@@ -213,7 +214,7 @@ class Unfold:
 
     def expr(self, expr: i.Expr) -> i.Expr:
         match expr:
-            case i.Const() | i.Var() | i.Given() | i.Dot():
+            case i.Const() | i.Real() | i.Limit() | i.Var() | i.Given() | i.Dot():
                 return expr
             case i.Binary(op="union") if self.everything:
                 return self.union(expr)
@@ -413,7 +414,8 @@ class UnfoldHost(Unfold):
                 self.out.append(replace(statement, value=self.written(value)))
             case i.SetOutput(extents=i.ListOf() as extents, precision=precision):
                 box = self.written(extents)
-                done = replace(statement, extents=box, precision=self.expr(precision))
+                rule = None if precision is None else self.expr(precision)
+                done = replace(statement, extents=box, precision=rule)
                 self.out.append(done)
             case _:
                 super().statement(statement)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import product
 from math import prod
 from typing import Any, assert_never
 
-from cvmgen.functions import ARITHMETIC, FUNCTIONS, RELATIONS, OutsideDomain, number_text
+from cvmgen import reals
+from cvmgen.dtypes import DType
+from cvmgen.functions import (
+    ARITHMETIC,
+    FUNCTIONS,
+    RELATIONS,
+    SCALARS,
+    OutsideDomain,
+    number_text,
+)
 from cvmgen.reference.failures import (
     Budget,
     Env,
@@ -51,7 +61,7 @@ class Compiler:
 
     def closure(self, expr: n.Expr) -> Closure:
         match expr:
-            case n.Number(value=value) | n.Truth(value=value):
+            case n.Number(value=value) | n.Truth(value=value) | n.Real(value=value):
                 return lambda env: value
             case n.Ref():
                 return self.ref(expr)
@@ -103,6 +113,8 @@ class Compiler:
                 return lambda env: env["$out " + tensor]
             case n.Present(name=name):
                 return lambda env: env["$given " + name]
+            case n.Limit(end=end, type_name=type_name):
+                return lambda env: limit(env["$types"][type_name], end)
             case n.Sorted() | n.Name() | n.Bracket() | n.Call():
                 raise AssertionError(f"{type(expr).__name__} outside a let")
             case _:
@@ -156,10 +168,17 @@ class Compiler:
         about = about_binders(expr.binders)
         match expr.function:
             case "sum":
-                return lambda env: sum(body(env) for _ in walk(env))
+                # Term by term: Python's own sum of real numbers corrects what rounding loses.
+                def add(env: Env) -> Any:
+                    result = 0
+                    for _ in walk(env):
+                        result += body(env)
+                    return result
+
+                return add
             case "prod":
 
-                def multiply(env: Env) -> int:
+                def multiply(env: Env) -> Any:
                     result = 1
                     for _ in walk(env):
                         result *= body(env)
@@ -174,13 +193,13 @@ class Compiler:
             case "count":
                 return lambda env: sum(1 for _ in walk(env) if body(env))
             case _:
-                choose = max if expr.function == "max" else min
+                choose = reals.maximum if expr.function == "max" else reals.minimum
 
-                def extreme(env: Env) -> int:
-                    values: list[int] = [body(env) for _ in walk(env)]
+                def extreme(env: Env) -> Any:
+                    values: list[Any] = [body(env) for _ in walk(env)]
                     if not values:
                         raise FormulaError(expr.binders.span, EMPTY_REDUCTION, env, about)
-                    return choose(values)
+                    return choose(*values)
 
                 return extreme
 
@@ -318,7 +337,7 @@ class Compiler:
         tensor_of = self.about(expr.tensor, expr.which, expr.span, lambda found: found)
         index_of = self.slots(expr.slots)
 
-        def value(env: Env) -> int:
+        def value(env: Env) -> Any:
             tensor: Tensor = tensor_of(env)
             index = index_of(env)
             shape = tensor.shape
@@ -419,7 +438,7 @@ class Compiler:
         kinds = row.parameters
         arguments = [
             self.closure(argument)
-            if kinds[min(at, len(kinds) - 1)].startswith("int")
+            if kinds[min(at, len(kinds) - 1)].removesuffix("*") in SCALARS
             else self.sequence(argument)
             for at, argument in enumerate(expr.arguments)
         ]
@@ -515,6 +534,13 @@ class Compiler:
             restore(env, name, outer)
 
         return whole if slots is None else partly
+
+
+def limit(dtype: DType, end: str) -> int | float:
+    """The least or the greatest value of an element type."""
+    if dtype.kind == "real":
+        return -math.inf if end == "least" else math.inf
+    return dtype.low if end == "least" else dtype.high
 
 
 def restore(env: Env, name: str, outer: Any) -> None:

@@ -11,7 +11,9 @@ from cvmgen import rules
 from cvmgen.dtypes import (
     ATTRIBUTE_HIGH,
     ATTRIBUTE_LOW,
+    CVM,
     DTYPES,
+    FLOAT32,
     MAX_LIST,
     MAX_PRECISION,
     MAX_RANK,
@@ -19,6 +21,7 @@ from cvmgen.dtypes import (
 )
 from cvmgen.errors import OperatorError
 from cvmgen.functions import MOST_SHOWN_BITS, number_text, unflatten
+from cvmgen.reals import to_float32
 from cvmgen.reference.expressions import Closure, Compiler, Walk
 from cvmgen.reference.failures import Budget, Env, FormulaError, about_binders, slot_values
 from cvmgen.reference.tensor import Tensor
@@ -49,6 +52,7 @@ class Reference:
     def __init__(self, operator: f.Operator, budget: Budget | None = None) -> None:
         self.operator = operator
         found = (item for item in f.all_items(operator.items) if isinstance(item, f.Definition))
+        self.table = operator.types
         self.shown = Terms(operator)
         self.compiler = Compiler({item.name: item for item in found}, budget)
         self.equations: dict[int, tuple[Walk, Closure, Closure]] = {}
@@ -68,6 +72,10 @@ class Reference:
         self, inputs: Mapping[str, Operand], attributes: Mapping[str, Any], compute: bool
     ) -> ReferenceResult:
         env: Env = {"$attributes": attributes, "$inputs": inputs, "$lists": {}}
+        row = self.row(inputs)
+        env["$types"] = dict(DTYPES) | dict(
+            zip(self.table.names, self.table.rows[row], strict=True)
+        )
         outputs: dict[str, Tensor] = {}
         equations: list[f.Equation] = []
         self.items(self.operator.items, env, outputs, equations)
@@ -75,16 +83,47 @@ class Reference:
             self.compute(env, outputs, equations)
         return ReferenceResult(outputs, env)
 
+    def row(self, inputs: Mapping[str, Operand]) -> int:
+        """The row of the types that the inputs have."""
+        names: list[str] = []
+        given: list[str | None] = []
+        for item in self.operator.inputs:
+            if item.dtype == CVM:
+                continue
+            operand = inputs.get(item.name)
+            for at, tensor in enumerate(operand if isinstance(operand, Sequence) else [operand]):
+                names.append(f"{item.name}[{at}]" if item.variadic else item.name)
+                given.append(None if tensor is None else tensor.dtype)
+        rows = [
+            [choice[name.split("[")[0]].name for name in names] for choice in self.operator.choices
+        ]
+        return rules.row_of(self.operator.full_name, names, given, rows)
+
+    def in_type(self, name: str, output: Tensor, env: Env) -> None:
+        """Bring the values of an output to its type; the first one that does not fit is refused."""
+        dtype = env["$types"].get(self.operator.type_of[name])
+        if dtype is None:
+            return
+        output.dtype = dtype.name
+        for position, value in enumerate(output.values):
+            if dtype.kind == "int" and not dtype.low <= value <= dtype.high:
+                at = rules.element_text(unflatten(position, output.shape))
+                raise self.refuse(name, at, rules.overflow_rule(dtype.name))
+            if dtype.kind == "real":
+                exact = float(value)
+                output.values[position] = to_float32(exact) if dtype == FLOAT32 else exact
+
     def compute(self, env: Env, outputs: dict[str, Tensor], equations: list[f.Equation]) -> None:
         """Every element of the outputs, and that each is written exactly once."""
         written: dict[str, list[bool]] = {}
         for name, output in outputs.items():
-            output.values = [0] * output.size
+            output.values = [None] * output.size
             written[name] = [False] * output.size
         for equation in equations:
             self.equation(equation, env, outputs[equation.tensor], written[equation.tensor])
         for name, marks in written.items():
             self.all_written(name, marks, outputs[name], env)
+            self.in_type(name, outputs[name], env)
 
     # -------------------------------------------------------- items, in the order of the text
 
@@ -164,13 +203,13 @@ class Reference:
                 raise self.refuse(item.name, "", "at least one input is needed")
             env[item.count] = len(operand)
             for at, tensor in enumerate(operand):
-                self.limits(f"{item.name}[{at}]", tensor)
+                self.limits(f"{item.name}[{at}]", tensor, has_precision=item.dtype == CVM)
             env[str(item.extents[0].new)] = tuple(tensor.shape for tensor in operand)
             return
-        self.limits(item.name, operand)
+        self.limits(item.name, operand, has_precision=item.dtype == CVM)
         self.shape(item, operand.shape, env)
 
-    def limits(self, name: str, tensor: Tensor) -> None:
+    def limits(self, name: str, tensor: Tensor, *, has_precision: bool) -> None:
         text = f"shape {rules.shape_text(tensor.shape)}"
         if not 1 <= len(tensor.shape) <= MAX_RANK:
             raise self.refuse(name, text, rules.RANK_LIMIT)
@@ -178,7 +217,7 @@ class Reference:
             raise self.refuse(name, text, rules.EXTENT_POSITIVE)
         if prod(tensor.shape) >= MAX_SIZE:
             raise self.refuse(name, text, rules.SIZE_LIMIT)
-        if not 1 <= tensor.precision <= MAX_PRECISION:
+        if has_precision and not 1 <= tensor.precision <= MAX_PRECISION:
             raise self.refuse(name, f"precision {tensor.precision}", rules.PRECISION_RANGE)
 
     def shape(self, item: f.Input, shape: tuple[int, ...], env: Env) -> None:
@@ -298,6 +337,8 @@ class Reference:
         return Tensor(shape, [], precision)
 
     def precision(self, item: f.Output, env: Env) -> int:
+        if item.dtype != CVM:
+            return 0
         if item.precision is None:
             return MAX_PRECISION
         value = int(self.compiler.value(item.precision, env))
@@ -368,6 +409,8 @@ def term_text(value: Any) -> str:
             return str(value).lower()
         case int():
             return number_text(value)
+        case float():
+            return repr(value)
         case tuple() if all(isinstance(entry, int) for entry in value):
             return extents_text(value)
         case tuple():

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from cvmgen.errors import OperatorError
-from cvmgen.functions import number_text, unflatten
+from cvmgen.functions import unflatten
 from cvmgen.reference.expressions import Compiler
 from cvmgen.reference.failures import Env, FormulaError, WorkLimit
 from cvmgen.reference.operator import Reference, term_text
@@ -19,6 +19,7 @@ from cvmgen.source import Span, SpecError, SpecErrors
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.examples import plain
+from cvmgen.typed import typed_operands
 
 ATTEMPTS = 300
 ENOUGH = 100  # accepted calls
@@ -330,9 +331,9 @@ def walk_outside_accesses(expr: n.Expr) -> Iterator[Any]:
 
 def check_example(operator: f.Operator, example: f.Example) -> Iterator[SpecError]:
     """Compute an example; precisions are measured from its elements."""
-    inputs, attributes = example_arguments(operator, example)
     reference = Reference(operator)
     try:
+        inputs, attributes = example_arguments(operator, example)
         result = reference.evaluate(inputs, attributes)
     except OperatorError as error:
         rule = str(error).removeprefix(f"{operator.full_name}: ")
@@ -343,9 +344,9 @@ def check_example(operator: f.Operator, example: f.Example) -> Iterator[SpecErro
         yield SpecError(error.span, error.message, hint)
     else:
         output = result.outputs[operator.output_names[0]]
-        stated = plain(example.result)
-        if output.nested() != stated:
-            yield SpecError(example.result.span, difference(output, Tensor.of(stated)))
+        stated = Tensor.of(plain(example.result), dtype=output.dtype)
+        if stated.shape != output.shape or not all(map(alike, stated.values, output.values)):
+            yield SpecError(example.result.span, difference(output, stated))
 
 
 def example_arguments(
@@ -353,26 +354,45 @@ def example_arguments(
 ) -> tuple[dict[str, Any], Mapping[str, Any]]:
     """The tensors and the attributes of an example."""
     given = {name: plain(value) for name, value in example.given}
+    operands = {name: given[name] for name in operator.type_of if given.get(name) is not None}
+    types = example_types(operator, operands)
     inputs: dict[str, Any] = {}
     for item in operator.inputs:
         value = given.pop(item.name, None)
         if value is not None:
+            dtype = types.get(item.name, "int32")
             inputs[item.name] = (
-                [Tensor.of(each) for each in value] if item.variadic else Tensor.of(value)
+                [Tensor.of(each, dtype=dtype) for each in value]
+                if item.variadic
+                else Tensor.of(value, dtype=dtype)
             )
     return inputs, given
 
 
+def example_types(operator: f.Operator, operands: Mapping[str, Any]) -> dict[str, str]:
+    """The first types that hold the numbers of an example's operands, which have none."""
+    rows = [{name: dtype.name for name, dtype in row.items()} for row in operator.choices]
+    given = {name: value for name, value in operands.items() if name in rows[0]}
+    several = [item.name for item in operator.inputs if item.variadic and item.name in given]
+    row, _ = typed_operands(operator.full_name, rows, given, several)
+    return dict(row)
+
+
+def alike(one: Any, other: Any) -> bool:
+    return bool(one == other or (one != one and other != other))
+
+
 def difference(computed: Tensor, stated: Tensor) -> str:
     """How the result of an example differs from what it says."""
-    if all(abs(value) < LARGEST_SHOWN for value in computed.values):
+    if all(isinstance(v, float) or abs(v) < LARGEST_SHOWN for v in computed.values):
         text, said = str(computed.nested()), str(stated.nested())
         if len(text) + len(said) <= LONGEST_SHOWN:
             return f"the example gives {text}, not {said}"
     if computed.shape != stated.shape:
         shapes = shape_text(computed.shape), shape_text(stated.shape)
         return f"the example gives a result of shape {shapes[0]}, not {shapes[1]}"
-    at = next(at for at, value in enumerate(computed.values) if value != stated.values[at])
+    pairs = zip(computed.values, stated.values, strict=True)
+    at = next(at for at, pair in enumerate(pairs) if not alike(*pair))
     index = shape_text(unflatten(at, computed.shape))
-    given, said = number_text(computed.values[at]), number_text(stated.values[at])
+    given, said = term_text(computed.values[at]), term_text(stated.values[at])
     return f"the example gives {given} at {index}, not {said}"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from random import Random
 from typing import Any
 
-from cvmgen.dtypes import precision_bound
+from cvmgen.dtypes import CVM, DTYPES, precision_bound
 from cvmgen.errors import OperatorError
 from cvmgen.reference.failures import Budget, Env, FormulaError, WorkLimit
 from cvmgen.reference.operator import Operand, Reference, ReferenceResult
@@ -17,6 +18,7 @@ from cvmgen.spec import nodes as n
 
 Tape = dict[str, Any]  # what was drawn, by name: extents, packs, attributes, "p(X)", ...
 EXTENTS = (1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3)
+SPECIAL_REALS = (math.nan, math.inf, -math.inf, -0.0)
 RANKS = (1,) * 8 + (2,) * 10 + (3,) * 6 + (4,)
 PRECISIONS = (1, 2, 2, 3, 3, 4, 4, 5, 5)
 LARGEST_FORCED = 16  # the largest extent that an equality may ask for
@@ -122,6 +124,9 @@ class Sampler(Reference):
             tensor.values = elements(tensor, Random(seed))
         super().compute(env, outputs, equations)
 
+    def row(self, inputs: Mapping[str, Operand]) -> int:
+        return int(self.take("types", lambda: self.random.randrange(len(self.table.rows))))
+
     def input(self, item: f.Input, env: Env) -> None:
         env["$inputs"][item.name] = self.operand(item, env)
         super().input(item, env)
@@ -152,7 +157,10 @@ class Sampler(Reference):
             shapes = self.take(str(item.extents[0].new), lambda: self.alike(count))
             shapes = (shapes * count)[:count]
             self.tape[str(item.extents[0].new)] = shapes
-            return [self.tensor(f"{item.name}[{at}]", shape) for at, shape in enumerate(shapes)]
+            return [
+                self.tensor(f"{item.name}[{at}]", shape, item, env)
+                for at, shape in enumerate(shapes)
+            ]
         shape: list[int] = []
         for extent in item.extents:
             if not extent.new:
@@ -164,13 +172,16 @@ class Sampler(Reference):
             else:
                 env[extent.new] = self.take(extent.new, self.extent)
                 shape.append(env[extent.new])
-        return self.tensor(item.name, tuple(shape))
+        return self.tensor(item.name, tuple(shape), item, env)
 
-    def tensor(self, name: str, shape: tuple[int, ...]) -> Tensor:
+    def tensor(self, name: str, shape: tuple[int, ...], item: f.Input, env: Env) -> Tensor:
         """A tensor whose elements are drawn when the call is accepted, not before."""
-        precision = self.take(f"p({name})", lambda: self.random.choice(PRECISIONS))
         seed = self.take(f"data({name})", lambda: self.random.getrandbits(32))
-        tensor = Tensor(shape, [], precision)
+        tensor = Tensor(shape, [], 0)
+        if item.dtype == CVM:
+            tensor.precision = self.take(f"p({name})", lambda: self.random.choice(PRECISIONS))
+        else:
+            tensor.dtype = env["$types"][item.dtype].name
         self.waiting.append((tensor, seed))
         return tensor
 
@@ -318,8 +329,22 @@ class Dependencies:
                     pass
 
 
-def elements(tensor: Tensor, pick: Random) -> list[int]:
-    """Values within the precision, its extremes and 0 often among them."""
+def elements(tensor: Tensor, pick: Random) -> list[Any]:
+    """Values within the precision, its extremes and 0 often among them; of other types small
+    ones, and now and then an end of the type or what only real numbers have."""
+    dtype = DTYPES[tensor.dtype]
+    if dtype.kind == "bool":
+        return [pick.random() < 0.5 for _ in range(tensor.size)]
+    if dtype.kind == "real":
+        return [
+            pick.choice(SPECIAL_REALS) if pick.random() < 0.1 else pick.randint(-12, 12) / 4
+            for _ in range(tensor.size)
+        ]
+    if not tensor.precision:
+        return [
+            pick.choice((dtype.low, dtype.high)) if pick.random() < 0.02 else pick.randint(-9, 9)
+            for _ in range(tensor.size)
+        ]
     bound = precision_bound(tensor.precision)
     return [
         pick.choice((-bound, bound, 0)) if pick.random() < 0.3 else pick.randint(-bound, bound)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+from cvmgen.dtypes import CVM
 from cvmgen.errors import OperatorError
 from cvmgen.reference.failures import FormulaError, WorkLimit
 from cvmgen.reference.sampling import Sampler, Tape
@@ -46,7 +47,7 @@ def declared_bounds(operator: f.Operator) -> list[tuple[int | None, f.Output, n.
     found = []
     for number, block in blocks:
         for item in block:
-            if isinstance(item, f.Output):
+            if isinstance(item, f.Output) and item.dtype == CVM:
                 try:
                     bound = needed(operator, item, (*operator.items, *block))
                 except SpecError:  # no bound can be derived: the declared rule stands alone

@@ -1,4 +1,4 @@
-"""Tensors of exact integers for the reference evaluator."""
+"""Tensors of exact integers, conditions and real numbers for the reference evaluator."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from cvmgen.reals import to_float32
+
 
 @dataclass(slots=True)
 class Tensor:
-    """Row-major values of a shape; `precision` as declared; `dtype` a name of dtypes.DTYPES."""
+    """Row-major values of a shape; `precision` as declared; `dtype` a name of dtypes.DTYPES.
+
+    Values are int, bool or float, as the type has it; those of an operand of type `cvm`, which
+    alone has a precision, are int.
+    """
 
     shape: tuple[int, ...]
-    values: list[int]
+    values: list[Any]
     precision: int
     dtype: str = "int32"
 
@@ -27,8 +33,13 @@ class Tensor:
             shape.append(len(level))
             level = level[0] if level else None
         values = list(_flat(nested))
+        if dtype.startswith("float"):
+            values = [float(value) for value in values]
+        if dtype == "float32":
+            values = [to_float32(value) for value in values]
         if precision is None:
-            precision = max((abs(value) for value in values), default=0).bit_length() + 1
+            whole = [abs(value) for value in values if isinstance(value, int)]
+            precision = max(whole, default=0).bit_length() + 1
         return cls(tuple(shape), values, precision, dtype)
 
     def nested(self) -> Any:
@@ -42,13 +53,13 @@ class Tensor:
 
 def _flat(nested: Any) -> Any:
     if not isinstance(nested, (list, tuple)):
-        yield int(nested)
+        yield nested
         return
     for each in nested:
         yield from _flat(each)
 
 
-def _nest(values: Sequence[int], shape: tuple[int, ...]) -> Any:
+def _nest(values: Sequence[Any], shape: tuple[int, ...]) -> Any:
     if len(shape) <= 1:
         return list(values) if shape else values[0]
     step = prod(shape[1:])

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from cvmgen.dtypes import CVM
 from cvmgen.functions import ARITHMETIC, FUNCTIONS
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import formula as f
@@ -185,6 +186,8 @@ class Derive:
         match expr:
             case n.Ref(name=name) if name in self.known:
                 return self.known[name]
+            case n.Access(tensor=tensor) if self.operator.type_of[tensor] != CVM:
+                return self.of_types(tensor, expr)
             case n.Access(tensor=tensor, which=which):
                 return self.symmetric(self.largest(self.precision_of(tensor, which)))
             case n.Negate(operand=operand):
@@ -239,6 +242,14 @@ class Derive:
                 return self.entries(self.definitions[name].body)
             case _:
                 raise AssertionError("no selected list")
+
+    def of_types(self, tensor: str, expr: n.Expr) -> Interval:
+        """What the elements of an operand with types of its own can be."""
+        dtypes = [choice[tensor] for choice in self.operator.choices]
+        if any(dtype.kind != "int" for dtype in dtypes):
+            raise SpecError(expr.span, UNKNOWN, DECLARE)
+        low = self.number(min(dtype.low for dtype in dtypes))
+        return Interval(low, self.number(max(dtype.high for dtype in dtypes)))
 
     def precision_of(self, tensor: str, which: n.Expr | None) -> n.Expr:
         """p(X); of several tensors the largest."""

@@ -113,9 +113,12 @@ class Builder(Transformer[Token, Any]):
         return str(token)[1:-1]
 
     def types(self, meta: Meta, children: list[Any]) -> d.TypeChoice:
-        name, *choices = children
-        words = tuple(self.word(choice) for choice in choices)
-        return d.TypeChoice(str(name), words, self.token(name), self.span(meta))
+        names = tuple(self.word(child) for child in children if isinstance(child, Token))
+        rows = tuple(child for child in children if not isinstance(child, Token))
+        return d.TypeChoice(names, rows, self.span(meta))
+
+    def type_row(self, meta: Meta, children: list[Any]) -> tuple[n.Name, ...]:
+        return tuple(self.word(child) for child in children)
 
     def each(self, meta: Meta, children: list[Any]) -> n.Binder:
         (binder,) = children
@@ -331,13 +334,12 @@ class Builder(Transformer[Token, Any]):
         (inner,) = children
         return inner if isinstance(inner, n.Name) else replace(inner, span=self.span(meta))
 
-    def number(self, meta: Meta, children: list[Any]) -> n.Number:
+    def number(self, meta: Meta, children: list[Any]) -> n.Number | n.Real:
         text = str(children[0])
-        if "." in text:
-            hint = "this version of the language has integers only"
-            raise SpecError(self.span(meta), f"{text} is not an integer", hint)
         if len(text) > MOST_DIGITS:
             raise SpecError(self.span(meta), f"a number has at most {MOST_DIGITS} digits")
+        if "." in text:
+            return n.Real(float(text), self.span(meta))
         return n.Number(int(text), self.span(meta))
 
     def true(self, meta: Meta, children: list[Any]) -> n.Truth:

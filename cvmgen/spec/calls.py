@@ -7,16 +7,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from cvmgen.functions import FUNCTIONS, LOGARITHMS, SPECIAL
+from cvmgen.dtypes import CVM, DTYPES
+from cvmgen.functions import FUNCTIONS, LOGARITHMS, SCALARS, SPECIAL, FunctionRow
 from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec import declarations as d
 from cvmgen.spec import nodes as n
-from cvmgen.spec.formula import BOOL, INT, LIST, Definition, Kind
+from cvmgen.spec.formula import BOOL, INT, LIST, REAL, SET, Definition, Kind
 from cvmgen.spec.scope import ROLE_WORDS, PoisonedError, Scope, Symbol
 from cvmgen.spec.words import SELECTION_FORMS
 
 if TYPE_CHECKING:
     from cvmgen.spec.expressions import Checked, ExpressionChecker
+
+
+KINDS = {"int": INT, "real": REAL, "bool": BOOL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,8 @@ class CallChecker:
         name, span = expr.function, expr.span
         if name in ("p", "present"):
             return self.about(expr)
+        if name in ("least", "greatest"):
+            return self.limit(expr)
         if name in LOGARITHMS:
             return self.logarithm(expr)
         if name == "log2":
@@ -135,26 +141,68 @@ class CallChecker:
         elif symbol.variadic:
             hint = f"write p({target.text}[i])"
             raise SpecError(value.span, f"'{target.text}' are several inputs", hint)
+        if symbol.type_name != CVM:
+            message = f"'{target.text}' has elements of type {symbol.type_name}, so no precision"
+            raise SpecError(value.span, message, "only elements of type cvm have one")
         return n.Precision(target.text, which, expr.span), INT
+
+    def limit(self, expr: n.Call) -> Checked:
+        """`least(T)` and `greatest(T)`."""
+        match expr.arguments:
+            case (n.Argument(value=n.Name(text=text) as name, pack=False),):
+                kind = self.expressions.element_kind(text)
+            case _:
+                message = f"'{expr.function}' takes the name of an element type"
+                raise SpecError(expr.span, message, f"write {expr.function}(T)")
+        if kind is None or text == CVM:
+            known = [*self.expressions.types, *DTYPES]
+            hint = did_you_mean(text, known) or f"storage types are {', '.join(known)}"
+            raise SpecError(name.span, f"'{text}' is no storage type", hint)
+        return n.Limit(expr.function, text, expr.span), kind
 
     # -------------------------------------------------------- functions of the language
 
     def logarithm(self, expr: n.Call) -> Checked:
-        """`floor(log2(n))`, `ceil(log2(n))`: the only places of a logarithm."""
+        """`floor(log2(n))`, `ceil(log2(n))`: the only places of a logarithm; or of real numbers."""
         arguments = expr.arguments
         inner = arguments[0].value if len(arguments) == 1 else None
         if not isinstance(inner, n.Call) or inner.function != "log2" or len(inner.arguments) != 1:
-            hint = "of integers there is nothing to round; write floor(log2(n)) or ceil(log2(n))"
-            raise SpecError(expr.span, f"'{expr.function}' rounds a logarithm only", hint)
+            return self.function(expr)
         (argument,) = self.values(inner.arguments, (INT,))
         return n.Function(LOGARITHMS[expr.function], (argument,), expr.span), INT
+
+    def numeric(self, row: FunctionRow, given: Sequence[n.Argument], span: Span) -> Checked:
+        """A function of numbers: what kind it gives follows from what it is given."""
+        expressions = self.expressions
+        exprs = [argument.value for argument in given]
+        checked = [expressions.check(value) for value in exprs]
+        for argument in given:
+            if argument.pack:
+                self.no_pack(argument)
+        values, kinds = [value for value, _ in checked], [kind for _, kind in checked]
+        wanted = row.parameters[0]
+        if wanted == "scalar" and kinds == [BOOL]:
+            kind = BOOL
+        elif wanted == "real" and not expressions.literal(values[0]):
+            if kinds == [INT] and row.name in LOGARITHMS:
+                hint = "of integers there is nothing to round"
+                hint = f"{hint}; write floor(log2(n)) or ceil(log2(n))"
+                message = f"'{row.name}' rounds real numbers, or a logarithm"
+                raise SpecError(span, message, hint)
+            if kinds != [REAL]:
+                expressions.mismatch(exprs[0], REAL, kinds[0])
+            kind = REAL
+        else:
+            kind = expressions.numbers(exprs, kinds, values)
+        result = kind if row.result == "number" else KINDS[row.result]
+        return n.Function(row.name, tuple(values), span), result
 
     def function(self, expr: n.Call) -> Checked:
         row = FUNCTIONS[expr.function]
         wanted = list(row.parameters)
         given = expr.arguments
         spread = [argument for argument in given if argument.pack]
-        if spread and all(kind.startswith("int") for kind in wanted):
+        if spread and all(kind.removesuffix("*") in SCALARS for kind in wanted):
             self.no_pack(spread[0])
         if wanted[-1].endswith("*"):
             last = wanted.pop().removesuffix("*")
@@ -165,6 +213,8 @@ class CallChecker:
                 takes = f"at least {takes}"
             hint = f"over a range: {row.name}[i < N](...)" if row.name in n.REDUCTIONS else ""
             raise SpecError(expr.span, f"'{row.name}' takes {takes}, {len(given)} given", hint)
+        if wanted[0] in ("number", "real", "scalar"):
+            return self.numeric(row, given, expr.span)
         if row.name in ("count", "len"):
             arguments: tuple[n.Expr, ...] = (self.expressions.members(given[0].value),)
         else:
@@ -197,8 +247,11 @@ class CallChecker:
         """A `where` definition, applied: a name inside it means what it means here."""
         macro = self.where[name]
         self.arity(macro, given, span)
-        kinds = tuple(LIST if each.pack else INT for each in macro.parameters)
-        arguments = self.values(given, kinds)
+        arguments, kinds = self.given(macro, given)
+        known = self.where_used.get(name)
+        if known is not None:
+            before = tuple(kind for _, kind in known.parameters)
+            kinds = before if REAL in before else kinds
         with self.expressions.nested() as scope:
             definition = self.body(macro, kinds, scope, span)
         self.where_used[name] = definition
@@ -236,25 +289,44 @@ class CallChecker:
         """A `def`, applied: its body is checked for the kinds that it is given here."""
         macro = self.shared.macros[expr.function]
         self.arity(macro, expr.arguments, expr.span)
+        values, kinds = self.given(macro, expr.arguments)
+        definition = self.define(macro, kinds, values, expr)
+        return n.Apply(definition.name, values, expr.span), definition.kind
+
+    def given(
+        self, macro: d.Definition, arguments: Sequence[n.Argument]
+    ) -> tuple[tuple[n.Expr, ...], tuple[Kind, ...]]:
+        """The arguments of a definition and their kinds; beside a real number, integers that are
+        written out are real ones."""
         values, kinds = [], []
-        for argument, parameter in zip(expr.arguments, macro.parameters, strict=True):
+        for argument, parameter in zip(arguments, macro.parameters, strict=True):
             value, kind = self.expressions.check(argument.value)
-            if kind not in (INT, LIST, BOOL) or (parameter.pack and kind != LIST):
+            if kind == SET and parameter.pack:
+                kind = LIST
+            if kind not in (INT, REAL, LIST, BOOL) or (parameter.pack and kind != LIST):
                 self.expressions.mismatch(argument.value, LIST if parameter.pack else INT, kind)
             if argument.pack and kind != LIST:
                 self.no_pack(argument)
             values.append(value)
             kinds.append(kind)
-        definition = self.define(macro, tuple(kinds), expr)
-        return n.Apply(definition.name, tuple(values), expr.span), definition.kind
+        if REAL in kinds:
+            pairs = zip(values, kinds, strict=True)
+            kinds = [REAL if self.expressions.literal(value) else kind for value, kind in pairs]
+        return tuple(values), tuple(kinds)
 
-    def define(self, macro: d.Definition, kinds: tuple[Kind, ...], expr: n.Call) -> Definition:
+    def define(
+        self,
+        macro: d.Definition,
+        kinds: tuple[Kind, ...],
+        values: tuple[n.Expr, ...],
+        expr: n.Call,
+    ) -> Definition:
         """The checked body of a `def` for parameters of these kinds."""
         known = self.definitions.get(macro.name)
         if known is not None:
-            pairs = zip(expr.arguments, known.parameters, kinds, strict=True)
-            for argument, (name, kind), given in pairs:
-                if kind != given:
+            pairs = zip(expr.arguments, values, known.parameters, kinds, strict=True)
+            for argument, value, (name, kind), given in pairs:
+                if kind != given and not (kind == REAL and self.expressions.literal(value)):
                     message = f"'{macro.name}' has been given {kind} for '{name}', here {given}"
                     hint = "in one operator a 'def' takes one kind of argument"
                     raise SpecError(argument.value.span, message, hint)

@@ -15,7 +15,7 @@ from cvmgen.spec.calls import Shared
 from cvmgen.spec.constants import known
 from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.families import instantiate
-from cvmgen.spec.formula import BOOL, INT, LIST, Definition, Kind, Operator
+from cvmgen.spec.formula import BOOL, INT, LIST, REAL, Definition, Kind, Operator
 from cvmgen.spec.lengths import long_lists
 from cvmgen.spec.operators import aliases, check_operator
 from cvmgen.spec.parse import parse_all
@@ -169,7 +169,7 @@ class OpsetChecker:
         for macro in self.macros.values():
             if macro.name in used:
                 continue
-            kinds = [(LIST,) if each.pack else (INT, LIST, BOOL) for each in macro.parameters]
+            kinds = [(LIST,) if each.pack else (INT, REAL, LIST, BOOL) for each in macro.parameters]
             attempts = islice(product(*kinds), MOST_ATTEMPTS)
             faults = [fault for each in attempts if (fault := self.fault(macro, each))]
             if len(faults) == min(prod(map(len, kinds)), MOST_ATTEMPTS):

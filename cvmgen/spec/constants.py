@@ -20,7 +20,7 @@ def known(expr: n.Expr) -> int | None:
             if first is None or second is None:
                 return None
             try:
-                return ARITHMETIC[sign](first, second)
+                return int(ARITHMETIC[sign](first, second))
             except OutsideDomain as error:
                 raise SpecError(expr.span, str(error)) from None
         case _:

@@ -36,11 +36,10 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class TypeChoice:
-    """`type T in int8, int32`."""
+    """`type T in int8, int32`, or with several names `type A, B in (int8, int32), ...`."""
 
-    name: str
-    choices: tuple[Name, ...]
-    name_span: Span = span_field()
+    names: tuple[Name, ...]
+    rows: tuple[tuple[Name, ...], ...]
     span: Span = span_field()
 
 

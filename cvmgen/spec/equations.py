@@ -11,7 +11,7 @@ from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.binders import check_binder, check_binders
 from cvmgen.spec.expressions import ExpressionChecker, wrong_rank
-from cvmgen.spec.formula import INT, LIST
+from cvmgen.spec.formula import INT, LIST, Kind
 from cvmgen.spec.scope import PoisonedError, Symbol
 
 Within = tuple[n.IndexRange, ...]
@@ -40,7 +40,9 @@ def check_equation(
             left = LeftSide(checker, output, slots, within)
             loops, gather = left.loops, left.gather
         checked = checker.slots(slots)
-        value, where = right_side(checker, item)
+        element = checker.element_kind(output.dtype)
+        assert element is not None
+        value, where = right_side(checker, item, element)
     binders = n.Binders(loops, None, condition, item.target.span)
     return f.Equation(output.name, checked, binders, gather, value, where, item.span)
 
@@ -75,7 +77,7 @@ def left_slots(item: d.EquationDecl) -> tuple[n.Slot, ...]:
 
 
 def right_side(
-    checker: ExpressionChecker, item: d.EquationDecl
+    checker: ExpressionChecker, item: d.EquationDecl, element: Kind
 ) -> tuple[n.Expr, tuple[f.Definition, ...]]:
     """The value of an equation and the `where` definitions that it uses."""
     where: dict[str, d.Definition] = {}
@@ -86,7 +88,7 @@ def right_side(
         free_name(checker, macro.name, macro.name_span)
         where[macro.name] = macro
     with checker.calls.with_where(where) as used:
-        value = checker.integer(item.value)
+        value = checker.wanted(item.value, element)
     for name, macro in where.items():
         if name not in used:
             raise SpecError(macro.name_span, f"the formula does not use '{name}'", "remove it")

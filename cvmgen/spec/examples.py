@@ -9,6 +9,7 @@ from cvmgen.source import SpecError, did_you_mean
 from cvmgen.spec import declarations as d
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.spec.expressions import REALS
 
 Operand = f.Input | f.Attribute
 
@@ -78,9 +79,9 @@ def shape_of(value: n.ExampleValue) -> tuple[int, ...]:
     """The shape of a tensor or of a part of it; refuses rows of different shapes."""
     if not isinstance(value, n.ArrayValue):
         found = plain(value)
-        if isinstance(found, int) and not isinstance(found, bool):
+        if isinstance(found, (int, float)):
             return ()
-        raise SpecError(value.span, "the elements of a tensor are integers")
+        raise SpecError(value.span, "the elements of a tensor are numbers, 'true' or 'false'")
     if not value.elements:
         raise SpecError(value.span, "a tensor has at least one element")
     shapes = [shape_of(each) for each in value.elements]
@@ -101,7 +102,11 @@ def plain(value: n.ExampleValue) -> Any:
             return number
         case n.Truth(value=truth):
             return truth
-        case n.Negate(operand=n.Number(value=number)):
-            return -number
+        case n.Name(text=text) if text in REALS:
+            return REALS[text]
+        case n.Real(value=real):
+            return real
+        case n.Negate(operand=operand):
+            return -plain(operand)
         case _:
             raise SpecError(value.span, "an example is made of numbers, 'true' and 'false'")

@@ -2,29 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import NoReturn
 
-from cvmgen.dtypes import ATTRIBUTE_HIGH
+from cvmgen.dtypes import ATTRIBUTE_HIGH, CVM, DTYPES, MOST_EXACT, DType
 from cvmgen.functions import number_text
 from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec import nodes as n
 from cvmgen.spec.binders import check_binders
 from cvmgen.spec.calls import CallChecker, Shared, plural
-from cvmgen.spec.formula import BOOL, INT, LIST, LISTS, SELECTED, SET, Kind
+from cvmgen.spec.formula import (
+    BOOL,
+    INT,
+    LIST,
+    LISTS,
+    REAL,
+    SELECTED,
+    SET,
+    Kind,
+    element_kind,
+)
 from cvmgen.spec.scope import ROLE_WORDS, Scope, Symbol
 from cvmgen.spec.selections import Growing, check_own, not_whole, unnamed
 from cvmgen.spec.words import SELECTION_FORMS
 
 Checked = tuple[n.Expr, Kind]
+REALS = {"inf": math.inf, "nan": math.nan}
+# How what integers only have is written for real numbers.
+QUOTIENTS = {
+    "div": "write floor({0} over {1})",
+    "tdiv": "write trunc({0} over {1})",
+    "mod": "write {0} - floor({0} over {1}) * {1}",
+}
 
 
 class ExpressionChecker:
     """Resolves expressions in a scope: what each name means, the kind of every part."""
 
-    def __init__(self, scope: Scope, shared: Shared) -> None:
+    def __init__(
+        self, scope: Scope, shared: Shared, types: Mapping[str, DType] = MappingProxyType({})
+    ) -> None:
         self.scope = scope
+        self.types = types  # what the type parameters stand for
         self.calls = CallChecker(self, shared)
         self.later: Mapping[str, int] = {}  # names that a later line of the operator declares
         self.mutual: set[str] = set()  # of these, lets that speak of what is being declared
@@ -42,6 +64,13 @@ class ExpressionChecker:
             yield self.scope
         finally:
             self.scope = before
+
+    def element_kind(self, type_name: str) -> Kind | None:
+        """What the elements of a type are; None for a type that does not exist."""
+        if type_name == CVM:
+            return INT
+        dtype = self.types.get(type_name) or DTYPES.get(type_name)
+        return None if dtype is None else element_kind(dtype)
 
     # -------------------------------------------------------- wanted kinds
 
@@ -72,15 +101,51 @@ class ExpressionChecker:
 
     def wanted(self, expr: n.Expr, kind: Kind) -> n.Expr:
         checked, found = self.check(expr)
-        if found != kind:
+        if found != kind and not (kind == REAL and self.literal(checked)):
             self.mismatch(expr, kind, found)
         return checked
+
+    def numbers(
+        self, exprs: Sequence[n.Expr], kinds: Sequence[Kind], checked: Sequence[n.Expr]
+    ) -> Kind:
+        """INT or REAL, which all numbers of an operation are; written integers are both."""
+        for expr, kind in zip(exprs, kinds, strict=True):
+            if kind not in (INT, REAL):
+                self.mismatch(expr, REAL if REAL in kinds else INT, kind)
+        if REAL not in kinds:
+            return INT
+        reals = [expr for expr, kind in zip(exprs, kinds, strict=True) if kind == REAL]
+        if len(reals) == 1 and reals[0].span.text in REALS:
+            others = [found for found in checked if not isinstance(found, n.Real)]
+            if INT in kinds and not all(map(self.literal, others)):
+                self.mismatch(reals[0], INT, REAL)
+        for expr, kind, found in zip(exprs, kinds, checked, strict=True):
+            if kind == INT and not self.literal(found):
+                self.mismatch(expr, REAL, INT)
+        return REAL
+
+    def literal(self, checked: n.Expr) -> bool:
+        """Whether a checked expression is an integer that is written out, so a real one too."""
+        match checked:
+            case n.Number(value=value):
+                if abs(value) > MOST_EXACT:
+                    hint = f"write {value}.0 for the nearest"
+                    raise SpecError(checked.span, f"no real number of 64 bits is {value}", hint)
+                return True
+            case n.Negate(operand=operand):
+                return self.literal(operand)
+            case _:
+                return False
 
     def mismatch(self, expr: n.Expr, wanted: Kind, found: Kind) -> NoReturn:
         text = expr.span.text
         hints = {
             (INT, BOOL): "write '1 if ... else 0'",
             (BOOL, INT): "compare it, for example with '!= 0'",
+            (BOOL, REAL): "compare it, for example with '!= 0'",
+            (INT, REAL): f"write int({text}): toward zero",
+            (REAL, INT): f"write real({text})",
+            (REAL, BOOL): "write '1 if ... else 0'",
             (BOOL, LIST): f"compare its entries, or their number: len({text}) > 0",
             (INT, SET): f"count({text}) is the number of its elements",
             (INT, LIST): f"{text}[i] is one of its entries, len({text}) their number",
@@ -90,6 +155,8 @@ class ExpressionChecker:
         hint = hints.get((wanted, found), "")
         if isinstance(expr, n.Number) and wanted == BOOL:
             hint = "write true or false"
+        if (wanted, found, text) == (INT, REAL, "inf"):
+            hint = f"as an attribute's end it stands for {ATTRIBUTE_HIGH}"
         if found == SELECTED and wanted != SET:
             hint = f"its entries are {text}[i], their number is count({text})"
         if not isinstance(expr, n.Name):
@@ -107,6 +174,8 @@ class ExpressionChecker:
         match expr:
             case n.Number(value=value, span=span):
                 return number(value, span), INT
+            case n.Real():
+                return expr, REAL
             case n.Truth():
                 return expr, BOOL
             case n.Name():
@@ -114,7 +183,10 @@ class ExpressionChecker:
             case n.Arithmetic():
                 return self.arithmetic(expr)
             case n.Negate(operand=operand, span=span):
-                return n.Negate(self.integer(operand), span), INT
+                inner, kind = self.check(operand)
+                if kind != REAL:
+                    kind = self.numbers((operand,), (kind,), (inner,))
+                return n.Negate(inner, span), kind
             case n.Compare():
                 return self.compare(expr)
             case n.Logic(word=word, operands=operands, span=span):
@@ -152,11 +224,10 @@ class ExpressionChecker:
 
     def name(self, expr: n.Name) -> Checked:
         text, span = expr.text, expr.span
-        if text == "inf":
-            hint = f"as an attribute's end it stands for {ATTRIBUTE_HIGH}"
-            raise SpecError(span, "'inf' has a meaning only in an attribute's range", hint)
         if text in self.calls.where:
             return self.calls.apply_where(text, (), span)
+        if text in REALS and self.scope.find(text) is None:
+            return n.Real(REALS[text], span), REAL
         symbol = self.find(text, span)
         if symbol.kind is None:
             word = ROLE_WORDS[symbol.role]
@@ -207,27 +278,30 @@ class ExpressionChecker:
 
     def arithmetic(self, expr: n.Arithmetic) -> Checked:
         sign, span = expr.sign, expr.span
-        if sign == "/":
-            raise SpecError(
-                self.sign_span(expr),
-                "'/' has no meaning for integers",
-                "write 'div' (floor) or 'tdiv' (toward zero)",
-            )
-        if sign == "over":
-            hint = "write 'div' (floor) or 'tdiv' (toward zero)"
-            raise SpecError(self.sign_span(expr), "'over' divides real numbers only", hint)
         left, left_kind = self.check(expr.left)
         right, right_kind = self.check(expr.right)
+        reals = REAL in (left_kind, right_kind)
+        if sign == "/":
+            what, hint = "integers", "write 'div' (floor) or 'tdiv' (toward zero)"
+            if reals:
+                what, hint = "real numbers", "write 'over'"
+            raise SpecError(self.sign_span(expr), f"'/' has no meaning for {what}", hint)
         if SET in (left_kind, right_kind) and sign in ("-", "+"):
             if left_kind != SET:
                 self.mismatch(expr.right, left_kind, SET)
             if right_kind != SET:
                 self.mismatch(expr.right, SET, right_kind)
             return n.Arithmetic(sign, left, right, span), SET
-        for part, kind in ((expr.left, left_kind), (expr.right, right_kind)):
-            if kind != INT:
-                self.mismatch(part, INT, kind)
-        return n.Arithmetic(sign, left, right, span), INT
+        parts, kinds = (expr.left, expr.right), (left_kind, right_kind)
+        kind = self.numbers(parts, kinds, (left, right))
+        if sign == "over" and kind == INT:
+            hint = "write 'div' (floor) or 'tdiv' (toward zero)"
+            raise SpecError(self.sign_span(expr), "'over' divides real numbers only", hint)
+        if sign in QUOTIENTS and kind == REAL:
+            one, other = (part.span.text for part in parts)
+            message = f"'{sign}' has a meaning for integers only"
+            raise SpecError(self.sign_span(expr), message, QUOTIENTS[sign].format(one, other))
+        return n.Arithmetic(sign, left, right, span), kind
 
     @staticmethod
     def sign_span(expr: n.Arithmetic) -> Span:
@@ -239,13 +313,12 @@ class ExpressionChecker:
         checked = [self.check(operand) for operand in expr.operands]
         kinds = {kind for _, kind in checked}
         equality = set(expr.relations) <= {"==", "!="}
+        operands = tuple(operand for operand, _ in checked)
         if kinds != {INT} and not (kinds == {BOOL} and equality):
             for operand, (_, kind) in zip(expr.operands, checked, strict=True):
                 if kind in (LIST, SET):
                     self.no_order(expr, operand, kind)
-                if kind != INT:
-                    self.mismatch(operand, INT, kind)
-        operands = tuple(operand for operand, _ in checked)
+            self.numbers(expr.operands, [kind for _, kind in checked], operands)
         return n.Compare(expr.relations, operands, expr.span), BOOL
 
     @staticmethod
@@ -260,6 +333,9 @@ class ExpressionChecker:
         condition = self.condition(expr.condition)
         then, then_kind = self.check(expr.then)
         otherwise, kind = self.check(expr.otherwise)
+        if {then_kind, kind} == {INT, REAL}:
+            branches = (expr.then, expr.otherwise)
+            kind = then_kind = self.numbers(branches, (then_kind, kind), (then, otherwise))
         if then_kind != kind:
             message = f"this branch is {kind}, the other {then_kind}"
             raise SpecError(expr.otherwise.span, message, "both must be of one kind")
@@ -279,8 +355,13 @@ class ExpressionChecker:
         logical = name in ("any", "all", "count")
         with self.nested():
             binders = check_binders(self, expr.binders)
-            body = self.condition(expr.body) if logical else self.integer(expr.body)
-        kind = BOOL if name in ("any", "all") else INT
+            body, kind = self.check(expr.body)
+            if logical and kind != BOOL:
+                self.mismatch(expr.body, BOOL, kind)
+            if not logical and kind != REAL:
+                kind = self.numbers((expr.body,), (kind,), (body,))
+        if logical:
+            kind = BOOL if name in ("any", "all") else INT
         return n.Reduction(name, binders, body, span), kind
 
     # -------------------------------------------------------- brackets
@@ -374,7 +455,7 @@ class ExpressionChecker:
         packs = any(slot.pack for slot in slots)
         if symbol.rank is not None and not packs and len(slots) != symbol.rank:
             raise SpecError(expr.span, wrong_rank(symbol.name, symbol.rank, len(slots)))
-        return n.Access(symbol.name, which, slots, expr.span), INT
+        return n.Access(symbol.name, which, slots, expr.span), symbol.element
 
     def apply(self, symbol: Symbol, expr: n.Bracket) -> Checked:
         """A `let` with indices, applied."""

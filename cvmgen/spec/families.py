@@ -56,6 +56,11 @@ def fill(node: Any, actuals: Mapping[str, Actual]) -> Any:
                 message = f"a sign cannot stand for the value '{text}'"
                 raise SpecError(actual.span, message, "give a number or a formula")
             return actual
+        case d.OperandDecl(type_name=name) if name in actuals:
+            actual = actuals[name]
+            if not isinstance(actual, n.Name):
+                raise SpecError(actual.span, f"an element type is needed for '{name}'")
+            return replace(node, type_name=actual.text, type_span=actual.span)
         case n.Call(function=function) if function in actuals:
             return fill_call(node, actuals[function])
         case n.Reduction(function=function) if function in actuals:

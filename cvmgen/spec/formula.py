@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from cvmgen.dtypes import CVM, DTYPES, DType
 from cvmgen.source import Span
 from cvmgen.spec.nodes import Binders, ExampleValue, Expr, Slot
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What an expression stands for: int, bool, set, selected, or a list of something.
+    """What an expression stands for: int, real, bool, set, selected, or a list of something.
 
     A selected list is as long as the data say; the others are short: shapes, indices, axes.
     """
@@ -24,6 +25,8 @@ class Kind:
         match self.name:
             case "int":
                 return "an integer"
+            case "real":
+                return "a real number"
             case "bool":
                 return "a condition"
             case "set":
@@ -35,11 +38,34 @@ class Kind:
 
 
 INT = Kind("int")
+REAL = Kind("real")
 BOOL = Kind("bool")
 SET = Kind("set")
 SELECTED = Kind("selected")
 LIST = Kind("list", INT)
 LISTS = Kind("list", LIST)
+ELEMENT_KINDS = {kind.name: kind for kind in (INT, REAL, BOOL)}
+
+
+def element_kind(dtype: DType | None) -> Kind:
+    """What the elements of a storage type are; of `cvm` (None) integers."""
+    return INT if dtype is None else ELEMENT_KINDS[dtype.kind]
+
+
+@dataclass(frozen=True, slots=True)
+class TypeTable:
+    """The element types that an operator is made for: a row for each choice of its parameters."""
+
+    names: tuple[str, ...] = ()
+    rows: tuple[tuple[DType, ...], ...] = ((),)
+
+    def dtype(self, name: str, row: int = 0) -> DType | None:
+        """The storage type that a type of the formula stands for; None for `cvm`."""
+        if name == CVM:
+            return None
+        if name in self.names:
+            return self.rows[row][self.names.index(name)]
+        return DTYPES[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +214,8 @@ class Operator:
     although: str
     holes: tuple[tuple[str, str], ...]
     text: str
-    span: Span = field(compare=False, repr=False)
+    types: TypeTable = field(default_factory=TypeTable)
+    span: Span = field(compare=False, repr=False, kw_only=True)
 
     def quote(self, span: Span) -> str:
         """A piece of the formula on one line, without comments, a family's holes filled."""
@@ -222,6 +249,32 @@ class Operator:
         """The names of the outputs, each once though several cases may declare it."""
         outputs = [item for item in all_items(self.items) if isinstance(item, Output)]
         return tuple(dict.fromkeys(output.name for output in outputs))
+
+    @property
+    def type_of(self) -> dict[str, str]:
+        """The type of each operand as the formula names it: `cvm`, a storage type, a parameter."""
+        found = {item.name: item.dtype for item in self.inputs}
+        outputs = (item for item in all_items(self.items) if isinstance(item, Output))
+        return found | {item.name: item.dtype for item in outputs}
+
+    @property
+    def precise_outputs(self) -> tuple[str, ...]:
+        """The outputs of type `cvm`, which have a precision."""
+        return tuple(name for name in self.output_names if self.type_of[name] == CVM)
+
+    @property
+    def choices(self) -> tuple[dict[str, DType], ...]:
+        """For each row of the table the storage type of each operand but those of type `cvm`."""
+        rows = []
+        for number in range(len(self.types.rows)):
+            found = {name: self.types.dtype(kind, number) for name, kind in self.type_of.items()}
+            rows.append({name: dtype for name, dtype in found.items() if dtype is not None})
+        return tuple(rows)
+
+    @property
+    def has_reals(self) -> bool:
+        """Whether elements can be real numbers."""
+        return any(dtype.kind == "real" for row in self.choices for dtype in row.values())
 
     @property
     def cases(self) -> tuple[Case, ...]:

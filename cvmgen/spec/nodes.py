@@ -28,6 +28,14 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
+class Real:
+    """A real number of 64 bits: written with a point, or `inf`, or `nan`."""
+
+    value: float
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
 class Truth:
     value: bool
     span: Span = span_field()
@@ -245,6 +253,15 @@ class Present:
 
 
 @dataclass(frozen=True, slots=True)
+class Limit:
+    """`least(T)` or `greatest(T)`: the end of an element type."""
+
+    end: str
+    type_name: str
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
 class ShapeOf:
     """The extents of a tensor as a list (made by the checker, not written)."""
 
@@ -257,6 +274,7 @@ Role = str  # const | extent | count | attribute | let | index | pack | paramete
 Raw = Name | Bracket | Call
 Expr = (
     Number
+    | Real
     | Truth
     | Arithmetic
     | Negate
@@ -281,6 +299,7 @@ Expr = (
     | Function
     | Precision
     | Present
+    | Limit
     | ShapeOf
 )
 

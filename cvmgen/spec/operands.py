@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from cvmgen.dtypes import KNOWN_TYPES, MAX_RANK, SPEC_TYPES
+from cvmgen.dtypes import CVM, DTYPES, MAX_RANK
 from cvmgen.source import SpecError, did_you_mean
 from cvmgen.spec import declarations as d
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.expressions import ExpressionChecker
-from cvmgen.spec.formula import INT, LIST, LISTS
+from cvmgen.spec.formula import INT, LIST, LISTS, Kind
 from cvmgen.spec.scope import PoisonedError, Symbol, argument_name
 
 SEVERAL = "write: input each i < M : X[i] : cvm[n[i]...]"
@@ -16,14 +16,25 @@ SEVERAL = "write: input each i < M : X[i] : cvm[n[i]...]"
 
 def check_input(checker: ExpressionChecker, item: d.OperandDecl) -> f.Input:
     """The checked input; its name and the extents that it binds are added to the scope."""
-    element_type(checker, item)
+    element = element_type(checker, item)
     name, index, count = input_place(checker, item)
     argument_name(name, item.place.span)
     extents = tuple(extent(checker, slot, item, index) for slot in item.slots)
     one_open_pack(extents)
     rank = None if any(each.pack for each in extents) else len(extents)
     span, several = item.place.span, index is not None
-    symbol = Symbol(name, "input", None, span, (), rank, several, optional=item.optional)
+    symbol = Symbol(
+        name,
+        "input",
+        None,
+        span,
+        (),
+        rank,
+        several,
+        optional=item.optional,
+        type_name=item.type_name,
+        element=element,
+    )
     checker.scope.add(symbol)
     return f.Input(name, item.type_name, extents, item.optional, index, count, item.span)
 
@@ -42,21 +53,21 @@ def one_open_pack(extents: tuple[f.Extent, ...]) -> None:
         first = False
 
 
-def element_type(checker: ExpressionChecker, item: d.OperandDecl) -> None:
+def element_type(checker: ExpressionChecker, item: d.OperandDecl) -> Kind:
+    """What the elements of an operand are, by its type."""
     scalars = sum(not (isinstance(slot, n.Slot) and slot.pack) for slot in item.slots)
     if not item.slots or scalars > MAX_RANK:
         message = f"a tensor has 1 to {MAX_RANK} dimensions"
         hint = "" if item.slots else f"write {item.type_name}[1] for a single element"
         raise SpecError(item.type_span, message, hint)
-    if item.type_name in SPEC_TYPES:
-        return
-    if item.type_name in KNOWN_TYPES:
-        message = f"elements of type {item.type_name} have no meaning in this version"
-        raise SpecError(item.type_span, message, "write cvm (int8 or int32 with a precision)")
+    kind = checker.element_kind(item.type_name)
+    if kind is not None:
+        return kind
     symbol = checker.scope.find(item.type_name)
     if symbol is not None and symbol.role == "error":
         raise PoisonedError
-    hint = did_you_mean(item.type_name, [*SPEC_TYPES, *KNOWN_TYPES]) or "the element type is cvm"
+    known = [*checker.types, CVM, *DTYPES]
+    hint = did_you_mean(item.type_name, known) or f"element types are {', '.join(known)}"
     raise SpecError(item.type_span, f"unknown element type '{item.type_name}'", hint)
 
 
@@ -114,14 +125,24 @@ def variadic_extent(checker: ExpressionChecker, slot: n.Slot, index: str) -> f.E
 
 def check_output(checker: ExpressionChecker, item: d.OperandDecl) -> f.Output:
     """The checked output but for its precision; its name is added to the scope."""
-    element_type(checker, item)
+    element = element_type(checker, item)
     if not isinstance(item.place, n.Name):
         hint = "its shape follows the element type: output Y : cvm[n...]"
         raise SpecError(item.place.span, "an output is declared by its name", hint)
     name = argument_name(item.place.text, item.place.span)
     slots = tuple(output_slot(checker, slot) for slot in item.slots)
     rank = None if any(slot.pack for slot in slots) else len(slots)
-    checker.scope.add(Symbol(name, "output", None, item.place.span, (), rank))
+    symbol = Symbol(
+        name,
+        "output",
+        None,
+        item.place.span,
+        (),
+        rank,
+        type_name=item.type_name,
+        element=element,
+    )
+    checker.scope.add(symbol)
     return f.Output(name, item.type_name, slots, None, item.span)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
+from cvmgen.dtypes import CVM
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import declarations as d
 from cvmgen.spec import formula as f
@@ -16,23 +17,44 @@ from cvmgen.spec.calls import Shared
 from cvmgen.spec.equations import check_equation, free_name
 from cvmgen.spec.examples import check_example
 from cvmgen.spec.expressions import ExpressionChecker
-from cvmgen.spec.formula import INT, LIST, SELECTED
+from cvmgen.spec.formula import INT, LIST, REAL, SELECTED
 from cvmgen.spec.operands import check_input, check_output
 from cvmgen.spec.scope import PoisonedError, Symbol
 from cvmgen.spec.selections import Sizes, check_order, check_selection, from_set, is_selection
+from cvmgen.spec.types import in_some_rows, told_apart, type_table
 
 
 def check_operator(
     declaration: d.OperatorDecl, opset: str, shared: Shared, errors: list[SpecError]
 ) -> f.Operator | None:
-    """The checked operator; None after adding to `errors` what is wrong with it."""
-    checker = OperatorChecker(declaration, shared)
-    items = checker.block(declaration.block)
-    if not checker.errors and not checker.poisoned:
-        checker.whole(items)
-    if checker.errors or checker.poisoned:
-        errors.extend(checker.errors)
+    """The checked operator; None after adding to `errors` what is wrong with it.
+
+    A formula with type parameters is checked for each choice of them; its nodes are the same for
+    all, and what differs - the kind of a named value - no later stage asks for.
+    """
+    try:
+        table = type_table(declaration.block)
+    except SpecError as error:
+        errors.append(error)
         return None
+    found: list[list[SpecError]] = []
+    operators = []
+    for number in range(len(table.rows)):
+        checker = OperatorChecker(declaration, shared, table, number)
+        items = checker.block(declaration.block)
+        if not checker.errors and not checker.poisoned:
+            checker.whole(items)
+        found.append(checker.errors)
+        if checker.errors or checker.poisoned:
+            continue
+        operators.append(checked_operator(declaration, opset, checker, items))
+    errors.extend(in_some_rows(table, found))
+    return operators[0] if len(operators) == len(table.rows) else None
+
+
+def checked_operator(
+    declaration: d.OperatorDecl, opset: str, checker: OperatorChecker, items: tuple[f.Item, ...]
+) -> f.Operator:
     definitions: tuple[f.Item, ...] = tuple(checker.expressions.calls.definitions.values())
     return f.Operator(
         opset,
@@ -44,7 +66,8 @@ def check_operator(
         checker.although,
         declaration.holes,
         declaration.text,
-        declaration.span,
+        checker.table,
+        span=declaration.span,
     )
 
 
@@ -54,15 +77,28 @@ def aliases(block: d.BlockDecl) -> Iterator[n.Name]:
             yield from item.names
 
 
+def type_names(block: d.BlockDecl) -> Iterator[n.Name]:
+    for item in block.items:
+        if isinstance(item, d.TypeChoice):
+            yield from item.names
+
+
 Checked = TypeVar("Checked")
 
 
 class OperatorChecker:
     """Goes through the items, gathering every error."""
 
-    def __init__(self, declaration: d.OperatorDecl, shared: Shared) -> None:
+    def __init__(
+        self, declaration: d.OperatorDecl, shared: Shared, table: f.TypeTable, row: int
+    ) -> None:
         self.declaration = declaration
-        self.expressions = ExpressionChecker(shared.scope(declaration.name_span), shared)
+        self.table = table
+        types = dict(zip(table.names, table.rows[row], strict=True))
+        scope = shared.scope(declaration.name_span)
+        self.expressions = ExpressionChecker(scope, shared, types)
+        for name in type_names(declaration.block):
+            scope.symbols[name.text] = Symbol(name.text, "type", None, name.span)
         self.errors: list[SpecError] = []
         self.poisoned = False
         self.incomplete = False  # an input or attribute is wrong, so examples cannot be judged
@@ -113,9 +149,8 @@ class OperatorChecker:
     def item(self, item: d.ItemDecl) -> Iterable[f.Item]:
         self.stands_here(item)
         match item:
-            case d.TypeChoice(name_span=span):
-                hint = "write the element type cvm (int8 or int32 with a precision)"
-                raise SpecError(span, "type parameters have no meaning in this version", hint)
+            case d.TypeChoice():
+                return []  # in the table already
             case d.OperandDecl(output=True):
                 return [self.output(item)]
             case d.OperandDecl():
@@ -174,6 +209,9 @@ class OperatorChecker:
         self.of_the_call(output.slots)
         # After the shape, so that a fault in the rule does not hide those in the equations.
         rule = item.precision
+        if rule is not None and output.dtype != CVM:
+            hint = f"every value of {output.dtype} is admitted; remove the rule"
+            raise SpecError(rule.span, "only elements of type cvm have a precision", hint)
         precision = None if rule is None else self.of_the_call(self.expressions.integer(rule))
         return replace(output, precision=precision)
 
@@ -230,12 +268,13 @@ class OperatorChecker:
         if item.parameters is not None or self.within or selected:
             return self.definition(item, item.parameters or (), selected=selected)
         value, kind = self.expressions.check(item.value)
-        if self.element(value) is not None:
+        if self.element(value) is not None or kind == REAL:
             value, kind = from_set(value, kind)
         else:
             self.expressions.scope.add(Symbol(item.name, "let", kind, item.name_span))
             return f.Let(item.name, value, kind, item.span)
-        # What depends on elements is no value of the call: it stands for its formula.
+        # What depends on elements, and a real number, is no value of the call: it stands for its
+        # formula.
         found = self.defined(item, f.Definition(item.name, (), value, kind, item.span))
         self.expressions.scope.add(Symbol(item.name, "definition", kind, item.name_span))
         return found
@@ -303,6 +342,10 @@ class OperatorChecker:
 
     def of_the_call(self, checked: Checked) -> Checked:
         """Refuse elements where only shapes, precisions and attributes are known."""
+        for real in n.walk(checked):
+            if isinstance(real, (n.Real, n.Limit)):
+                hint = "this decides which calls are accepted, by integers alone"
+                raise SpecError(real.span, "a real number has no meaning here", hint)
         node = self.element(checked)
         if node is not None:
             message = "elements of tensors are not known here"
@@ -342,6 +385,13 @@ class OperatorChecker:
                     message = f"this case never writes output '{name}'"
                     self.errors.append(SpecError(case.condition.span, message, hint))
 
+        inputs = [item for item in items if isinstance(item, f.Input)]
+        if not told_apart(self.table, inputs):
+            names = ", ".join(self.table.names)
+            message = f"the types of the inputs do not tell which {names} is meant"
+            hint = "give an input that every call has this type"
+            self.errors.append(SpecError(span, message, hint))
+
     def never_written(self, output: f.Output) -> None:
         message = f"output '{output.name}' is never written"
         hint = f"give its formula: {output.name}[...] = ..."
@@ -374,8 +424,10 @@ def declared(items: Iterable[d.ItemDecl]) -> dict[str, int]:
 def names_of(item: d.ItemDecl) -> Iterator[n.Name]:
     """The names that an item binds, or may bind."""
     match item:
-        case d.LetDecl(name=name, name_span=span) | d.TypeChoice(name=name, name_span=span):
+        case d.LetDecl(name=name, name_span=span):
             yield n.Name(name, span)
+        case d.TypeChoice(names=names):
+            yield from names
         case d.AttributeDecl(name=name, components=components, name_span=span):
             yield n.Name(name, span)
             yield from components

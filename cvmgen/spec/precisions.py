@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cvmgen.dtypes import CVM
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
@@ -20,7 +21,7 @@ def with_precisions(operator: f.Operator) -> f.Operator:
         return tuple(fill(item, around, (*before, *items[:at])) for at, item in enumerate(items))
 
     def fill(item: f.Item, around: tuple[f.Item, ...], before: tuple[f.Item, ...]) -> f.Item:
-        if isinstance(item, f.Output) and item.precision is None:
+        if isinstance(item, f.Output) and item.precision is None and item.dtype == CVM:
             rule = needed(operator, item, around)
             check_known(operator, item, rule, before)
             return replace(item, precision=rule)
@@ -29,7 +30,7 @@ def with_precisions(operator: f.Operator) -> f.Operator:
         return item
 
     if all(
-        item.precision is not None
+        item.precision is not None or item.dtype != CVM
         for item in f.all_items(operator.items)
         if isinstance(item, f.Output)
     ):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from cvmgen.dtypes import CVM
 from cvmgen.source import Span, SpecError, did_you_mean
-from cvmgen.spec.formula import Kind
+from cvmgen.spec.formula import INT, Kind
 from cvmgen.spec.words import C_WORDS, CALL_ARGUMENTS, MODULE_NAMES, PYTHON_WORDS
 
 
@@ -18,7 +19,9 @@ class PoisonedError(Exception):
 class Symbol:
     """A name in scope. `kind` is the kind of its value (None: it has no value of its own).
 
-    `within` are the indices around a `let` inside `within`: each use of it is at these.
+    `within` are the indices around a `let` inside `within`: each use of it is at these. Of an
+    operand, `type_name` is its element type as the formula names it and `element` what kind of
+    value its elements are.
     """
 
     name: str
@@ -31,6 +34,8 @@ class Symbol:
     value: int | None = None  # of a constant
     within: tuple[str, ...] = ()
     optional: bool = False  # an input or attribute that a call may leave out
+    type_name: str = CVM
+    element: Kind = INT
 
 
 MOST_NAMES = 8
@@ -46,6 +51,7 @@ ROLE_WORDS = {
     "pack": "a pack",
     "parameter": "a parameter",
     "count": "the number of inputs",
+    "type": "an element type",
 }
 
 

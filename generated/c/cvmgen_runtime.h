@@ -216,7 +216,9 @@ static inline void cvmgen_copy_bytes(char *to, const char *from, int64_t bytes) 
         }                                                                                      \
     }
 CVMGEN_RUNS(i8, int8_t)
+CVMGEN_RUNS(i16, int16_t)
 CVMGEN_RUNS(i32, int32_t)
+CVMGEN_RUNS(i64, int64_t)
 
 /* ---------------------------------------------------------------- checks */
 
@@ -225,7 +227,15 @@ static inline int64_t cvmgen_elements(const cvmgen_tensor *tensor) {
     for (int32_t i = 0; i < tensor->rank; ++i) size *= tensor->extents[i];
     return size;
 }
-static inline int64_t cvmgen_element_bytes(int32_t dtype) { return dtype == CVMGEN_INT8 ? 1 : 4; }
+static inline bool cvmgen_is_dtype(int32_t dtype) { return 0 < dtype && dtype <= 7; }
+static inline const char *cvmgen_dtype_name(int32_t dtype) {
+    static const char *const names[] = {"none", "int8", "int32", "int16", "int64", "bool", "float32", "float64"};
+    return names[cvmgen_is_dtype(dtype) ? dtype : 0];
+}
+static inline int64_t cvmgen_element_bytes(int32_t dtype) {
+    static const int64_t bytes[] = {0, 1, 4, 2, 8, 1, 4, 8};
+    return bytes[cvmgen_is_dtype(dtype) ? dtype : 0];
+}
 
 static inline int64_t cvmgen_element(const cvmgen_tensor *tensor, int64_t offset) {
     if (tensor->dtype == CVMGEN_INT8) return ((const int8_t *)tensor->data)[offset];
@@ -250,8 +260,9 @@ static inline int cvmgen_check_shape(cvmgen_error *error, const char *name,
     if (rule == NULL) return CVMGEN_OK;
     return cvmgen_refuse(error, name, cvmgen_shape_text(shape).text, rule);
 }
-static inline int cvmgen_check_input(cvmgen_error *error, const char *name,
-                                     const cvmgen_tensor *tensor) {
+/* An input with a storage type of its own, which has no precision. */
+static inline int cvmgen_check_typed_input(cvmgen_error *error, const char *name,
+                                           const cvmgen_tensor *tensor) {
     cvmgen_list shape;
     if (tensor == NULL) return cvmgen_refuse(error, name, "", "this input is missing");
     if (tensor->rank < 1 || tensor->rank > CVMGEN_MAX_RANK)
@@ -259,6 +270,11 @@ static inline int cvmgen_check_input(cvmgen_error *error, const char *name,
                              "a tensor has 1 to 16 dimensions");
     shape = cvmgen_extents(tensor);
     if (cvmgen_check_shape(error, name, &shape, "every extent must be at least 1")) return CVMGEN_REFUSED;
+    return CVMGEN_OK;
+}
+static inline int cvmgen_check_input(cvmgen_error *error, const char *name,
+                                     const cvmgen_tensor *tensor) {
+    if (cvmgen_check_typed_input(error, name, tensor)) return CVMGEN_REFUSED;
     if (tensor->precision < 0 || tensor->precision > 32)
         return cvmgen_refuse(error, name,
                              cvmgen_format("precision %d", (int)tensor->precision).text,
@@ -309,6 +325,9 @@ static inline int cvmgen_check_data(cvmgen_error *error, const char *name,
                                     const cvmgen_tensor *tensor) {
     if (tensor == NULL) return cvmgen_refuse(error, name, "", "this output is missing");
     if (tensor->data == NULL) return cvmgen_refuse(error, name, "NULL", "its data are missing");
+    if (!cvmgen_is_dtype(tensor->dtype))
+        return cvmgen_refuse(error, name, cvmgen_format("dtype %d", (int)tensor->dtype).text,
+                             "there is no such element type");
     if ((uintptr_t)tensor->data % (uintptr_t)cvmgen_element_bytes(tensor->dtype) != 0)
         return cvmgen_refuse(error, name, "", "its data are not aligned to its element type");
     return CVMGEN_OK;
@@ -356,15 +375,31 @@ static inline int cvmgen_check_values(cvmgen_error *error, const char *name,
     }
     return CVMGEN_OK;
 }
-static inline int cvmgen_check_output(cvmgen_error *error, const char *name,
-                                      const cvmgen_tensor *tensor, const cvmgen_list *shape,
-                                      int64_t precision) {
+static inline int cvmgen_check_output_shape(cvmgen_error *error, const char *name,
+                                            const cvmgen_tensor *tensor,
+                                            const cvmgen_list *shape) {
     if (tensor == NULL) return cvmgen_refuse(error, name, "", "this output is missing");
     if (tensor->rank < 1 || tensor->rank > CVMGEN_MAX_RANK)
         return cvmgen_refuse(error, name, cvmgen_format("rank %d", (int)tensor->rank).text,
                              "a tensor has 1 to 16 dimensions");
     const cvmgen_list given = cvmgen_extents(tensor);
     if (!cvmgen_same(&given, shape)) return cvmgen_refuse_shape(error, name, tensor, shape);
+    return CVMGEN_OK;
+}
+static inline int cvmgen_check_typed_output(cvmgen_error *error, const char *name,
+                                            const cvmgen_tensor *tensor, const cvmgen_list *shape,
+                                            int32_t dtype) {
+    if (cvmgen_check_output_shape(error, name, tensor, shape)) return CVMGEN_REFUSED;
+    if (tensor->dtype != dtype)
+        return cvmgen_refuse(error, name,
+                             cvmgen_format("dtype %s", cvmgen_dtype_name(tensor->dtype)).text,
+                             cvmgen_format("must be %s", cvmgen_dtype_name(dtype)).text);
+    return cvmgen_check_data(error, name, tensor);
+}
+static inline int cvmgen_check_output(cvmgen_error *error, const char *name,
+                                      const cvmgen_tensor *tensor, const cvmgen_list *shape,
+                                      int64_t precision) {
+    if (cvmgen_check_output_shape(error, name, tensor, shape)) return CVMGEN_REFUSED;
     if (tensor->dtype != CVMGEN_INT8 && tensor->dtype != CVMGEN_INT32)
         return cvmgen_refuse(error, name, cvmgen_format("dtype %d", (int)tensor->dtype).text,
                              "elements must be int8 or int32");
@@ -391,6 +426,12 @@ static inline void cvmgen_set_output(cvmgen_tensor *tensor, const cvmgen_list *s
     for (int64_t i = 0; i < shape->length; ++i) tensor->extents[i] = shape->at[i];
     tensor->precision = (int32_t)precision;
 }
+static inline void cvmgen_set_typed_output(cvmgen_tensor *tensor, const cvmgen_list *shape,
+                                           int32_t dtype) {
+    if (tensor == NULL) return;
+    cvmgen_set_output(tensor, shape, 0);
+    tensor->dtype = dtype;
+}
 static inline bool cvmgen_is_int8(const cvmgen_tensor *tensor) {
     return tensor == NULL || tensor->dtype == CVMGEN_INT8;
 }
@@ -411,6 +452,131 @@ static inline int cvmgen_widen(cvmgen_error *error, const cvmgen_tensor *tensor,
     for (int64_t i = 0; i < size; ++i) (*copy)[i] = ((const int8_t *)tensor->data)[i];
     *elements = *copy;
     return CVMGEN_OK;
+}
+
+/* ---------------------------------------------------------------- element types */
+
+/* Rows of types, one column for each operand, and the first columns are the inputs. */
+typedef struct cvmgen_types {
+    int columns, inputs, rows;
+    const int32_t *at;
+    const char *const *names;
+} cvmgen_types;
+
+/* The distinct types of a column in the rows of `left` (all where it is NULL), as a list. */
+static inline cvmgen_text cvmgen_column_text(const cvmgen_types *types, int column,
+                                             const bool *left, int *distinct) {
+    cvmgen_text result = {{0}};
+    size_t used = 0;
+    uint32_t seen = 0;
+    *distinct = 0;
+    for (int row = 0; row < types->rows; ++row) {
+        const int32_t dtype = types->at[row * types->columns + column];
+        if ((left != NULL && !left[row]) || (seen >> dtype & 1)) continue;
+        seen |= UINT32_C(1) << dtype;
+        used += (size_t)snprintf(result.text + used, sizeof result.text - used, "%s%s",
+                                 *distinct ? ", " : "", cvmgen_dtype_name(dtype));
+        ++*distinct;
+    }
+    return result;
+}
+/* The types of the inputs, row by row: (int8, int32), (int16, int32). */
+static inline cvmgen_text cvmgen_rows_text(const cvmgen_types *types) {
+    cvmgen_text result = {{0}};
+    size_t used = 0;
+    for (int row = 0; row < types->rows && used < sizeof result.text; ++row) {
+        const int32_t *const at = types->at + row * types->columns;
+        bool again = false;
+        for (int other = 0; other < row && !again; ++other)
+            again = memcmp(types->at + other * types->columns, at,
+                           (size_t)types->inputs * sizeof *at) == 0;
+        if (again) continue;
+        for (int column = 0; column < types->inputs && used < sizeof result.text; ++column)
+            used += (size_t)snprintf(result.text + used, sizeof result.text - used, "%s%s",
+                                     column ? ", " : row ? "), (" : "(",
+                                     cvmgen_dtype_name(at[column]));
+    }
+    if (used + 1 < sizeof result.text) memcpy(result.text + used, ")", 2);
+    return result;
+}
+static inline cvmgen_text cvmgen_names_text(const cvmgen_types *types) {
+    cvmgen_text result = {{0}};
+    size_t used = 0;
+    for (int column = 0; column < types->inputs && used < sizeof result.text; ++column)
+        used += (size_t)snprintf(result.text + used, sizeof result.text - used, "%s%s",
+                                 column ? ", " : "", types->names[column]);
+    return result;
+}
+static inline int cvmgen_refuse_type(cvmgen_error *error, const cvmgen_types *types, int column,
+                                     int32_t dtype, const bool *left, bool narrowed) {
+    int distinct;
+    const cvmgen_text allowed = cvmgen_column_text(types, column, left, &distinct);
+    const char *const one = distinct > 1 ? "one of " : "";
+    cvmgen_text rule = cvmgen_format("must be %s%s", one, allowed.text);
+    if (narrowed)
+        rule = cvmgen_format("must be %s%s: the types of (%s) are %s", one, allowed.text,
+                             cvmgen_names_text(types).text, cvmgen_rows_text(types).text);
+    return cvmgen_refuse(error, types->names[column],
+                         cvmgen_format("dtype %s", cvmgen_dtype_name(dtype)).text, rule.text);
+}
+/* The first row with the types of the inputs. Of an input that is missing, or whose type is not
+   known, every type will do; *row is -1 where that leaves several. */
+static inline int cvmgen_choose_types(cvmgen_error *error, const cvmgen_types *types,
+                                      const cvmgen_tensor *const *inputs, int *row) {
+    bool left[32];
+    int count = types->rows;
+    for (int at = 0; at < types->rows; ++at) left[at] = true;
+    for (int column = 0; column < types->inputs; ++column) {
+        const cvmgen_tensor *const input = inputs[column];
+        bool admitted[32] = {false};
+        int found = 0;
+        if (input == NULL || input->dtype == 0) continue;
+        for (int at = 0; at < types->rows; ++at) {
+            admitted[at] = left[at] && types->at[at * types->columns + column] == input->dtype;
+            found += admitted[at];
+        }
+        if (found == 0)
+            return cvmgen_refuse_type(error, types, column, input->dtype, left,
+                                      count < types->rows);
+        memcpy(left, admitted, sizeof left);
+        count = found;
+    }
+    *row = 0;
+    while (!left[*row]) ++*row;
+    for (int column = 0; column < types->inputs; ++column)
+        if (count > 1 && inputs[column] != NULL && inputs[column]->dtype == 0) *row = -1;
+    return CVMGEN_OK;
+}
+/* The tensors of an input that takes several have one type, that of the first. */
+static inline int cvmgen_check_alike(cvmgen_error *error, const char *name,
+                                     const cvmgen_tensor *const *inputs, int64_t count) {
+    for (int64_t at = 1; inputs != NULL && at < count; ++at) {
+        if (inputs[at] == NULL || inputs[0] == NULL) continue;
+        if (inputs[at]->dtype == inputs[0]->dtype) continue;
+        return cvmgen_refuse(
+            error, cvmgen_format("%s[%" PRId64 "]", name, at).text,
+            cvmgen_format("dtype %s", cvmgen_dtype_name(inputs[at]->dtype)).text,
+            cvmgen_format("must be %s, as %s[0]", cvmgen_dtype_name(inputs[0]->dtype), name).text);
+    }
+    return CVMGEN_OK;
+}
+
+/* Where the first element stands whose value does not fit its type; this, where all fit. */
+#define CVMGEN_NO_OVERFLOW INT64_C(0x7f7f7f7f7f7f7f7f)
+#ifndef CVMGEN_CUDA_H /* which has one for the device */
+static inline void cvmgen_note_overflow(int64_t *first, int64_t at) {
+    CVMGEN_OMP(omp critical(cvmgen_overflow))
+    if (at < *first) *first = at;
+}
+#endif
+static inline int cvmgen_refuse_overflow(cvmgen_error *error, const char *name,
+                                         const cvmgen_tensor *output, int64_t first) {
+    if (first == CVMGEN_NO_OVERFLOW) return CVMGEN_OK;
+    const cvmgen_list shape = cvmgen_extents(output), at = cvmgen_unflatten(first, &shape);
+    return cvmgen_refuse(error, name,
+                         cvmgen_format("element %s", cvmgen_list_text(&at).text).text,
+                         cvmgen_format("the value of this element does not fit %s",
+                                       cvmgen_dtype_name(output->dtype)).text);
 }
 
 /* ---------------------------------------------------------------- scratch lists */

@@ -12,6 +12,8 @@ typedef int int32_t;
 typedef unsigned int uint32_t;
 typedef long long int64_t;
 typedef unsigned long long uint64_t;
+typedef short int16_t;
+typedef unsigned char uint8_t;
 #define INT32_MIN (-2147483647 - 1)
 #define INT32_MAX 2147483647
 #define INT64_C(value) value##ll
@@ -28,10 +30,11 @@ typedef unsigned long long uint64_t;
 #define CVMGEN_MAX_RANK 16
 #define CVMGEN_LIST_CAPACITY 32
 
-enum { CVMGEN_INT8 = 1, CVMGEN_INT32 = 2 };
+enum { CVMGEN_INT8 = 1, CVMGEN_INT32 = 2, CVMGEN_INT16 = 3, CVMGEN_INT64 = 4, CVMGEN_BOOL = 5, CVMGEN_FLOAT32 = 6, CVMGEN_FLOAT64 = 7 };
 enum { CVMGEN_OK = 0, CVMGEN_REFUSED = 1, CVMGEN_NO_MEMORY = 2, CVMGEN_DEVICE = 3 };
 
-/* A row-major tensor without gaps. precision 0: not declared, measured from the data. */
+/* A row-major tensor without gaps. precision 0: not declared, measured from the data, where its
+   elements have one. dtype 0: not known, which is enough to infer the shape of a result. */
 typedef struct cvmgen_tensor {
     void *data;
     int64_t extents[CVMGEN_MAX_RANK];

@@ -13,6 +13,11 @@ static inline __device__ int64_t cvmgen_thread() {
 }
 static inline __device__ int64_t cvmgen_threads() { return (int64_t)gridDim.x * blockDim.x; }
 
+/* Note that the value of an element does not fit its type; the first of all stays. */
+static inline __device__ void cvmgen_note_overflow(int64_t *first, int64_t at) {
+    atomicMin((unsigned long long *)first, (unsigned long long)at);
+}
+
 #ifndef __CUDACC_RTC__
 #include "cvmgen_runtime.h"
 #include <initializer_list>
@@ -81,6 +86,30 @@ static int cvmgen_launch(cvmgen_error *error, cudaStream_t stream, int64_t eleme
                          typename cvmgen_exactly<Parameters>::type... arguments) {
     const int64_t blocks = (elements + CVMGEN_BLOCK - 1) / CVMGEN_BLOCK;
     return cvmgen_launch_blocks<Parameters...>(error, stream, blocks, kernel, arguments...);
+}
+
+/* ---------------------------------------------------------------- overflow */
+
+/* Device memory for the place of the first element that does not fit its type. */
+static inline int cvmgen_device_overflow(cvmgen_error *error, cudaStream_t stream,
+                                         int64_t **first) {
+    void *found = NULL;
+    cudaError_t status = cudaMallocAsync(&found, sizeof(int64_t), stream);
+    *first = status == cudaSuccess ? (int64_t *)found : NULL;
+    /* Each byte of CVMGEN_NO_OVERFLOW is 0x7f. */
+    if (status == cudaSuccess) status = cudaMemsetAsync(found, 0x7f, sizeof(int64_t), stream);
+    return cvmgen_device_status(error, status);
+}
+/* Wait for the kernels, and refuse the call if a value did not fit. */
+static inline int cvmgen_refuse_device_overflow(cvmgen_error *error, cudaStream_t stream,
+                                                const char *name, const cvmgen_tensor *output,
+                                                const int64_t *first) {
+    int64_t found = CVMGEN_NO_OVERFLOW;
+    cudaError_t status =
+        cudaMemcpyAsync(&found, first, sizeof found, cudaMemcpyDeviceToHost, stream);
+    if (status == cudaSuccess) status = cudaStreamSynchronize(stream);
+    if (status != cudaSuccess) return cvmgen_device_status(error, status);
+    return cvmgen_refuse_overflow(error, name, output, found);
 }
 
 /* ---------------------------------------------------------------- scratch lists */

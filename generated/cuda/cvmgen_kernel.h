@@ -3,6 +3,8 @@
 #define CVMGEN_KERNEL_H
 #include "cvmgen.h"
 #ifndef __CUDACC_RTC__
+#include <float.h>
+#include <math.h>
 #include <stdbool.h>
 #endif
 
@@ -67,6 +69,48 @@ CVMGEN_FUNCTION int64_t cvmgen_power(int64_t base, int64_t exponent) {
     for (int64_t i = 0; i < exponent; ++i) result *= (uint64_t)base;
     return (int64_t)result;
 }
+
+/* ---------------------------------------------------------------- real numbers
+
+   Arithmetic of 64 bits by IEEE 754, each operation rounded on its own and in the order in which
+   it is written: no contraction to fused operations, no reassociation. */
+
+#if defined(__FAST_MATH__) || (defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0)
+#error "compile without -ffast-math, and for a machine whose doubles have 64 bits in registers"
+#endif
+#ifdef __CUDA_ARCH__
+#define CVMGEN_INFINITY __longlong_as_double(0x7ff0000000000000)
+#define CVMGEN_NAN __longlong_as_double(0x7ff8000000000000)
+#else
+#define CVMGEN_INFINITY ((double)INFINITY)
+#define CVMGEN_NAN ((double)NAN)
+#endif
+
+CVMGEN_FUNCTION bool cvmgen_isnan(double a) { return a != a; }
+/* IEEE 754-2019 minimum and maximum: NaN where one is NaN, and -0 below +0. */
+CVMGEN_FUNCTION double cvmgen_min_f64(double a, double b) {
+    if (a == b) return copysign(1.0, a) < 0 ? a : b;
+    return a < b || a != a ? a : b;
+}
+CVMGEN_FUNCTION double cvmgen_max_f64(double a, double b) {
+    if (a == b) return copysign(1.0, a) < 0 ? b : a;
+    return a > b || a != a ? a : b;
+}
+CVMGEN_FUNCTION double cvmgen_abs_f64(double a) { return fabs(a); }
+CVMGEN_FUNCTION double cvmgen_floor_f64(double a) { return floor(a); }
+CVMGEN_FUNCTION double cvmgen_ceil_f64(double a) { return ceil(a); }
+CVMGEN_FUNCTION double cvmgen_trunc_f64(double a) { return trunc(a); }
+CVMGEN_FUNCTION double cvmgen_sqrt_f64(double a) { return sqrt(a); }
+CVMGEN_FUNCTION double cvmgen_power_f64(double a, double b) { return pow(a, b); }
+/* Toward zero; 0 of NaN, and the nearest end of int64 beyond it. */
+CVMGEN_FUNCTION int64_t cvmgen_to_int(double a) {
+    if (a != a) return 0;
+    if (a >= 9223372036854775808.0) return INT64_MAX;
+    return a <= -9223372036854775808.0 ? INT64_MIN : (int64_t)a;
+}
+/* What is stored of a real number: rounded to nearest even, NaN in its one form. */
+CVMGEN_FUNCTION float cvmgen_stored_f32(double a) { return a != a ? (float)CVMGEN_NAN : (float)a; }
+CVMGEN_FUNCTION double cvmgen_stored_f64(double a) { return a != a ? CVMGEN_NAN : a; }
 
 /* ---------------------------------------------------------------- lists */
 

@@ -33,7 +33,9 @@ SHARED = {
     "cuda/toy.h",
     "manifest.json",
     "python/toy/__init__.py",
+    "python/toy/_reals.py",
     "python/toy/_support.py",
+    "python/toy/_typed.py",
 }
 
 
@@ -100,7 +102,7 @@ def test_an_edited_formula_touches_its_own_files(build: Build, spec: Path) -> No
 
 def test_lines_of_text_for_people(build: Build, spec: Path, tmp_path: Path) -> None:
     first = build().out.splitlines()
-    assert first[0] == f"new      20 files in {tmp_path}/generated/: first build here"
+    assert first[0] == f"new      22 files in {tmp_path}/generated/: first build here"
     edit(spec, "Y[d...] = 2 * X[d...]", "Y[d...] = X[d...] + X[d...]")
     lines = build().out.splitlines()
     why = "the formula of toy.double changed"

@@ -96,6 +96,28 @@ inline cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream) {
     return cudaSuccess;
 }
 
+enum cudaMemcpyKind { cudaMemcpyDeviceToHost = 2 };
+inline cudaError_t cudaMemsetAsync(void *memory, int value, size_t size, cudaStream_t stream) {
+    cuda_on_cpu.stream = stream;
+    memset(memory, value, size);
+    return cudaSuccess;
+}
+inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, cudaMemcpyKind,
+                                   cudaStream_t stream) {
+    cuda_on_cpu.stream = stream;
+    memcpy(to, from, size);
+    return cudaSuccess;
+}
+inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    cuda_on_cpu.stream = stream;
+    return cudaSuccess;
+}
+inline unsigned long long atomicMin(unsigned long long *at, unsigned long long value) {
+    const unsigned long long before = *at;
+    if (value < before) *at = value;
+    return before;
+}
+
 /* ---------------------------------------------------------------- launching */
 
 template <typename... Parameters> struct cuda_call {

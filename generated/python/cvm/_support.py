@@ -22,7 +22,7 @@ INT32: np.dtype[Any] = np.dtype(np.int32)
 LOWEST = -(1 << 63)
 HIGHEST = (1 << 63) - 1
 MOST_SHOWN = 160  # characters of a list of shapes before it is cut
-# Where a maximum and a minimum begin: no element of a formula is beyond.
+# Where a maximum and a minimum of integers begin: no element of a formula is beyond.
 BELOW_ALL = -(1 << 126)
 ABOVE_ALL = 1 << 126
 
@@ -179,8 +179,8 @@ def measured(operator: str, name: str, array: np.ndarray[Any, Any]) -> int:
     return precision
 
 
-def as_array(operator: str, name: str, value: Any) -> np.ndarray[Any, Any]:
-    """An int8 or int32 array in host memory: numpy, DLPack, the array interface, or lists."""
+def any_array(operator: str, name: str, value: Any) -> np.ndarray[Any, Any]:
+    """An array in host memory: numpy, DLPack, the array interface, or lists."""
     if isinstance(value, np.ndarray):
         array = value
     elif hasattr(value, "__dlpack__"):
@@ -190,13 +190,19 @@ def as_array(operator: str, name: str, value: Any) -> np.ndarray[Any, Any]:
             array = np.asarray(value)
         except ValueError:
             refuse(operator, name, type(value).__name__, "its rows differ in length")
-        if isinstance(value, (list, tuple)) and array.dtype == np.int64:
-            narrow = array.astype(np.int32)
-            if (narrow == array).all():
-                array = narrow
     else:
         rule = "a numpy array, or an object with __dlpack__, is needed"
         refuse(operator, name, type(value).__name__, rule)
+    return array
+
+
+def as_array(operator: str, name: str, value: Any) -> np.ndarray[Any, Any]:
+    """An int8 or int32 array in host memory: numpy, DLPack, the array interface, or lists."""
+    array = any_array(operator, name, value)
+    if isinstance(value, (list, tuple)) and array.dtype == np.int64:
+        narrow = array.astype(np.int32)
+        if (narrow == array).all():
+            array = narrow
     if array.dtype not in (np.int8, np.int32) or not array.dtype.isnative:
         refuse(operator, name, f"dtype {array.dtype}", ELEMENT_TYPES)
     return array
@@ -237,7 +243,9 @@ def declared(operator: str, names: Sequence[str], given: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in dict(given).items():
         if name not in names:
-            rule = f"inputs are {', '.join(names)}"
+            rule = "none of its inputs has a precision"
+            if names:
+                rule = f"inputs are {', '.join(names)}"
             refuse(operator, "precisions", repr(name), rule)
         if value is None:
             continue
@@ -468,13 +476,18 @@ def ceil_log2(value: int) -> int:
 # ---------------------------------------------------------------- results
 
 
+def check_output_shape(operator: str, name: str, shape: Sequence[int]) -> None:
+    """The shape that an output would have."""
+    if len(shape) > MAX_RANK:
+        refuse(operator, name, f"rank {len(shape)}", RANK_LIMIT)
+    check_shape(operator, name, shape, OUTPUT_EXTENT)
+
+
 def check_output(
     operator: str, name: str, shape: Sequence[int], precision: int, rule: str, shown: str
 ) -> None:
     """The shape and precision that an output would have."""
-    if len(shape) > MAX_RANK:
-        refuse(operator, name, f"rank {len(shape)}", RANK_LIMIT)
-    check_shape(operator, name, shape, OUTPUT_EXTENT)
+    check_output_shape(operator, name, shape)
     if not 1 <= precision <= MAX_PRECISION:
         text = with_terms(f"precision {precision}", shown)
         refuse(operator, name, text, f"its precision {rule} must be in [1, {MAX_PRECISION}]")
@@ -520,13 +533,21 @@ def check_out(
     inputs: Iterable[tuple[str, Any]],
 ) -> None:
     """An output array of the caller: writable, of the right shape and type, apart from inputs."""
-    if not isinstance(out, np.ndarray):
-        refuse(operator, name, type(out).__name__, "a numpy array is needed")
-    check_same_shape(operator, name, out.shape, shape)
+    check_out_array(operator, name, out, shape)
     if out.dtype not in (np.int8, np.int32):
         refuse(operator, name, f"dtype {out.dtype}", ELEMENT_TYPES)
     if out.dtype == np.int8 and precision > 8:
         refuse(operator, name, "int8", f"int8 does not hold precision {precision}")
+    check_out_memory(operator, name, out, inputs)
+
+
+def check_out_array(operator: str, name: str, out: Any, shape: Sequence[int]) -> None:
+    if not isinstance(out, np.ndarray):
+        refuse(operator, name, type(out).__name__, "a numpy array is needed")
+    check_same_shape(operator, name, out.shape, shape)
+
+
+def check_out_memory(operator: str, name: str, out: Any, inputs: Iterable[tuple[str, Any]]) -> None:
     if not out.flags.writeable:
         refuse(operator, name, "", "it is read-only")
     for other, array in inputs:

@@ -1,0 +1,95 @@
+"""Operands with a storage type of their own in C: the table of types, and the checks by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cvmgen.dtypes import CVM
+from cvmgen.emit import interface
+from cvmgen.emit.c_like import quoted
+from cvmgen.emit.c_text import wrapped_list
+from cvmgen.spec.formula import Input, Operator
+
+
+class TypeChoice:
+    """Prints what an operator does about the types of its operands; `tensors` are all of them."""
+
+    def __init__(self, operator: Operator) -> None:
+        self.operator = operator
+        self.tensors = interface.typed_operands(operator)
+        self.inputs = [item for item in operator.inputs if item.dtype != CVM]
+        self.rows = f"{operator.name}_rows"
+        self.types = f"{operator.name}_types"
+
+    def declaration(self) -> list[str]:
+        """The rows, and what choosing one of them needs."""
+        if not self.tensors:
+            return []
+        choices = self.operator.choices
+        rows = [
+            f"    {{{', '.join(f'CVMGEN_{dtype.name.upper()}' for dtype in choice.values())}}},"
+            for choice in choices
+        ]
+        lines = [
+            f"/* The element types of {', '.join(self.tensors)}. */",
+            f"static const int32_t {self.rows}[{len(rows)}][{len(self.tensors)}] = {{",
+            *rows,
+            "};",
+        ]
+        if len(rows) > 1:
+            lines.append(f"enum {{ {', '.join(interface.row_names(self.operator))} }};")
+        if self.inputs:
+            names = ", ".join(quoted(self.shown(item)) for item in self.inputs)
+            sizes = f"{len(self.tensors)}, {len(self.inputs)}, {len(rows)}"
+            lines += [
+                f"static const char *const {self.types}_names[] = {{{names}}};",
+                f"static const cvmgen_types {self.types} = {{{sizes}, {self.rows}[0], "
+                f"{self.types}_names}};",
+            ]
+        return [*lines, ""]
+
+    def choose(self, fail: str) -> list[str]:
+        """Find the row of the inputs."""
+        if not self.inputs:
+            return ["const int types = 0;"] if self.tensors else []
+        lines = [
+            *wrapped_list(
+                "const cvmgen_tensor *const typed[] = {", list(map(self.first, self.inputs)), "};"
+            ),
+            "int types = 0;",
+            f"if (cvmgen_choose_types(error, &{self.types}, typed, &types)) {fail}",
+        ]
+        for item in self.inputs:
+            if item.variadic:
+                arguments = f"args->{item.name}, args->{item.name}_count"
+                lines += [
+                    f"if (cvmgen_check_alike(error, {quoted(item.name)}, {arguments})) {fail}",
+                ]
+        return lines
+
+    def shown(self, item: Input) -> str:
+        return f"{item.name}[0]" if item.variadic else item.name
+
+    def first(self, item: Input) -> str:
+        """The tensor whose type counts; of several the first."""
+        name = f"args->{item.name}"
+        return f"{name} == NULL || {name}_count < 1 ? NULL : {name}[0]" if item.variadic else name
+
+    def dtype(self, name: str) -> str:
+        """The code of an operand's type in the row that was chosen."""
+        return f"{self.rows}[plan.types][{self.tensors.index(name)}]"
+
+    def check_output(self, output: str, fail: str) -> list[str]:
+        arguments = f"error, {quoted(output)}, args->{output}, &plan.{output}_shape"
+        head = "if (cvmgen_check_typed_output("
+        return wrapped_list(head, [arguments, self.dtype(output)], f")) {fail}")
+
+    def set_output(self, output: str) -> str:
+        arguments = f"args->{output}, &plan.{output}_shape"
+        return f"cvmgen_set_typed_output({arguments}, plan.types < 0 ? 0 : {self.dtype(output)});"
+
+
+def dtype_names(codes: Iterable[tuple[str, int]]) -> str:
+    """The names of the types as a C list of texts, at their codes."""
+    by_code = {code: name for name, code in codes}
+    return ", ".join(quoted(by_code.get(code, "none")) for code in range(max(by_code) + 1))
