@@ -100,7 +100,9 @@ def test_names_of_generated_files(operators: tuple[Operator, ...]) -> None:
         "c/toy/next.c",
         "manifest.json",
         "python/toy/__init__.py",
+        "python/toy/_reals.py",
         "python/toy/_support.py",
+        "python/toy/_typed.py",
         "python/toy/double.py",
         "python/toy/next.py",
     ]

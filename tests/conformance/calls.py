@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from cvmgen.api import Operators
+from cvmgen.dtypes import CVM
 from cvmgen.errors import OperatorError
 from cvmgen.reference import Reference, Tensor
 from cvmgen.reference.operator import stored
@@ -64,6 +65,7 @@ class Expected:
 
     outputs: tuple[Tensor, ...] = ()
     refusal: str = ""
+    typed: tuple[bool, ...] = ()  # whether an output has a storage type of its own
 
 
 class Conformance:
@@ -88,7 +90,9 @@ class Conformance:
             result = reference.evaluate(inputs, call.attributes)
         except OperatorError as error:
             return Expected(refusal=str(error))
-        return Expected(tuple(result.outputs.values()))
+        kinds = reference.operator.type_of
+        typed = tuple(kinds[name] != CVM for name in result.outputs)
+        return Expected(tuple(result.outputs.values()), typed=typed)
 
     def check(
         self, call: Call, targets: Sequence[str] = ("c", "python"), dtype: Any = None
@@ -109,27 +113,46 @@ class Conformance:
             return
         found = operator(*call.inputs, precisions=call.precisions, dtype=dtype, **call.attributes)
         compare(found, expected, wanted_dtype(call, dtype), where)
+        types = self.references[call.operator].operator
         inferred = operator.infer(
             [mapped_shape(each) for each in call.inputs],
-            [measured(each) for each in call.inputs]
+            [
+                measured(each) if item.dtype == CVM else None
+                for item, each in zip(types.inputs, call.inputs, strict=False)
+            ]
             if call.precisions is None
             else call.precisions,
             **call.attributes,
         )
         assert inferred.shapes == tuple(output.shape for output in expected.outputs), where
-        assert inferred.precisions == tuple(output.precision for output in expected.outputs), where
+        precisions = tuple(output.precision or None for output in expected.outputs)
+        assert inferred.precisions == precisions, where
 
 
 def compare(found: Any, expected: Expected, dtype: Any, where: str) -> None:
     """Arrays against the exact values of the reference, wrapped to the element type."""
     results = found if isinstance(found, tuple) else (found,)
     assert len(results) == len(expected.outputs), where
-    for result, output in zip(results, expected.outputs, strict=True):
+    for result, output, typed in zip(results, expected.outputs, expected.typed, strict=True):
+        if typed:
+            assert result.dtype == output.dtype, where
+            assert result.shape == output.shape, where
+            wanted_bits = bits(output)
+            assert result.tobytes() == wanted_bits.tobytes(), f"{where}: {result} {wanted_bits}"
+            continue
         assert result.dtype == dtype, where
         assert result.shape == output.shape, where
         name = result.dtype.name
         wanted = [stored(value, name) for value in output.values]
         assert result.ravel().tolist() == wanted, where
+
+
+def bits(output: Tensor) -> Array:
+    """Exact values of a storage type as that type holds them; NaN in its one form."""
+    found = np.array(output.values, dtype=output.dtype).reshape(output.shape)
+    if found.dtype.kind == "f":
+        found[np.isnan(found)] = np.nan
+    return found
 
 
 def wanted_dtype(call: Call, dtype: Any) -> Any:
@@ -163,6 +186,8 @@ def measured(operand: Given) -> Any:
         return None
     if isinstance(operand, list):
         return [measured(one) for one in operand]
+    if operand.dtype.kind != "i":
+        return 1
     return max((abs(value) for value in operand.ravel().tolist()), default=0).bit_length() + 1
 
 

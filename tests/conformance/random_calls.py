@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.conformance import typed_calls
 from tests.conformance.calls import Call, Given, data
 
 MOST_ELEMENTS = 240
@@ -439,6 +440,7 @@ def listed(rank: int, high: int = 32, **choices: Any) -> Callable[[Random], Draw
 
 
 DRAW: dict[str, Callable[[Random], Drawn]] = {
+    **typed_calls.DRAW,
     "cvm.get_valid_count": get_valid_count,
     "cvm.non_max_suppression": non_max_suppression,
     "extra.argsort": listed(2),
