@@ -14,6 +14,7 @@ from cvmgen.support import (
     PRECISION_RANGE,
     RANK_LIMIT,
     SIZE_LIMIT,
+    needed,
     shape_text,
     shapes_text,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "PRECISION_RANGE",
     "RANK_LIMIT",
     "SIZE_LIMIT",
+    "needed",
     "shape_text",
     "shapes_text",
 ]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from cvmgen import rules
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, MAX_INPUTS, MAX_PRECISION
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
+from cvmgen.emit.c_words import number_or_zero, take_word, word_text
 from cvmgen.emit.host_printer import HostPrinter
 from cvmgen.emit.places import Places
 from cvmgen.emit.plan import host_types, plan_fields
@@ -29,6 +30,7 @@ class Prepare:
         self.fields = plan_fields(program)
         self.used = self.used_names()
         self.printer = HostPrinter(program)
+        self.words = {each.name: each for each in program.operator.attributes if each.words}
         self.line = ""
 
     def used_names(self) -> set[str]:
@@ -238,13 +240,20 @@ class Prepare:
     # -------------------------------------------------------- attributes
 
     def take_attribute(self, statement: i.TakeAttribute) -> list[str]:
+        word = take_word(statement.attribute) if statement.attribute.words else []
+        return word + self.take_value(statement)
+
+    def take_value(self, statement: i.TakeAttribute) -> list[str]:
+        """The numbers of an attribute, or its truth; a word alone is taken already."""
         attribute = statement.attribute
         name = attribute.name
+        if attribute.kind == "word":
+            return []
         if attribute.components:
-            lines = [
-                f"const int64_t {identifier(each)} = args->{name}[{at}];"
-                for at, each in enumerate(attribute.components)
-            ]
+            lines = []
+            for at, each in enumerate(attribute.components):
+                value = number_or_zero(attribute, f"args->{name}[{at}]")
+                lines.append(f"const int64_t {identifier(each)} = {value};")
             return lines + self.whole_list(attribute) + self.component_ranges(statement)
         if attribute.is_list:
             return self.list_attribute(statement)
@@ -257,8 +266,14 @@ class Prepare:
             lines = [f"const bool {has} = args->{name} != NULL;"]
             lines.append(f"const int64_t {identifier(name)} = {has} ? *args->{name} : 0;")
             return lines + self.scalar_range(statement, f"{has} && ")
-        lines = [f"const int64_t {identifier(name)} = args->{name};"]
-        return lines + self.scalar_range(statement, "")
+        value = number_or_zero(attribute, f"args->{name}")
+        lines = [f"const int64_t {identifier(name)} = {value};"]
+        return lines + self.scalar_range(statement, self.numbers_given(attribute))
+
+    @staticmethod
+    def numbers_given(attribute: Attribute) -> str:
+        """The test that a range is to be kept, in front of it."""
+        return f"{identifier(attribute.word_name)} == 0 && " if attribute.numbers_or_word else ""
 
     def whole_list(self, attribute: Attribute) -> list[str]:
         if attribute.name not in self.used:
@@ -297,7 +312,8 @@ class Prepare:
         places = ", ".join('%" PRId64 "' for _ in tests)
         shape = f'"({places})"'.replace('""', "")
         names = ", ".join(identifier(each) for each in attribute.components)
-        joined = " ||\n    ".join(tests)
+        joined, guard = " ||\n    ".join(tests), self.numbers_given(attribute)
+        joined = f"{guard}({joined})" if guard else joined
         return [
             *f"if ({joined})".split("\n"),
             f"    return cvmgen_refuse(error, {quoted(attribute.name)}, "
@@ -323,6 +339,8 @@ class Prepare:
         lines.append(f"cvmgen_list {name} = args->{attribute.name};")
         if attribute.optional:
             lines.append(f"if (!has_{attribute.name}) {name}.length = 0;")
+        if attribute.numbers_or_word:
+            lines.append(f"if ({identifier(attribute.word_name)} != 0) {name}.length = 0;")
         lines += [
             f"if ({name}.length < 0 || {name}.length > CVMGEN_MAX_RANK)",
             f"    return cvmgen_refuse(error, {quoted(attribute.name)}, "
@@ -345,7 +363,10 @@ class Prepare:
         for at, (name, value, kind) in enumerate(terms):
             comma = ", " if at else ""
             present = self.presence(value)
-            if kind == "list":
+            attribute = self.words.get(name)
+            if attribute is not None:
+                text, argument = "%s", f"{self.word_or_numbers(attribute, value)}.text"
+            elif kind == "list":
                 text, argument = "%s", f"cvmgen_list_text({self.printer.pointer(value)}).text"
             elif kind == "lists":
                 tensors = f"args->{self.printer.shapes[name]}"
@@ -364,6 +385,17 @@ class Prepare:
                 arguments.append(argument)
         literal = f'"{before}{"".join(formats)}{after}"'.replace(' ""', "")
         return f"cvmgen_format({literal}, {', '.join(arguments)}).text"
+
+    def word_or_numbers(self, attribute: Attribute, value: i.Expr) -> str:
+        """The text of what an attribute with words was given."""
+        if attribute.kind == "word":
+            return word_text(attribute)
+        if attribute.is_list or attribute.components:
+            numbers = f"cvmgen_list_text({self.printer.pointer(value)})"
+        else:
+            numbers = f"cvmgen_number({self.printer.expr(value)})"
+        name = identifier(attribute.word_name)
+        return f"({name} != 0 ? {word_text(attribute)} : {numbers})"
 
     def presence(self, value: i.Expr) -> str:
         """The test that an optional operand is there, for one that may be missing."""

@@ -20,6 +20,7 @@ from cvmgen.emit.python_text import (
     literal,
     literals,
     unpacked,
+    value_text,
 )
 from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_python
@@ -28,7 +29,7 @@ from cvmgen.ir.visit import names_in, rebuild, walk
 from cvmgen.lower.guards import assigned
 from cvmgen.lower.unfold import unfold_bindings
 from cvmgen.lower.walks import strided, whole_pack
-from cvmgen.spec.formula import Operator
+from cvmgen.spec.formula import Attribute, Operator
 
 
 def emit_operator(program: i.Program) -> str:
@@ -73,6 +74,11 @@ class PythonEmitter:
         self.fields = [*names, *self.variadic_shapes()]
         prologues = tuple(each for nest in program.nests for each in nest.prologue)
         self.used = needed(program.prepare, {*self.fields, *reads(prologues)})
+        self.words = {  # the word that may stand for the numbers of an attribute
+            each.name: identifier(each.word_name)
+            for each in self.operator.attributes
+            if each.numbers_or_word
+        }
         self.line = ""
 
     def variadic_shapes(self) -> list[str]:
@@ -123,7 +129,7 @@ class PythonEmitter:
         shown = []
         for attribute in self.operator.attributes:
             value = interface.constant(attribute.default)
-            shown.append(f"{identifier(attribute.name)}={value!r}")
+            shown.append(f"{identifier(attribute.name)}={value_text(value)}")
         return ["*", *shown] if shown else []
 
     def infer_parameters(self) -> list[str]:
@@ -211,6 +217,8 @@ class PythonEmitter:
         optional = {item.name for item in self.operator.inputs if item.optional}
         for name, value, _ in terms:
             text = self.printer.expr(value)
+            if name in self.words:
+                text = f"{self.words[name]} or {text}"
             if isinstance(value, i.PrecisionOf) and value.tensor in optional:
                 text = f"{value.tensor} and {text}"
             pairs.append(f"({literal(name)}, {text})")
@@ -227,9 +235,16 @@ class PythonEmitter:
                 f"    support.refuse(OPERATOR, {literal(attribute.name)}, "
                 '"", support.ATTRIBUTE_MISSING)',
             ]
-        if attribute.components or attribute.is_list:
-            length = len(attribute.components) or None
-            convert = [f"{name} = support.integers({where}, {length})"]
+        words = f"[{literals(attribute.words)}]"
+        length = f", {len(attribute.components) or None}" * self.is_list(attribute)
+        if attribute.numbers_or_word:
+            function = "integers_or_word" if length else "integer_or_word"
+            names = f"{name}, {self.words[attribute.name]}"
+            convert = [f"{names} = support.{function}({where}{length}, {words})"]
+        elif attribute.kind == "word":
+            convert = [f"{name} = support.word({where}, {words})"]
+        elif length:
+            convert = [f"{name} = support.integers({where}{length})"]
         elif attribute.kind == "bool":
             convert = [f"{name} = support.boolean({where})"]
         else:
@@ -239,7 +254,10 @@ class PythonEmitter:
             high = "1 << 31" if statement.high is None else self.printer.expr(statement.high)
             named = f", {self.terms(statement.terms)}" if statement.terms else ""
             shown = f"{literal(attribute.range_text)}{named}"
-            convert.append(f"support.check_range({where}, {low}, {high}, {shown})")
+            check = [f"support.check_range({where}, {low}, {high}, {shown})"]
+            if attribute.numbers_or_word:
+                check = [f"if {self.words[attribute.name]} is None:", *indent(check)]
+            convert += check
         if attribute.optional:
             convert = [f"if {name} is not None:", *indent(convert)]
         lines += convert
@@ -247,6 +265,10 @@ class PythonEmitter:
             names = ", ".join(attribute.components)
             lines.append(f"{names}{',' * (len(attribute.components) == 1)} = {name}")
         return lines
+
+    @staticmethod
+    def is_list(attribute: Attribute) -> bool:
+        return attribute.is_list or bool(attribute.components)
 
     def cases(self, branches: tuple[tuple[i.Expr, tuple[i.Stmt, ...]], ...]) -> list[str]:
         """Names that only some cases set are None in the others."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from cvmgen.emit.python_names import identifier
+from cvmgen.emit.python_text import literal
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
@@ -61,6 +62,8 @@ class PythonPrinter:
             case i.Const(value=value):
                 negative = not isinstance(value, bool) and value < 0
                 return str(value), UNARY if negative else PRIMARY
+            case i.Word(text=text):
+                return literal(text), PRIMARY
             case i.Var(name=name):
                 return identifier(name), PRIMARY
             case i.Binary():

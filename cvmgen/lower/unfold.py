@@ -213,7 +213,7 @@ class Unfold:
 
     def expr(self, expr: i.Expr) -> i.Expr:
         match expr:
-            case i.Const() | i.Var() | i.Given() | i.Dot():
+            case i.Const() | i.Word() | i.Var() | i.Given() | i.Dot():
                 return expr
             case i.Binary(op="union") if self.everything:
                 return self.union(expr)

@@ -51,7 +51,7 @@ class Compiler:
 
     def closure(self, expr: n.Expr) -> Closure:
         match expr:
-            case n.Number(value=value) | n.Truth(value=value):
+            case n.Number(value=value) | n.Truth(value=value) | n.Word(text=value):
                 return lambda env: value
             case n.Ref():
                 return self.ref(expr)
@@ -103,6 +103,8 @@ class Compiler:
                 return lambda env: env["$out " + tensor]
             case n.Present(name=name):
                 return lambda env: env["$given " + name]
+            case n.IsWord(name=name, word=word):
+                return lambda env: env["$word " + name] == word
             case n.Sorted() | n.Name() | n.Bracket() | n.Call():
                 raise AssertionError(f"{type(expr).__name__} outside a let")
             case _:

@@ -10,9 +10,10 @@ from cvmgen.dtypes import ATTRIBUTE_HIGH
 from cvmgen.functions import number_text
 from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec import nodes as n
+from cvmgen.spec.attribute_words import alone, check_comparison, unread
 from cvmgen.spec.binders import check_binders
 from cvmgen.spec.calls import CallChecker, Shared, plural
-from cvmgen.spec.formula import BOOL, INT, LIST, LISTS, SELECTED, SET, Kind
+from cvmgen.spec.formula import BOOL, INT, LIST, LISTS, SELECTED, SET, WORD, Kind
 from cvmgen.spec.scope import ROLE_WORDS, Scope, Symbol
 from cvmgen.spec.selections import Growing, check_own, not_whole, unnamed
 from cvmgen.spec.words import SELECTION_FORMS
@@ -109,6 +110,8 @@ class ExpressionChecker:
                 return number(value, span), INT
             case n.Truth():
                 return expr, BOOL
+            case n.Word():
+                raise alone(expr)
             case n.Name():
                 return self.name(expr)
             case n.Arithmetic():
@@ -158,6 +161,8 @@ class ExpressionChecker:
         if text in self.calls.where:
             return self.calls.apply_where(text, (), span)
         symbol = self.find(text, span)
+        if symbol.kind == WORD:
+            raise unread(symbol, span)
         if symbol.kind is None:
             word = ROLE_WORDS[symbol.role]
             hint = f"write {text}[...]"
@@ -236,6 +241,8 @@ class ExpressionChecker:
         return Span(source, at, at + len(expr.sign)) if at >= 0 else expr.span
 
     def compare(self, expr: n.Compare) -> Checked:
+        if any(isinstance(operand, n.Word) for operand in expr.operands):
+            return check_comparison(self, expr), BOOL
         checked = [self.check(operand) for operand in expr.operands]
         kinds = {kind for _, kind in checked}
         equality = set(expr.relations) <= {"==", "!="}

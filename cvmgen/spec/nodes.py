@@ -34,6 +34,17 @@ class Truth:
 
 
 @dataclass(frozen=True, slots=True)
+class Word:
+    """A text in quotes: a word that an attribute is given, by default or in an example.
+
+    In comparisons the checker makes an `IsWord` of it.
+    """
+
+    text: str
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
 class Arithmetic:
     """`left sign right`, sign one of + - * div tdiv mod ^ (the parser also lets / and over by)."""
 
@@ -245,6 +256,15 @@ class Present:
 
 
 @dataclass(frozen=True, slots=True)
+class IsWord:
+    """`mode == "ALL"`: whether the attribute `name` was given this word."""
+
+    name: str
+    word: str
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
 class ShapeOf:
     """The extents of a tensor as a list (made by the checker, not written)."""
 
@@ -258,6 +278,7 @@ Raw = Name | Bracket | Call
 Expr = (
     Number
     | Truth
+    | Word
     | Arithmetic
     | Negate
     | Compare
@@ -281,6 +302,7 @@ Expr = (
     | Function
     | Precision
     | Present
+    | IsWord
     | ShapeOf
 )
 

@@ -31,6 +31,7 @@ class Symbol:
     value: int | None = None  # of a constant
     within: tuple[str, ...] = ()
     optional: bool = False  # an input or attribute that a call may leave out
+    words: tuple[str, ...] = ()  # that an attribute can be given
 
 
 MOST_NAMES = 8
@@ -40,6 +41,7 @@ ROLE_WORDS = {
     "output": "an output",
     "extent": "an extent",
     "attribute": "an attribute",
+    "word": "the word of an attribute",
     "let": "a let",
     "definition": "a definition",
     "index": "an index",
@@ -89,7 +91,8 @@ class Scope:
 
     def names(self) -> Iterator[str]:
         """All names that have a meaning here."""
-        yield from (name for name, symbol in self.symbols.items() if symbol.role != "error")
+        unusable = ("error", "word")
+        yield from (name for name, symbol in self.symbols.items() if symbol.role not in unusable)
         if self.outer:
             yield from self.outer.names()
 
