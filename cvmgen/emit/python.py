@@ -67,9 +67,10 @@ class PythonEmitter:
         self.printer = PythonPrinter(program)
         bodies = tuple(without_slots(nest.body) for nest in program.nests)
         read = names_in(bodies) | names_in(tuple(nest.prologue for nest in program.nests))
-        read |= {f"has_{each.name}" for each in walk(bodies) if isinstance(each, i.Given)}
-        fields = (field.name for field in plan_fields(program))
-        read |= {each.size for each in program.scratch}
+        read |= given_in(bodies) | {each.size for each in program.scratch}
+        # Here an optional attribute tells by its own value whether it was given.
+        values = {f"has_{each.name}": each.name for each in self.operator.attributes}
+        fields = dict.fromkeys(values.get(each.name, each.name) for each in plan_fields(program))
         names = [name for name in fields if name in read and not self.local(name)]
         self.fields = [*names, *self.variadic_shapes()]
         prologues = tuple(each for nest in program.nests for each in nest.prologue)
@@ -306,7 +307,7 @@ class PythonEmitter:
         tensors = ", ".join(identifier(tensor) for tensor in self.tensors(nest))
         body = unfold_bindings(nest.body)
         lines = [f"# {nest.span.place}: {nest.formula}"]
-        names = names_in(without_slots(body)) | names_in(nest.prologue)
+        names = names_in(without_slots(body)) | names_in(nest.prologue) | given_in(body)
         if nest.each is not None:
             names |= names_in(nest.each[2])
         needed = [name for name in self.fields if name in names]
@@ -473,6 +474,11 @@ class PythonEmitter:
             "    target[...] = result",
             "return out",
         ]
+
+
+def given_in(nodes: tuple[object, ...]) -> frozenset[str]:
+    """The optional operands of which statements ask whether they were given."""
+    return frozenset(each.name for each in walk(nodes) if isinstance(each, i.Given))
 
 
 def without_slots(body: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:

@@ -412,6 +412,14 @@ def totals(random: Random) -> Drawn:
     return [data(random, extents, precision(random, 20))], attributes
 
 
+def limited(random: Random) -> Drawn:
+    choices = {"limit": (0, 1, 7, 99), "sign": ("drop", "keep")}
+    attributes = {
+        name: random.choice(values) for name, values in choices.items() if random.random() < 0.6
+    }
+    return one_tensor(random)[0], attributes
+
+
 def turned(random: Random) -> Drawn:
     choices = {"by": ("half", "whole", random.randint(1, 7)), "direction": ("left", "right")}
     attributes = {name: random.choice(values) for name, values in choices.items()}
@@ -557,4 +565,5 @@ DRAW: dict[str, Callable[[Random], Drawn]] = {
     "extra.padded_sums": padded_sums,
     "extra.totals": totals,
     "extra.turned": turned,
+    "extra.limited": limited,
 }
