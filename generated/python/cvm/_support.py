@@ -391,7 +391,7 @@ def integers(
         entries = tuple(value)
     except TypeError:
         refuse(operator, name, repr(value), rule)
-    if not all(map(is_integer, entries)):
+    if isinstance(value, bytes) or not all(map(is_integer, entries)):
         refuse(operator, name, repr(value), rule)
     result = tuple(in_64_bits(operator, name, int(entry)) for entry in entries)
     if length is not None and len(result) != length:
