@@ -3,6 +3,8 @@ the plan with what the nests need. The C and the CUDA target share it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cvmgen import rules
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, MAX_INPUTS, MAX_PRECISION
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
@@ -360,9 +362,14 @@ class Prepare:
         """`C = 3, n = (2, 3)` between two texts, as a format call; `first` are the values that the
         text before takes."""
         formats, arguments = [], list(first)
-        for at, (name, value, kind) in enumerate(terms):
-            comma = ", " if at else ""
+        earlier: list[str] = []  # the tests that terms before this one are shown
+        for name, value, kind in terms:
             present = self.presence(value)
+            comma = ", " if "" in earlier else ""
+            if earlier and not comma:
+                formats.append("%s")
+                arguments.append(f'{both(present, earlier)} ? ", " : ""')
+            earlier.append(present)
             attribute = self.words.get(name)
             if attribute is not None:
                 text, argument = "%s", f"{self.word_or_numbers(attribute, value)}.text"
@@ -449,6 +456,14 @@ class Prepare:
             lines += indent([*inner, *self.block(body)])
         refuse = f'return cvmgen_refuse(error, "", "", {quoted(rules.NO_CASE)});'
         return [*lines, "} else {", *indent([refuse]), "}"]
+
+
+def both(present: str, earlier: Sequence[str]) -> str:
+    """The test that a term is shown, and one of those before it."""
+    test = " || ".join(earlier)
+    if not present:
+        return test
+    return f"{present} && {test}" if len(earlier) == 1 else f"{present} && ({test})"
 
 
 def reads(statements: tuple[i.Stmt, ...]) -> set[str]:

@@ -39,6 +39,12 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("turned", {"direction": "left"}, "by: this attribute is missing"),
     ("turned", {"by": 0, "direction": "left"}, "by = 0: must be in [1, 8)"),
     ("turned", {"by": "all", "direction": "left"}, f"by = 'all': {BY}"),
+    ("limited", {"limit": 99}, "99 is a limit of magnitudes (limit = 99)"),
+    (
+        "limited",
+        {"limit": 99, "sign": "keep"},
+        '99 is a limit of magnitudes (sign = "keep", limit = 99)',
+    ),
     ("totals", {"axes": "none"}, "axes = 'none': a tuple of integers, "),
     ("totals", {"axes": (0, 2)}, "axes = (0, 2): must be in [0, N) (N = 2)"),
     ("totals", {"sign": "plus"}, 'sign = \'plus\': "positive" or "negative" is needed'),
