@@ -14,6 +14,7 @@ from cvmgen.support import (
     PRECISION_RANGE,
     RANK_LIMIT,
     SIZE_LIMIT,
+    needed,
     shape_text,
     shapes_text,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "RANK_LIMIT",
     "SIZE_LIMIT",
     "element_text",
+    "needed",
     "overflow_rule",
     "row_of",
     "shape_text",

@@ -102,11 +102,20 @@ def terms(pairs: Iterable[tuple[str, Any]]) -> str:
             continue
         if isinstance(value, bool):
             value = str(value).lower()
+        elif isinstance(value, str):
+            value = f'"{value}"'
         elif isinstance(value, (list, tuple)):
             nested = len(value) > 0 and isinstance(value[0], (list, tuple))
             value = shapes_text(value) if nested else shape_text(value)
         shown.append(f"{name} = {value}")
     return ", ".join(shown)
+
+
+def needed(what: str, words: Sequence[str] = ()) -> str:
+    """`an integer is needed`, `"A" or "B" is needed`: what an attribute can be given."""
+    choices = [what] if what else []
+    *before, last = [*choices, *(f'"{word}"' for word in words)]
+    return f"{', '.join(before)} or {last} is needed" if before else f"{last} is needed"
 
 
 def with_terms(rule: str, shown: str) -> str:
@@ -328,9 +337,10 @@ def is_integer(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-def integer(operator: str, name: str, value: Any) -> int:
+def integer(operator: str, name: str, value: Any, words: Sequence[str] = ()) -> int:
+    """An integer attribute; `words` are what it could be given instead."""
     if not is_integer(value):
-        refuse(operator, name, repr(value), "an integer is needed")
+        refuse(operator, name, repr(value), needed("an integer", words))
     return in_64_bits(operator, name, int(value))
 
 
@@ -349,19 +359,48 @@ def boolean(operator: str, name: str, value: Any) -> bool:
     refuse(operator, name, repr(value), "true or false is needed")
 
 
-def integers(operator: str, name: str, value: Any, length: int | None) -> tuple[int, ...]:
+def word(operator: str, name: str, value: Any, words: Sequence[str]) -> str:
+    """An attribute that is given one of its words."""
+    if not isinstance(value, str) or value not in words:
+        refuse(operator, name, repr(value), needed("", words))
+    return str(value)
+
+
+def integer_or_word(
+    operator: str, name: str, value: Any, words: Sequence[str]
+) -> tuple[int, str | None]:
+    """An integer attribute, 0 where it is given a word; and the word."""
+    if isinstance(value, str) and value in words:
+        return 0, str(value)
+    return integer(operator, name, value, words), None
+
+
+def integers_or_word(
+    operator: str, name: str, value: Any, length: int | None, words: Sequence[str]
+) -> tuple[tuple[int, ...], str | None]:
+    """A list attribute, with entries of 0 where it is given a word; and the word."""
+    if isinstance(value, str) and value in words:
+        return (0,) * (length or 0), str(value)
+    return integers(operator, name, value, length, words), None
+
+
+def integers(
+    operator: str, name: str, value: Any, length: int | None, words: Sequence[str] = ()
+) -> tuple[int, ...]:
     """A list attribute; of a fixed length unless `length` is None.
 
-    One integer stands for every entry of a list of fixed length.
+    One integer stands for every entry of a list of fixed length; `words` are what the attribute
+    could be given instead.
     """
+    rule = needed("a tuple of integers", words)
     if length is not None and is_integer(value):
         value = (value,) * length
     try:
         entries = tuple(value)
     except TypeError:
-        refuse(operator, name, repr(value), "a tuple of integers is needed")
-    if not all(map(is_integer, entries)):
-        refuse(operator, name, repr(value), "a tuple of integers is needed")
+        refuse(operator, name, repr(value), rule)
+    if isinstance(value, bytes) or not all(map(is_integer, entries)):
+        refuse(operator, name, repr(value), rule)
     result = tuple(in_64_bits(operator, name, int(entry)) for entry in entries)
     if length is not None and len(result) != length:
         refuse(operator, name, shape_text(result), f"{length} entries needed")

@@ -139,7 +139,11 @@ class CBackend:
     def fill(args: Any, info: OperatorInfo, attributes: Mapping[str, Any], kept: list[Any]) -> None:
         for attribute in info.attributes:
             value = attributes[attribute.name]
-            if attribute.is_list:
+            if isinstance(value, str):
+                setattr(args, attribute.word_member, attribute.words.index(value) + 1)
+            elif attribute.kind == "word":
+                pass  # 0: not given
+            elif attribute.is_list:
                 entries = getattr(args, attribute.name)
                 entries.length = -1 if value is None else len(value)
                 for at, entry in enumerate(value or ()):
@@ -232,7 +236,10 @@ def structure(info: OperatorInfo) -> type[ctypes.Structure]:
             kind = ctypes.c_int64 * attribute.length
         elif attribute.optional:
             kind = ctypes.POINTER(ctypes.c_int64)
-        members.append((attribute.name, kind))
+        if attribute.kind != "word":
+            members.append((attribute.name, kind))
+        if attribute.words:
+            members.append((attribute.word_member, ctypes.c_int32))
     members.append(("check_values", ctypes.c_int32))
     return type(f"{info.function}_args", (ctypes.Structure,), {"_fields_": tuple(members)})
 

@@ -19,7 +19,8 @@ class InputInfo:
 
 @dataclass(frozen=True, slots=True)
 class AttributeInfo:
-    """An attribute; `length` of a fixed-length one, None otherwise."""
+    """An attribute; `length` of a fixed-length one, None otherwise. Of kind word, `words` alone
+    are what it can be given, otherwise they may stand in the place of numbers."""
 
     name: str
     kind: str
@@ -29,6 +30,12 @@ class AttributeInfo:
     required: bool
     default: Any
     range: str
+    words: tuple[str, ...]
+
+    @property
+    def word_member(self) -> str:
+        """The member of the C structure that tells which word was given."""
+        return self.name if self.kind == "word" else f"{self.name}_word"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +99,7 @@ def operator_info(entry: dict[str, Any]) -> OperatorInfo:
             each["required"],
             tuple(each["default"]) if isinstance(each["default"], list) else each["default"],
             each["range"],
+            tuple(each["words"]),
         )
         for each in entry["attributes"]
     )

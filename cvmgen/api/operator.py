@@ -239,7 +239,7 @@ class Operator:
                 self._refuse(item.name, "", support.INPUT_MISSING)
 
     def _complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Every attribute, given or by default, as int, bool, tuple or None."""
+        """Every attribute, given or by default, as int, bool, tuple, word or None."""
         for name in given:
             if name not in self._attributes:
                 known = ", ".join(self._attributes) or "none"
@@ -257,11 +257,14 @@ class Operator:
             if attribute.required:
                 self._refuse(name, "", support.ATTRIBUTE_MISSING)
             return attribute.default
+        words = attribute.words
+        if attribute.kind == "word" or (isinstance(value, str) and value in words):
+            return support.word(operator, name, value, words)
         if attribute.is_list or attribute.length is not None:
-            return support.integers(operator, name, value, attribute.length)
+            return support.integers(operator, name, value, attribute.length, words)
         if attribute.kind == "bool":
             return support.boolean(operator, name, value)
-        return support.integer(operator, name, value)
+        return support.integer(operator, name, value, words)
 
     def _arrays(self, item: InputInfo, value: Any) -> Given:
         """What is given for an input, as arrays; they may have any strides."""

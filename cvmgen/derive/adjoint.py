@@ -402,8 +402,8 @@ def provided(item: f.Item) -> tuple[str, ...]:
     match item:
         case f.Input(extents=extents):
             return tuple(each.new for each in extents if each.new)
-        case f.Attribute(name=name, components=components):
-            return (name, *components)
+        case f.Attribute():
+            return item.bound_names
         case f.Let(name=name) | f.Definition(name=name):
             return (name,)
         case _:

@@ -49,9 +49,11 @@ class Facts:
                 self.lets[name] = value
             case f.Input(extents=extents):
                 self.extents |= {each.new for each in extents if each.new}
-            case f.Attribute(name=name, components=components, low=low):
+            case f.Attribute(name=name, components=components, low=low, words=words):
                 if isinstance(low, n.Number):
-                    self.least.update(dict.fromkeys((name, *components), low.value))
+                    # With a word its numbers are 0.
+                    least = min(low.value, 0) if words else low.value
+                    self.least.update(dict.fromkeys((name, *components), least))
             case f.Require(condition=condition):
                 for each in n.conjuncts(condition):
                     self.required(each, item)

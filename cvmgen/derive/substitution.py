@@ -43,6 +43,8 @@ def names_in(node: Any) -> set[str]:
         match each:
             case n.Ref(name=name) | n.IndexRange(index=name) | n.IndexMember(index=name):
                 found.add(name)
+            case n.IsWord(name=name):
+                found.add(name)
             case n.PackRange(pack=name):
                 found.add(name)
             case _:
@@ -53,7 +55,7 @@ def names_in(node: Any) -> set[str]:
 def free_names(node: Any) -> set[str]:
     """The names of a formula whose meaning comes from around it."""
     match node:
-        case n.Ref(name=name):
+        case n.Ref(name=name) | n.IsWord(name=name):
             return {name}
         case tuple():
             return set().union(*map(free_names, node)) if node else set()

@@ -15,7 +15,7 @@ from cvmgen.dtypes import (
     MAX_SIZE,
     DType,
 )
-from cvmgen.emit import interface
+from cvmgen.emit import c_words, interface
 from cvmgen.emit.c_kernels import KernelPrinter, parallel
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_text import chosen, file_header, signature, wrapped
@@ -83,6 +83,7 @@ def declaration(operator: Operator) -> str:
     members = indent(interface.struct_members(operator))
     defaults = interface.default_lines(operator)
     lines = [
+        *c_words.constants(operator),
         f"/* {operator.full_name}: {operator.doc} {operator.span.place} */",
         f"typedef struct {name}_args {{",
         *members,

@@ -9,7 +9,7 @@ from typing import assert_never
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in
-from cvmgen.spec.words import C_WORDS
+from cvmgen.spec.words import C_WORDS, word_constant
 
 MACHINE_TYPES = {
     "i8": "int8_t",
@@ -107,6 +107,8 @@ class CPrinter:
                 return self.number(value)
             case i.Real(text=written):
                 return REALS.get(written, (written, UNARY if written[0] == "-" else PRIMARY))
+            case i.Word():
+                return self.word(expr), PRIMARY
             case i.Var(name=name):
                 return identifier(name), PRIMARY
             case i.Binary(op="difference", left=left, right=right):
@@ -174,6 +176,10 @@ class CPrinter:
         if -(1 << 31) < value < 1 << 31:
             return str(value), PRIMARY if value >= 0 else UNARY
         return f"INT64_C({value})", PRIMARY
+
+    def word(self, expr: i.Word) -> str:
+        """The constant of the opset's header."""
+        return word_constant(expr.attribute, expr.text)
 
     def given(self, name: str) -> str:
         return f"has_{name}"

@@ -65,6 +65,10 @@ class CudaKernelPrinter(KernelPrinter):
         super().__init__(program, body, ())
         self.taken = set(names_in(body)) | assigned(body)
 
+    def word(self, expr: i.Word) -> str:
+        # Kernels compile alone, without the header that has the constants.
+        return f'{expr.code} /* "{expr.text}" */'
+
     def fresh(self, name: str) -> str:
         local, number = name, 2
         while local in self.taken:

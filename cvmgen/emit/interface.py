@@ -21,6 +21,7 @@ from cvmgen.ir.text import text
 from cvmgen.ir.visit import walk
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import Attribute, Operator
+from cvmgen.spec.words import word_constant
 
 
 def c_name(operator: Operator) -> str:
@@ -206,11 +207,11 @@ def moved_inputs(program: i.Program) -> tuple[str, ...]:
 
 
 def constant(expr: n.Expr | None) -> Any:
-    """The Python value of a default: int, bool or tuple of them; None when there is none."""
+    """The Python value of a default: int, bool, word or tuple; None when there is none."""
     match expr:
         case None:
             return None
-        case n.Number(value=value) | n.Truth(value=value):
+        case n.Number(value=value) | n.Truth(value=value) | n.Word(text=value):
             return value
         case n.TupleOf(elements=elements):
             return tuple(constant(element) for element in elements)
@@ -238,13 +239,26 @@ def struct_members(operator: Operator) -> list[str]:
     for name in operator.output_names:
         note = "" if operator.type_of[name] == CVM else types_text(operator, name)
         members.append(f"cvmgen_tensor *{name};{remark(note)}")
-    members += [attribute_member(attribute) for attribute in operator.attributes]
+    for attribute in operator.attributes:
+        members += attribute_members(operator, attribute)
     members.append("int32_t check_values; /* not 0: refuse data beyond their precision */")
     return members
 
 
 def remark(text: str) -> str:
     return f" /* {text} */" if text else ""
+
+
+def attribute_members(operator: Operator, attribute: Attribute) -> list[str]:
+    """The member of an attribute; beside numbers that a word may stand for, one for the word."""
+    if not attribute.words:
+        return [attribute_member(attribute)]
+    note = f"{c_name(operator)}_{attribute.name}".upper() + "_..."
+    if attribute.kind == "word":
+        note += ", or 0: not given" if attribute.optional else ""
+        return [f"int32_t {attribute.name}; /* {note} */"]
+    note += f", or 0: {attribute.name} has numbers"
+    return [attribute_member(attribute), f"int32_t {attribute.word_name}; /* {note} */"]
 
 
 def attribute_member(attribute: Attribute) -> str:
@@ -268,7 +282,10 @@ def default_lines(operator: Operator) -> list[str]:
     for attribute in operator.attributes:
         value = constant(attribute.default)
         name = f"args->{attribute.name}"
-        if attribute.is_list:
+        if isinstance(value, str):
+            full_name = f"{operator.full_name}.{attribute.name}"
+            lines.append(f"args->{attribute.word_name} = {word_constant(full_name, value)};")
+        elif attribute.is_list:
             if attribute.optional:
                 lines.append(f"{name}.length = -1;")
             elif value:
@@ -314,6 +331,7 @@ def manifest_entry(program: i.Program) -> dict[str, Any]:
                 "required": attribute.required,
                 "default": constant(attribute.default),
                 "range": attribute.interval_text,
+                "words": list(attribute.words),
             }
             for attribute in operator.attributes
         ],

@@ -72,10 +72,9 @@ def host_types(program: i.Program) -> dict[str, str]:
 
 def attribute_types(attribute: Attribute) -> dict[str, str]:
     scalar = "bool" if attribute.kind == "bool" else "int64_t"
-    if attribute.components:
-        types = dict.fromkeys(attribute.components, scalar)
-        return types | {attribute.name: "cvmgen_list"}
-    types = {attribute.name: "cvmgen_list" if attribute.is_list else scalar}
+    whole = attribute.is_list or attribute.components
+    own, *others = attribute.bound_names
+    types = {**dict.fromkeys(others, scalar), own: "cvmgen_list" if whole else scalar}
     if attribute.optional:
         types[f"has_{attribute.name}"] = "bool"
     return types

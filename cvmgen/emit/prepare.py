@@ -3,10 +3,13 @@ the plan with what the nests need. The C and the CUDA target share it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cvmgen import rules
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, CVM, MAX_INPUTS, MAX_PRECISION
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_types import TypeChoice
+from cvmgen.emit.c_words import number_or_zero, take_word, word_text
 from cvmgen.emit.host_printer import HostPrinter
 from cvmgen.emit.places import Places
 from cvmgen.emit.plan import host_types, plan_fields
@@ -31,6 +34,7 @@ class Prepare:
         self.used = self.used_names()
         self.printer = HostPrinter(program)
         self.types = TypeChoice(program.operator)
+        self.words = {each.name: each for each in program.operator.attributes if each.words}
         self.line = ""
 
     def used_names(self) -> set[str]:
@@ -244,13 +248,20 @@ class Prepare:
     # -------------------------------------------------------- attributes
 
     def take_attribute(self, statement: i.TakeAttribute) -> list[str]:
+        word = take_word(statement.attribute) if statement.attribute.words else []
+        return word + self.take_value(statement)
+
+    def take_value(self, statement: i.TakeAttribute) -> list[str]:
+        """The numbers of an attribute, or its truth; a word alone is taken already."""
         attribute = statement.attribute
         name = attribute.name
+        if attribute.kind == "word":
+            return []
         if attribute.components:
-            lines = [
-                f"const int64_t {identifier(each)} = args->{name}[{at}];"
-                for at, each in enumerate(attribute.components)
-            ]
+            lines = []
+            for at, each in enumerate(attribute.components):
+                value = number_or_zero(attribute, f"args->{name}[{at}]")
+                lines.append(f"const int64_t {identifier(each)} = {value};")
             return lines + self.whole_list(attribute) + self.component_ranges(statement)
         if attribute.is_list:
             return self.list_attribute(statement)
@@ -263,8 +274,14 @@ class Prepare:
             lines = [f"const bool {has} = args->{name} != NULL;"]
             lines.append(f"const int64_t {identifier(name)} = {has} ? *args->{name} : 0;")
             return lines + self.scalar_range(statement, f"{has} && ")
-        lines = [f"const int64_t {identifier(name)} = args->{name};"]
-        return lines + self.scalar_range(statement, "")
+        value = number_or_zero(attribute, f"args->{name}")
+        lines = [f"const int64_t {identifier(name)} = {value};"]
+        return lines + self.scalar_range(statement, self.numbers_given(attribute))
+
+    @staticmethod
+    def numbers_given(attribute: Attribute) -> str:
+        """The test that a range is to be kept, in front of it."""
+        return f"{identifier(attribute.word_name)} == 0 && " if attribute.numbers_or_word else ""
 
     def whole_list(self, attribute: Attribute) -> list[str]:
         if attribute.name not in self.used:
@@ -303,7 +320,8 @@ class Prepare:
         places = ", ".join('%" PRId64 "' for _ in tests)
         shape = f'"({places})"'.replace('""', "")
         names = ", ".join(identifier(each) for each in attribute.components)
-        joined = " ||\n    ".join(tests)
+        joined, guard = " ||\n    ".join(tests), self.numbers_given(attribute)
+        joined = f"{guard}({joined})" if guard else joined
         return [
             *f"if ({joined})".split("\n"),
             f"    return cvmgen_refuse(error, {quoted(attribute.name)}, "
@@ -329,6 +347,8 @@ class Prepare:
         lines.append(f"cvmgen_list {name} = args->{attribute.name};")
         if attribute.optional:
             lines.append(f"if (!has_{attribute.name}) {name}.length = 0;")
+        if attribute.numbers_or_word:
+            lines.append(f"if ({identifier(attribute.word_name)} != 0) {name}.length = 0;")
         lines += [
             f"if ({name}.length < 0 || {name}.length > CVMGEN_MAX_RANK)",
             f"    return cvmgen_refuse(error, {quoted(attribute.name)}, "
@@ -348,10 +368,18 @@ class Prepare:
         """`C = 3, n = (2, 3)` between two texts, as a format call; `first` are the values that the
         text before takes."""
         formats, arguments = [], list(first)
-        for at, (name, value, kind) in enumerate(terms):
-            comma = ", " if at else ""
+        earlier: list[str] = []  # the tests that terms before this one are shown
+        for name, value, kind in terms:
             present = self.presence(value)
-            if kind == "list":
+            comma = ", " if "" in earlier else ""
+            if earlier and not comma:
+                formats.append("%s")
+                arguments.append(f'{both(present, earlier)} ? ", " : ""')
+            earlier.append(present)
+            attribute = self.words.get(name)
+            if attribute is not None:
+                text, argument = "%s", f"{self.word_or_numbers(attribute, value)}.text"
+            elif kind == "list":
                 text, argument = "%s", f"cvmgen_list_text({self.printer.pointer(value)}).text"
             elif kind == "lists":
                 tensors = f"args->{self.printer.shapes[name]}"
@@ -370,6 +398,17 @@ class Prepare:
                 arguments.append(argument)
         literal = f'"{before}{"".join(formats)}{after}"'.replace(' ""', "")
         return f"cvmgen_format({literal}, {', '.join(arguments)}).text"
+
+    def word_or_numbers(self, attribute: Attribute, value: i.Expr) -> str:
+        """The text of what an attribute with words was given."""
+        if attribute.kind == "word":
+            return word_text(attribute)
+        if attribute.is_list or attribute.components:
+            numbers = f"cvmgen_list_text({self.printer.pointer(value)})"
+        else:
+            numbers = f"cvmgen_number({self.printer.expr(value)})"
+        name = identifier(attribute.word_name)
+        return f"({name} != 0 ? {word_text(attribute)} : {numbers})"
 
     def presence(self, value: i.Expr) -> str:
         """The test that an optional operand is there, for one that may be missing."""
@@ -430,6 +469,14 @@ class Prepare:
 def kind_of(item: Input) -> str:
     """Which checks an input is for."""
     return "input" if item.dtype == CVM else "typed_input"
+
+
+def both(present: str, earlier: Sequence[str]) -> str:
+    """The test that a term is shown, and one of those before it."""
+    test = " || ".join(earlier)
+    if not present:
+        return test
+    return f"{present} && {test}" if len(earlier) == 1 else f"{present} && ({test})"
 
 
 def reads(statements: tuple[i.Stmt, ...]) -> set[str]:

@@ -22,6 +22,7 @@ from cvmgen.emit.python_text import (
     literal,
     literals,
     unpacked,
+    value_text,
 )
 from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_python
@@ -30,7 +31,7 @@ from cvmgen.ir.visit import names_in, rebuild, walk
 from cvmgen.lower.guards import assigned
 from cvmgen.lower.unfold import unfold_bindings
 from cvmgen.lower.walks import strided, whole_pack
-from cvmgen.spec.formula import Operator
+from cvmgen.spec.formula import Attribute, Operator
 
 
 def emit_operator(program: i.Program) -> str:
@@ -75,13 +76,19 @@ class PythonEmitter:
         self.precise = self.operator.precise_outputs
         bodies = tuple(without_slots(nest.body) for nest in program.nests)
         read = names_in(bodies) | names_in(tuple(nest.prologue for nest in program.nests))
-        read |= {f"has_{each.name}" for each in walk(bodies) if isinstance(each, i.Given)}
-        fields = (field.name for field in plan_fields(program))
-        read |= {each.size for each in program.scratch}
+        read |= given_in(bodies) | {each.size for each in program.scratch}
+        # Here an optional attribute tells by its own value whether it was given.
+        values = {f"has_{each.name}": each.name for each in self.operator.attributes}
+        fields = dict.fromkeys(values.get(each.name, each.name) for each in plan_fields(program))
         names = [name for name in fields if name in read and not self.local(name)]
         self.fields = [*names, *self.variadic_shapes()]
         prologues = tuple(each for nest in program.nests for each in nest.prologue)
         self.used = needed(program.prepare, {*self.fields, *reads(prologues)})
+        self.words = {  # the word that may stand for the numbers of an attribute
+            each.name: identifier(each.word_name)
+            for each in self.operator.attributes
+            if each.numbers_or_word
+        }
         self.line = ""
 
     def variadic_shapes(self) -> list[str]:
@@ -157,7 +164,7 @@ class PythonEmitter:
         shown = []
         for attribute in self.operator.attributes:
             value = interface.constant(attribute.default)
-            shown.append(f"{identifier(attribute.name)}={value!r}")
+            shown.append(f"{identifier(attribute.name)}={value_text(value)}")
         return ["*", *shown] if shown else []
 
     def infer_parameters(self) -> list[str]:
@@ -250,6 +257,8 @@ class PythonEmitter:
         optional = {item.name for item in self.operator.inputs if item.optional}
         for name, value, _ in terms:
             text = self.printer.expr(value)
+            if name in self.words:
+                text = f"{self.words[name]} or {text}"
             if isinstance(value, i.PrecisionOf) and value.tensor in optional:
                 text = f"{value.tensor} and {text}"
             pairs.append(f"({literal(name)}, {text})")
@@ -266,9 +275,16 @@ class PythonEmitter:
                 f"    support.refuse(OPERATOR, {literal(attribute.name)}, "
                 '"", support.ATTRIBUTE_MISSING)',
             ]
-        if attribute.components or attribute.is_list:
-            length = len(attribute.components) or None
-            convert = [f"{name} = support.integers({where}, {length})"]
+        words = f"[{literals(attribute.words)}]"
+        length = f", {len(attribute.components) or None}" * self.is_list(attribute)
+        if attribute.numbers_or_word:
+            function = "integers_or_word" if length else "integer_or_word"
+            names = f"{name}, {self.words[attribute.name]}"
+            convert = [f"{names} = support.{function}({where}{length}, {words})"]
+        elif attribute.kind == "word":
+            convert = [f"{name} = support.word({where}, {words})"]
+        elif length:
+            convert = [f"{name} = support.integers({where}{length})"]
         elif attribute.kind == "bool":
             convert = [f"{name} = support.boolean({where})"]
         else:
@@ -278,7 +294,10 @@ class PythonEmitter:
             high = "1 << 31" if statement.high is None else self.printer.expr(statement.high)
             named = f", {self.terms(statement.terms)}" if statement.terms else ""
             shown = f"{literal(attribute.range_text)}{named}"
-            convert.append(f"support.check_range({where}, {low}, {high}, {shown})")
+            check = [f"support.check_range({where}, {low}, {high}, {shown})"]
+            if attribute.numbers_or_word:
+                check = [f"if {self.words[attribute.name]} is None:", *indent(check)]
+            convert += check
         if attribute.optional:
             convert = [f"if {name} is not None:", *indent(convert)]
         lines += convert
@@ -286,6 +305,10 @@ class PythonEmitter:
             names = ", ".join(attribute.components)
             lines.append(f"{names}{',' * (len(attribute.components) == 1)} = {name}")
         return lines
+
+    @staticmethod
+    def is_list(attribute: Attribute) -> bool:
+        return attribute.is_list or bool(attribute.components)
 
     def cases(self, branches: tuple[tuple[i.Expr, tuple[i.Stmt, ...]], ...]) -> list[str]:
         """Names that only some cases set are None in the others."""
@@ -323,7 +346,7 @@ class PythonEmitter:
         tensors = ", ".join(identifier(tensor) for tensor in self.tensors(nest))
         body = unfold_bindings(nest.body)
         lines = [f"# {nest.span.place}: {nest.formula}"]
-        names = names_in(without_slots(body)) | names_in(nest.prologue)
+        names = names_in(without_slots(body)) | names_in(nest.prologue) | given_in(body)
         if nest.each is not None:
             names |= names_in(nest.each[2])
         needed = [name for name in self.fields if name in names]
@@ -528,6 +551,11 @@ class PythonEmitter:
             "    target[...] = result",
             "return out",
         ]
+
+
+def given_in(nodes: tuple[object, ...]) -> frozenset[str]:
+    """The optional operands of which statements ask whether they were given."""
+    return frozenset(each.name for each in walk(nodes) if isinstance(each, i.Given))
 
 
 def without_slots(body: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from cvmgen.dtypes import DTYPES
 from cvmgen.emit.python_names import identifier
+from cvmgen.emit.python_text import literal
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
@@ -92,6 +93,8 @@ class PythonPrinter:
                 return REALS.get(real, (real, UNARY if real[0] == "-" else PRIMARY))
             case i.Limit(end=side, type_name=type_name):
                 return f"typed.{side}({self.type_of(type_name)})", PRIMARY
+            case i.Word(text=text):
+                return literal(text), PRIMARY
             case i.Var(name=name):
                 return identifier(name), PRIMARY
             case i.Binary():

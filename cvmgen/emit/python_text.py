@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from typing import Any
 
 from cvmgen.emit import interface
 from cvmgen.emit.wrap import wrap_python
@@ -46,8 +47,16 @@ def attribute_text(attribute: Attribute) -> str:
     if attribute.components:
         kind = f"({', '.join(attribute.components)})"
     text = kind + (f" in {attribute.interval_text}" if attribute.interval_text else "")
+    if attribute.words:
+        *before, last = [text] * attribute.numbers_or_word + [*map(literal, attribute.words)]
+        text = f"{', '.join(before)} or {last}" if before else last
     if attribute.optional:
         return text + ", optional"
     if attribute.required:
         return text + ", required"
-    return f"{text}, default {interface.constant(attribute.default)!r}"
+    return f"{text}, default {value_text(interface.constant(attribute.default))}"
+
+
+def value_text(value: Any) -> str:
+    """A value of an attribute as Python source."""
+    return literal(value) if isinstance(value, str) else repr(value)

@@ -36,6 +36,15 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
+class Word:
+    """A word of an attribute, given by its full name; in C the integer `code`, from 1 on."""
+
+    attribute: str
+    text: str
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
 class Var:
     """A scalar, a list or a set by name: an extent, an attribute, a let, an index, a local."""
 
@@ -228,6 +237,7 @@ Expr = (
     Const
     | Real
     | Limit
+    | Word
     | Var
     | Binary
     | Compare

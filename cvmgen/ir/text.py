@@ -161,6 +161,8 @@ def closed(expr: i.Expr) -> str:
             return f"{text(first)}...{text(length)}"
         case i.Given(name=name):
             return f"present({name})"
+        case i.Word(text=word):
+            return f'"{word}"'
         case i.PrecisionOf(tensor=tensor):
             return f"p({tensor})"
         case i.Convert(type=type_name, operand=operand):

@@ -181,7 +181,7 @@ class Verifier:
                 scope |= {item.count} if item.count else set()
             case i.TakeAttribute(attribute=attribute):
                 ends = (statement.default, statement.low, statement.high)
-                scope |= {attribute.name, *attribute.components}
+                scope.update(attribute.bound_names)
                 self.expressions((*ends, *(value for _, value, _ in statement.terms)), scope)
             case i.SetOutput(tensor=tensor, extents=extents, precision=precision, terms=terms):
                 self.tensor(tensor, self.outputs, "an output")
@@ -245,7 +245,7 @@ class Verifier:
     def operands(self, expr: i.Expr, scope: set[str]) -> None:
         """Check the expressions directly below one that binds nothing."""
         match expr:
-            case i.Const() | i.Var() | i.Given() | i.Real() | i.Limit():
+            case i.Const() | i.Word() | i.Var() | i.Given() | i.Real() | i.Limit():
                 pass
             case i.Binary(left=left, right=right) | i.Compare(left=left, right=right):
                 self.expressions((left, right), scope)

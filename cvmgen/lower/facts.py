@@ -68,6 +68,8 @@ class Facts:
         attribute, low = statement.attribute, statement.low
         if low is None or not self.positive(algebra.simplify(low)):
             return
+        if attribute.words:
+            return  # with a word its numbers are 0
         self.positive_names |= set(attribute.components)
         whole = attribute.is_list or bool(attribute.components)
         (self.positive_lists if whole else self.positive_names).add(attribute.name)

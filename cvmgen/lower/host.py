@@ -22,7 +22,7 @@ def input_names(program: i.Program) -> set[str]:
         names |= {item.name, item.index or item.name, item.count or item.name}
         names |= {extent.new for extent in item.extents if extent.new}
     for attribute in program.operator.attributes:
-        names |= {attribute.name, *attribute.components}
+        names.update(attribute.bound_names)
     return names
 
 

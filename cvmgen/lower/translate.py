@@ -93,7 +93,7 @@ class Translator:
                 ends = [end for end in (low, high) if end is not None]
                 return i.TakeAttribute(
                     item,
-                    None if default is None else self.expr(default),
+                    None if default is None or isinstance(default, n.Word) else self.expr(default),
                     None if low is None else self.expr(low),
                     None if high is None else self.expr(high),
                     self.terms(ends),
@@ -274,6 +274,10 @@ class Translator:
                 return i.Limit(end, type_name)
             case n.Ref(name=name):
                 return self.renamed.get(name, i.Var(name))
+            case n.IsWord():
+                return self.is_word(expr, "==")
+            case n.Not(operand=n.IsWord() as choice):
+                return self.is_word(choice, "!=")
             case n.Arithmetic():
                 return self.arithmetic(expr)
             case n.Negate(operand=operand) if self.reals:
@@ -325,7 +329,7 @@ class Translator:
                 return i.Given(name)
             case n.ShapeOf(tensor=tensor):
                 return i.Var(shape_name(tensor))
-            case n.Sorted() | n.Name() | n.Bracket() | n.Call():
+            case n.Sorted() | n.Name() | n.Bracket() | n.Call() | n.Word():
                 raise AssertionError(f"{type(expr).__name__} in a checked formula")
             case _:
                 assert_never(expr)
@@ -413,6 +417,13 @@ class Translator:
             result = i.Bind(name, value, result)
             self.active.discard(name)
         return result
+
+    def is_word(self, expr: n.IsWord, relation: str) -> i.Expr:
+        """Whether an attribute was given a word, by the value that tells which one."""
+        (attribute,) = (each for each in self.operator.attributes if each.name == expr.name)
+        full_name, code = f"{self.operator.full_name}.{expr.name}", attribute.words.index(expr.word)
+        word = i.Word(full_name, expr.word, code + 1)
+        return i.Compare(relation, i.Var(attribute.word_name), word)
 
     def apply(self, expr: n.Apply) -> i.Expr:
         """A definition inlined: a plain or once-used argument in its place, others as locals."""

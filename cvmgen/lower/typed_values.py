@@ -75,7 +75,7 @@ class ValueTyper:
                 self.ranges[item.count] = Range(1, MAX_INPUTS)
         for attribute in operator.attributes:
             full = Range(ATTRIBUTE_LOW, ATTRIBUTE_HIGH - 1)
-            for name in (attribute.name, *attribute.components):
+            for name in attribute.bound_names:
                 self.ranges[name] = full
                 if attribute.kind == "bool":
                     self.ranges[name] = Range(0, 1)
@@ -206,6 +206,8 @@ class ValueTyper:
                 return expr, "f64", None
             case i.Limit():
                 return self.end_of_type(expr)
+            case i.Word(code=code):
+                return expr, "i64", Range(code, code)
             case i.Var(name=name) if self.types.get(name) == "u64":
                 return i.Convert("i64", expr), "i64", self.ranges.get(name)
             case i.Var(name=name):

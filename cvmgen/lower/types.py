@@ -235,8 +235,14 @@ class Typer(ValueTyper):
         if attribute.kind == "int":
             least = max(low_range.low, ATTRIBUTE_LOW) if low_range else ATTRIBUTE_LOW
             most = min(high_range.high, ATTRIBUTE_HIGH) - 1 if high_range else ATTRIBUTE_HIGH - 1
+            found = Range(least, max(least, most))
+            if attribute.words:
+                found = found.join(Range(0, 0))
+                self.ranges[attribute.word_name] = Range(0, len(attribute.words))
             for name in (attribute.name, *attribute.components):
-                self.ranges[name] = Range(least, max(least, most))
+                self.ranges[name] = found
+        elif attribute.kind == "word":
+            self.ranges[attribute.name] = Range(0, len(attribute.words))
         return replace(statement, low=low, high=high)
 
     def list_let(self, statement: i.Let) -> i.Let:

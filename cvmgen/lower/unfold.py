@@ -214,7 +214,7 @@ class Unfold:
 
     def expr(self, expr: i.Expr) -> i.Expr:
         match expr:
-            case i.Const() | i.Real() | i.Limit() | i.Var() | i.Given() | i.Dot():
+            case i.Const() | i.Real() | i.Limit() | i.Word() | i.Var() | i.Given() | i.Dot():
                 return expr
             case i.Binary(op="union") if self.everything:
                 return self.union(expr)

@@ -8,6 +8,7 @@ positions instead and unravels each.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
@@ -48,12 +49,12 @@ def one_tensor(nest: i.Nest) -> tuple[i.Stmt, ...]:
 
 def shared_steps(program: i.Program) -> set[str]:
     """Step lists that more than one loop walks by, or that other lists are made from."""
-    users: dict[tuple[int, str], set[str]] = {}
+    users: Counter[tuple[int, str]] = Counter()
     for number, nest in enumerate(program.nests):
         for each in walk(nest.body):
-            if isinstance(each, i.Dot) and isinstance(each.steps, i.Var):
-                users.setdefault((number, each.steps.name), set()).add(each.pack)
-    shared = {name for (_, name), packs in users.items() if len(packs) > 1}
+            if isinstance(each, i.PackLoop):
+                users.update((number, name) for name in set(_steps(each)))
+    shared = {name for (_, name), loops in users.items() if loops > 1}
     names = {name for _, name in users}
     read = names_in((program.prepare, tuple(nest.prologue for nest in program.nests)))
     changed = {each.name for each in walk(program.prepare) if isinstance(each, i.AddAt)}

@@ -63,6 +63,8 @@ class Compiler:
         match expr:
             case n.Number(value=value) | n.Truth(value=value) | n.Real(value=value):
                 return lambda env: value
+            case n.Word(text=value):
+                return lambda env: value
             case n.Ref():
                 return self.ref(expr)
             case n.Arithmetic():
@@ -115,6 +117,8 @@ class Compiler:
                 return lambda env: env["$given " + name]
             case n.Limit(end=end, type_name=type_name):
                 return lambda env: limit(env["$types"][type_name], end)
+            case n.IsWord(name=name, word=word):
+                return lambda env: env["$word " + name] == word
             case n.Sorted() | n.Name() | n.Bracket() | n.Call():
                 raise AssertionError(f"{type(expr).__name__} outside a let")
             case _:

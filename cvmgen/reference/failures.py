@@ -9,8 +9,9 @@ from cvmgen.source import Span
 from cvmgen.spec import nodes as n
 
 # Names of the formula; "$X" holds tensor X, "$out Y" an output's shape, "$given B" whether B
-# was given, "$call" the definition being applied: (Apply node, Definition, the one around it),
-# "$lists" the selected lists that the call has made so far.
+# was given, "$word m" the word that attribute m was given (None: numbers, or nothing), "$call"
+# the definition being applied: (Apply node, Definition, the one around it), "$lists" the
+# selected lists that the call has made so far.
 Env = dict[str, Any]
 
 

@@ -28,6 +28,7 @@ from cvmgen.reference.tensor import Tensor
 from cvmgen.source import Span
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.spec.attribute_words import word_rule
 from cvmgen.spec.lengths import length_rule
 from cvmgen.spec.terms import Terms
 
@@ -273,19 +274,36 @@ class Reference:
                 raise self.refuse(item.name, "", "this attribute is missing")
             if item.default is not None:
                 value = self.compiler.value(item.default, env)
-        if item.is_list or item.components:
-            value = tuple(value) if value is not None else None
-            if item.components:
-                self.length(item, value)
-            elif value is not None and len(value) > MAX_LIST:
-                raise self.refuse(item.name, f"{len(value)} entries", f"at most {MAX_LIST} entries")
-            for entry in value or ():
-                self.in_range(item, entry, value, env)
-            for name, entry in zip(item.components, value or (), strict=False):
-                env[name] = entry
+        if item.words:
+            env["$word " + item.name] = value if isinstance(value, str) else None
+        is_word = item.kind == "word" or (item.numbers_or_word and isinstance(value, str))
+        if is_word and value is not None:
+            value = self.word(item, value)
+        elif item.is_list or item.components:
+            value = self.list_value(item, value, env)
         elif value is not None and item.kind == "int":
             self.in_range(item, value, value, env)
         env[item.name] = value
+        if item.components:
+            env.update(zip(item.components, value, strict=True))
+
+    def word(self, item: f.Attribute, value: Any) -> Any:
+        """The value of an attribute that is given a word: beside it, its numbers are 0."""
+        if value not in item.words:
+            raise self.refuse(item.name, repr(value), word_rule(item))
+        if item.kind == "word":
+            return value
+        return (0,) * len(item.components) if item.is_list or item.components else 0
+
+    def list_value(self, item: f.Attribute, value: Any, env: Env) -> Any:
+        value = tuple(value) if value is not None else None
+        if item.components:
+            self.length(item, value)
+        elif value is not None and len(value) > MAX_LIST:
+            raise self.refuse(item.name, f"{len(value)} entries", f"at most {MAX_LIST} entries")
+        for entry in value or ():
+            self.in_range(item, entry, value, env)
+        return value
 
     def length(self, item: f.Attribute, value: Any) -> None:
         if value is None or len(value) != len(item.components):
@@ -312,7 +330,7 @@ class Reference:
         for term in self.shown.of(about):
             match term:
                 case n.Ref(name=name) if env[name] is not None:
-                    shown.append(f"{name} = {term_text(env[name])}")
+                    shown.append(f"{name} = {term_text(env.get('$word ' + name) or env[name])}")
                 case n.Precision(tensor=tensor) if env["$" + tensor] is not None:
                     shown.append(f"p({tensor}) = {env['$' + tensor].precision}")
                 case _:
@@ -411,6 +429,8 @@ def term_text(value: Any) -> str:
             return number_text(value)
         case float():
             return repr(value)
+        case str():
+            return f'"{value}"'
         case tuple() if all(isinstance(entry, int) for entry in value):
             return extents_text(value)
         case tuple():

@@ -251,8 +251,8 @@ class Terms:
                     if direct:
                         self.add(1, name, env.get(name))
                     self.gather(self.lets[name].value, env, direct=False)
-                case n.Ref(name=name):
-                    self.add(2, name, env.get(name))
+                case n.Ref(name=name) | n.IsWord(name=name):
+                    self.add(2, name, env.get("$word " + name) or env.get(name))
                 case n.Access():
                     self.element(node, env)
                 case n.Apply(name=name, arguments=()):

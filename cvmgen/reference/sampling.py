@@ -24,6 +24,7 @@ PRECISIONS = (1, 2, 2, 3, 3, 4, 4, 5, 5)
 LARGEST_FORCED = 16  # the largest extent that an equality may ask for
 MOST_ELEMENTS = 600  # an output larger than this is not computed
 REPAIRS = 8
+WORDS = 0.6  # how often a word is drawn where numbers could be
 
 
 class Sampler(Reference):
@@ -135,7 +136,7 @@ class Sampler(Reference):
         low, high = self.ends(item, env)
         value = self.take(item.name, lambda: self.attribute_value(item, env, low, high))
         entries = value if isinstance(value, tuple) else (value,)
-        numeric = item.kind == "int" and value is not None
+        numeric = item.kind == "int" and value is not None and not isinstance(value, str)
         if numeric and not all(low <= entry < high for entry in entries):
             value = self.tape[item.name] = self.attribute_value(item, env, low, high)
         env["$attributes"][item.name] = value
@@ -225,6 +226,8 @@ class Sampler(Reference):
             return None
         if item.default is not None and pick.random() < 0.3:
             return self.compiler.value(item.default, env)
+        if item.words and (item.kind == "word" or low >= high or pick.random() < WORDS):
+            return pick.choice(item.words)
         if item.kind == "bool" and not item.is_list and not item.components:
             return pick.random() < 0.5
         if item.components:
@@ -321,6 +324,8 @@ class Dependencies:
                         self.gather(self.named[name], found, seen)
                 case n.Precision(tensor=tensor):
                     found.add(f"p({tensor})")
+                case n.IsWord(name=name):
+                    found.add(name)
                 case n.Present(name=name):
                     found |= {name, f"present({name})"}
                 case n.Access(tensor=tensor):

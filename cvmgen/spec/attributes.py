@@ -9,13 +9,15 @@ from cvmgen.source import SpecError, did_you_mean
 from cvmgen.spec import declarations as d
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.spec.attribute_words import check_words, default_word
 from cvmgen.spec.constants import known
 from cvmgen.spec.expressions import ExpressionChecker
-from cvmgen.spec.formula import BOOL, INT, LIST, Kind
+from cvmgen.spec.formula import BOOL, INT, LIST, WORD, Kind
 from cvmgen.spec.scope import Symbol, argument_name
 
 NAMED_NUMBER = re.compile(r"-?\s*[A-Za-z_]\w*")  # a constant, inf, -inf
-TYPES = {"int": INT, "bool": BOOL}
+WORDS_IN_BRACES = 'words stand in braces: in {"ALL", "NONE"}'
+TYPES = {"int": INT, "bool": BOOL, "word": WORD}
 
 
 def check_attribute(checker: ExpressionChecker, item: d.AttributeDecl) -> f.Attribute:
@@ -23,7 +25,7 @@ def check_attribute(checker: ExpressionChecker, item: d.AttributeDecl) -> f.Attr
     kind = TYPES.get(item.type_name)
     if kind is None:
         message = f"unknown attribute type '{item.type_name}'"
-        hint = did_you_mean(item.type_name, TYPES) or "an attribute is int, bool or int list"
+        hint = did_you_mean(item.type_name, TYPES) or "an attribute is int, bool, word or int list"
         raise SpecError(item.type_span, message, hint)
     if item.components and (item.is_list or item.optional):
         message = "an attribute with named entries is neither a list nor optional"
@@ -31,6 +33,7 @@ def check_attribute(checker: ExpressionChecker, item: d.AttributeDecl) -> f.Attr
     is_list = item.is_list or bool(item.components)
     if is_list and kind == BOOL:
         raise SpecError(item.type_span, "the entries of an attribute are integers", "write int")
+    words = check_words(item)
     value_kind = LIST if is_list else kind
     low, high, text, shown = ends(checker, item)
     default = None
@@ -40,8 +43,13 @@ def check_attribute(checker: ExpressionChecker, item: d.AttributeDecl) -> f.Attr
     for component in item.components:
         checker.scope.add(Symbol(component.text, "attribute", kind, component.span))
     name = argument_name(item.name, item.name_span)
-    symbol = Symbol(name, "attribute", value_kind, item.name_span, optional=item.optional)
+    symbol = Symbol(
+        name, "attribute", value_kind, item.name_span, optional=item.optional, words=words
+    )
     checker.scope.add(symbol)
+    if words and kind != WORD:
+        # The generated code keeps the word under this name.
+        checker.scope.add(Symbol(f"{name}_word", "word", WORD, item.name_span, words=words))
     names = tuple(component.text for component in item.components)
     return f.Attribute(
         item.name,
@@ -54,6 +62,7 @@ def check_attribute(checker: ExpressionChecker, item: d.AttributeDecl) -> f.Attr
         high,
         text,
         shown,
+        words,
         item.span,
     )
 
@@ -65,6 +74,8 @@ def ends(
     interval = item.interval
     if interval is None:
         return None, None, "", f"[{ATTRIBUTE_LOW}, {ATTRIBUTE_HIGH})"
+    if isinstance(interval.low, n.Word) or isinstance(interval.high, n.Word):
+        raise SpecError(interval.span, "a range has integers at its ends", WORDS_IN_BRACES)
     if item.type_name == "bool":
         raise SpecError(interval.span, "a bool attribute has no range", "remove it")
     low = end_of_range(checker, interval.low)
@@ -115,6 +126,8 @@ def check_default(
     if item.optional:
         hint = "an attribute with a default need not be given anyway"
         raise SpecError(default.span, "an optional attribute has no default", hint)
+    if isinstance(default, n.Word):
+        return default_word(item, default)
     if item.components and isinstance(default, n.TupleOf):
         wanted, given = len(item.components), len(default.elements)
         if given != wanted:

@@ -177,15 +177,18 @@ class Builder(Transformer[Token, Any]):
     def attribute(self, meta: Meta, children: list[Any]) -> d.AttributeDecl:
         name = children[0]
         parts = dict(children[1:])
-        type_name, words = parts.get("kind", (None, []))
+        interval, words = parts.get("interval"), parts.get("words", ())
+        type_name, marks = parts.get("kind", (None, []))
+        implied = "word" if words and interval is None else "int"
         return d.AttributeDecl(
             str(name),
             parts.get("components", ()),
-            "int" if type_name is None else str(type_name),
-            Word.LIST in words,
-            Word.OPTIONAL in words,
+            implied if type_name is None else str(type_name),
+            Word.LIST in marks,
+            Word.OPTIONAL in marks,
             parts.get("default"),
-            parts.get("interval"),
+            interval,
+            words,
             self.token(name),
             self.token(name if type_name is None else type_name),
             self.span(meta),
@@ -209,6 +212,9 @@ class Builder(Transformer[Token, Any]):
     def interval(self, meta: Meta, children: list[Any]) -> tuple[str, d.Interval]:
         opening, low, high, closing = children
         return "interval", d.Interval(low, opening == "(", high, closing == ")", self.span(meta))
+
+    def words(self, meta: Meta, children: list[Any]) -> tuple[str, tuple[n.Word, ...]]:
+        return "words", tuple(n.Word(self.unquote(each), self.token(each)) for each in children)
 
     def let(self, meta: Meta, children: list[Any]) -> d.LetDecl:
         name, *parameters, value = children
@@ -347,6 +353,9 @@ class Builder(Transformer[Token, Any]):
 
     def false(self, meta: Meta, children: list[Any]) -> n.Truth:
         return n.Truth(False, self.span(meta))
+
+    def text(self, meta: Meta, children: list[Any]) -> n.Word:
+        return n.Word(self.unquote(children[0]), self.span(meta))
 
     def name(self, meta: Meta, children: list[Any]) -> n.Name:
         return self.word(children[0])

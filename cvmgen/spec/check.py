@@ -11,6 +11,7 @@ from pathlib import Path
 from cvmgen.functions import FUNCTIONS, SPECIAL
 from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec import declarations as d
+from cvmgen.spec.attribute_words import constant_clashes
 from cvmgen.spec.calls import Shared
 from cvmgen.spec.constants import known
 from cvmgen.spec.expressions import ExpressionChecker
@@ -158,6 +159,7 @@ class OpsetChecker:
             if operator is not None:
                 found.append(operator)
         self.alias_clashes(expanded)
+        self.errors.extend(constant_clashes(found))
         if not self.errors:
             self.unused_definitions(found)
         return found

@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cvmgen.source import Span
-from cvmgen.spec.nodes import Binder, Binders, ExampleValue, Expr, Name, PartSlot, Slot, span_field
+from cvmgen.spec.nodes import (
+    Binder,
+    Binders,
+    ExampleValue,
+    Expr,
+    Name,
+    PartSlot,
+    Slot,
+    Word,
+    span_field,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +77,7 @@ class AttributeDecl:
     optional: bool
     default: Expr | None
     interval: Interval | None
+    words: tuple[Word, ...]
     name_span: Span = span_field()
     type_span: Span = span_field()
     span: Span = span_field()

@@ -9,6 +9,7 @@ from cvmgen.source import SpecError, did_you_mean
 from cvmgen.spec import declarations as d
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.spec.attribute_words import known_word
 from cvmgen.spec.expressions import REALS
 
 Operand = f.Input | f.Attribute
@@ -59,6 +60,14 @@ def check_value(operand: Operand, value: n.ExampleValue) -> None:
             whole_tensor(each)
         return
     name = operand.name
+    if isinstance(value, n.Word):
+        if not operand.words:
+            raise SpecError(value.span, f"'{name}' has no words")
+        known_word(name, operand.words, value)
+        return
+    if operand.kind == "word":
+        words = " or ".join(f'"{word}"' for word in operand.words)
+        raise SpecError(value.span, f"'{name}' is a word", f"write {words}")
     if operand.is_list or operand.components:
         if not isinstance(value, n.TupleOf):
             raise SpecError(value.span, f"'{name}' is a list", "write (1, 2), (1,) or ()")
@@ -92,7 +101,7 @@ def shape_of(value: n.ExampleValue) -> tuple[int, ...]:
 
 
 def plain(value: n.ExampleValue) -> Any:
-    """As Python sees it: lists for tensors, tuples for list attributes, int and bool."""
+    """As Python sees it: lists for tensors, tuples for list attributes, int, bool and words."""
     match value:
         case n.ArrayValue(elements=elements):
             return [plain(each) for each in elements]
@@ -106,6 +115,8 @@ def plain(value: n.ExampleValue) -> Any:
             return REALS[text]
         case n.Real(value=real):
             return real
+        case n.Word(text=text):
+            return text
         case n.Negate(operand=operand):
             return -plain(operand)
         case _:

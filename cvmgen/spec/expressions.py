@@ -12,6 +12,7 @@ from cvmgen.dtypes import ATTRIBUTE_HIGH, CVM, DTYPES, MOST_EXACT, DType
 from cvmgen.functions import number_text
 from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec import nodes as n
+from cvmgen.spec.attribute_words import alone, check_comparison, unread
 from cvmgen.spec.binders import check_binders
 from cvmgen.spec.calls import CallChecker, Shared, plural
 from cvmgen.spec.formula import (
@@ -22,6 +23,7 @@ from cvmgen.spec.formula import (
     REAL,
     SELECTED,
     SET,
+    WORD,
     Kind,
     element_kind,
 )
@@ -178,6 +180,8 @@ class ExpressionChecker:
                 return expr, REAL
             case n.Truth():
                 return expr, BOOL
+            case n.Word():
+                raise alone(expr)
             case n.Name():
                 return self.name(expr)
             case n.Arithmetic():
@@ -229,6 +233,8 @@ class ExpressionChecker:
         if text in REALS and self.scope.find(text) is None:
             return n.Real(REALS[text], span), REAL
         symbol = self.find(text, span)
+        if symbol.kind == WORD:
+            raise unread(symbol, span)
         if symbol.kind is None:
             word = ROLE_WORDS[symbol.role]
             hint = f"write {text}[...]"
@@ -310,6 +316,8 @@ class ExpressionChecker:
         return Span(source, at, at + len(expr.sign)) if at >= 0 else expr.span
 
     def compare(self, expr: n.Compare) -> Checked:
+        if any(isinstance(operand, n.Word) for operand in expr.operands):
+            return check_comparison(self, expr), BOOL
         checked = [self.check(operand) for operand in expr.operands]
         kinds = {kind for _, kind in checked}
         equality = set(expr.relations) <= {"==", "!="}

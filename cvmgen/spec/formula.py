@@ -13,7 +13,7 @@ from cvmgen.spec.nodes import Binders, ExampleValue, Expr, Slot
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What an expression stands for: int, real, bool, set, selected, or a list of something.
+    """What an expression stands for: int, real, bool, word, set, selected, or a list of something.
 
     A selected list is as long as the data say; the others are short: shapes, indices, axes.
     """
@@ -29,6 +29,8 @@ class Kind:
                 return "a real number"
             case "bool":
                 return "a condition"
+            case "word":
+                return "a word"
             case "set":
                 return "a set"
             case "selected":
@@ -40,6 +42,7 @@ class Kind:
 INT = Kind("int")
 REAL = Kind("real")
 BOOL = Kind("bool")
+WORD = Kind("word")
 SET = Kind("set")
 SELECTED = Kind("selected")
 LIST = Kind("list", INT)
@@ -97,11 +100,15 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute; `components` are the names of the entries of a fixed-length one."""
+    """An attribute; `components` are the names of the entries of a fixed-length one.
+
+    Of an attribute with words, a call gives one of them, or (of kind int) numbers in their place:
+    with a word an integer is 0, entries are 0, and a list is empty.
+    """
 
     name: str
     components: tuple[str, ...]
-    kind: str  # int or bool
+    kind: str  # int, bool or word
     is_list: bool
     optional: bool
     default: Expr | None
@@ -109,11 +116,28 @@ class Attribute:
     high: Expr | None  # exclusive
     interval_text: str  # as the spec writes it; empty where it declares no range
     range_text: str  # as a refusal shows it: numbers for inf and for constants
+    words: tuple[str, ...]
     span: Span = field(compare=False, repr=False)
 
     @property
     def required(self) -> bool:
         return self.default is None and not self.optional
+
+    @property
+    def word_name(self) -> str:
+        """The name of the value that tells which word was given."""
+        return self.name if self.kind == "word" else f"{self.name}_word"
+
+    @property
+    def numbers_or_word(self) -> bool:
+        """Whether a call may give numbers or a word."""
+        return bool(self.words) and self.kind != "word"
+
+    @property
+    def bound_names(self) -> tuple[str, ...]:
+        """The names that the attribute gives a value: its own, its entries, its word."""
+        word = (self.word_name,) if self.numbers_or_word else ()
+        return (self.name, *self.components, *word)
 
 
 @dataclass(frozen=True, slots=True)

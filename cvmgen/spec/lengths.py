@@ -221,9 +221,15 @@ class Lengths:
         match attribute:
             case f.Attribute(is_list=False, components=(), high=high) if high is not None:
                 end = known(high)
-                return None if end is None else end - 1
+                # With a word its number is 0.
+                return None if end is None else max(end - 1, 0) if attribute.words else end - 1
             case _:
                 return None
+
+    @staticmethod
+    def lowest_attribute(attribute: f.Attribute) -> int | None:
+        low = None if attribute.low is None else known(attribute.low)
+        return low if low is None or not attribute.words else min(low, 0)
 
     def lowest(self, expr: n.Expr) -> int | None:
         match expr:
@@ -232,8 +238,7 @@ class Lengths:
             case n.Ref(role="extent" | "count"):
                 return 1
             case n.Ref(name=name, role="attribute") if name in self.attributes:
-                low = self.attributes[name].low
-                return None if low is None else known(low)
+                return self.lowest_attribute(self.attributes[name])
             case n.Function(name="len" | "count"):
                 return 0
             case _:

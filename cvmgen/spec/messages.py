@@ -20,7 +20,7 @@ INNER_WORDS = (*FORMULA_WORDS, "list", "optional", "precision", "by")
 GROUPS = (
     (
         {"NAME", "NUMBER", "LPAR"},
-        {"NAME", "NUMBER", "LPAR", "LBRACE", "SUM_SIGN", "TRUE", "FALSE", "NOT"},
+        {"NAME", "NUMBER", "TEXT", "LPAR", "LBRACE", "SUM_SIGN", "TRUE", "FALSE", "NOT"},
         "a formula",
     ),
     (

@@ -42,6 +42,17 @@ class Truth:
 
 
 @dataclass(frozen=True, slots=True)
+class Word:
+    """A text in quotes: a word that an attribute is given, by default or in an example.
+
+    In comparisons the checker makes an `IsWord` of it.
+    """
+
+    text: str
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
 class Arithmetic:
     """`left sign right`, sign one of + - * div tdiv mod ^ (the parser also lets / and over by)."""
 
@@ -262,6 +273,15 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
+class IsWord:
+    """`mode == "ALL"`: whether the attribute `name` was given this word."""
+
+    name: str
+    word: str
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
 class ShapeOf:
     """The extents of a tensor as a list (made by the checker, not written)."""
 
@@ -276,6 +296,7 @@ Expr = (
     Number
     | Real
     | Truth
+    | Word
     | Arithmetic
     | Negate
     | Compare
@@ -300,6 +321,7 @@ Expr = (
     | Precision
     | Present
     | Limit
+    | IsWord
     | ShapeOf
 )
 

@@ -45,7 +45,9 @@ def check_known(
     known = {name for item in before for name in names_of(item)}
     for node in n.walk(rule):
         match node:
-            case n.Ref(name=name, role="let" | "attribute") if name not in known:
+            case n.IsWord(name=name) | n.Ref(name=name, role="let" | "attribute") if (
+                name not in known
+            ):
                 message = f"the precision of '{output.name}' follows from '{name}'"
                 hint = f"declare {output.name} after it, or declare the precision"
                 raise SpecError(output.span, f"{message}, which this line does not know", hint)

@@ -8,6 +8,7 @@ from enum import IntEnum
 from cvmgen.functions import FUNCTIONS
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.spec.attribute_words import quoted
 from cvmgen.spec.formula import LIST, SELECTED
 
 WIDTH = 100
@@ -119,12 +120,15 @@ class Printer:
         if item.components:
             parts.append(f"({', '.join(item.components)})")
         words = [item.kind, *["list"] * item.is_list, *["optional"] * item.optional]
-        if words != ["int"]:
+        if words not in (["int"], ["word"]):
             parts.append(f": {' '.join(words)}")
         if item.default is not None:
             parts.append(f"= {self.text(item.default, Level.SUM)}")
         if item.interval_text:
             parts.append(f"in {' '.join(item.interval_text.split())}")
+        if item.words:
+            parts.append("or" if item.interval_text else "in")
+            parts.append(f"{{{', '.join(map(quoted, item.words))}}}")
         return " ".join(parts)
 
     def head(self, item: f.Definition, brackets: str) -> str:
@@ -298,6 +302,10 @@ class Printer:
                 own = Level.EITHER if word == "or" else Level.BOTH
                 parts = (self.text(each, Level(own + 1)) for each in operands)
                 return f" {word} ".join(parts), own
+            case n.IsWord(name=name, word=word):
+                return f"{name} == {quoted(word)}", Level.COMPARISON
+            case n.Not(operand=n.IsWord(name=name, word=word)):
+                return f"{name} != {quoted(word)}", Level.COMPARISON
             case n.Not(operand=operand):
                 return f"not {self.text(operand, Level.INVERSE)}", Level.INVERSE
             case n.Conditional(then=then, condition=condition, otherwise=otherwise):
@@ -324,6 +332,8 @@ class Printer:
         match expr:
             case n.Truth(value=value):
                 return "true" if value else "false"
+            case n.Word(text=text):
+                return quoted(text)
             case n.Ref(name=name):
                 return name
             case n.TupleOf(elements=elements):

@@ -36,6 +36,7 @@ class Symbol:
     optional: bool = False  # an input or attribute that a call may leave out
     type_name: str = CVM
     element: Kind = INT
+    words: tuple[str, ...] = ()  # that an attribute can be given
 
 
 MOST_NAMES = 8
@@ -45,6 +46,7 @@ ROLE_WORDS = {
     "output": "an output",
     "extent": "an extent",
     "attribute": "an attribute",
+    "word": "the word of an attribute",
     "let": "a let",
     "definition": "a definition",
     "index": "an index",
@@ -95,7 +97,8 @@ class Scope:
 
     def names(self) -> Iterator[str]:
         """All names that have a meaning here."""
-        yield from (name for name, symbol in self.symbols.items() if symbol.role != "error")
+        unusable = ("error", "word")
+        yield from (name for name, symbol in self.symbols.items() if symbol.role not in unusable)
         if self.outer:
             yield from self.outer.names()
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.formula import BOOL, INT, LIST, LISTS, SET, Kind
+from cvmgen.spec.formula import BOOL, INT, LIST, LISTS, SET, WORD, Kind
 
 ROLES = ("extent", "attribute", "let", "count")
-SHOWN = (INT, BOOL, LIST)
+SHOWN = (INT, BOOL, WORD, LIST)
+SCALARS = {"int": INT, "bool": BOOL, "word": WORD}
 
 
 class Terms:
@@ -21,9 +22,7 @@ class Terms:
         self.kinds: dict[str, Kind] = {name: let.kind for name, let in self.lets.items()}
         for attribute in operator.attributes:
             is_list = attribute.is_list or bool(attribute.components)
-            self.kinds[attribute.name] = LIST if is_list else BOOL
-            if attribute.kind == "int" and not is_list:
-                self.kinds[attribute.name] = INT
+            self.kinds[attribute.name] = LIST if is_list else SCALARS[attribute.kind]
         for item in operator.inputs:
             for extent in item.extents:
                 if extent.new and extent.pack:
@@ -43,6 +42,8 @@ class Terms:
                     yield from self.behind(name)
                 case n.Ref(name=name, role=role) if role in ROLES and self.shown(name, role):
                     yield node
+                case n.IsWord(name=name, span=span):
+                    yield n.Ref(name, "attribute", span)
                 case n.Precision(which=None):
                     yield node
                 case _:

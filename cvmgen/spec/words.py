@@ -56,3 +56,8 @@ PYTHON_WORDS = frozenset(keyword.kwlist)
 CALL_ARGUMENTS = ("self", "shapes", "precisions", "dtype", "out", "check", "check_values")
 # What the generated Python module of an operator has beside its function.
 MODULE_NAMES = ("infer", "support")
+
+
+def word_constant(attribute: str, word: str) -> str:
+    """What C calls a word of an attribute, given by its full name: CVM_MAX_MODE_ALL."""
+    return f"{attribute}.{word}".lstrip(".").replace(".", "_").upper()

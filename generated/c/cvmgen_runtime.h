@@ -48,6 +48,11 @@ static inline cvmgen_text cvmgen_list_text(const cvmgen_list *list) {
     snprintf(result.text + used, sizeof result.text - used, list->length == 1 ? ",)" : ")");
     return result;
 }
+/* In quotes, the word of this number among words with blanks between them. */
+static inline cvmgen_text cvmgen_word_text(int64_t number, const char *words) {
+    for (; number > 1; --number) words = strchr(words, ' ') + 1;
+    return cvmgen_format("\"%.*s\"", (int)strcspn(words, " "), words);
+}
 static inline void cvmgen_copy_text(char *target, size_t size, const char *text) {
     const size_t length = strlen(text), kept = length < size ? length : size - 1;
     memcpy(target, text, kept);

@@ -35,7 +35,7 @@ def test_the_excerpt_is_in_the_generated_file() -> None:
     assert block("c", "CVMGEN_OMP") in text
 
 
-@pytest.mark.parametrize("name", ["double", "top_values"])
+@pytest.mark.parametrize("name", ["double", "top_values", "rolled"])
 def test_the_operator_to_add_passes(cvmgen: Command, tmp_path: Path, name: str) -> None:
     path = tmp_path / "mine.cvm"
     path.write_text(block("", f"operator {name}"))

@@ -33,6 +33,7 @@ MOVED = {
     **dict.fromkeys(("cvm.non_max_suppression", "extra.thinned", "extra.best_rows"), (0,)),
     **dict.fromkeys(("extra.partitioned", "extra.positive_in_order", "extra.median"), (0,)),
     "extra.every_other": (0,),
+    "extra.turned": (0,),
     "extra.masked_rows": (0,),
     "extra.interleave": (0, 1),
     "extra.choose": (1, 2),

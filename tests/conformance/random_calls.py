@@ -389,6 +389,44 @@ def polynomial(random: Random) -> Drawn:
     return [data(random, shape(random), precision(random, 20)), coefficients], {}
 
 
+def row_extreme(random: Random) -> Drawn:
+    sides = ({}, {"side": "MAX"}, {"side": "MIN"})
+    return [data(random, shape(random, 2), precision(random))], random.choice(sides)
+
+
+def padded_sums(random: Random) -> Drawn:
+    window = (random.randint(1, 4), random.randint(1, 4))
+    numbers = tuple(random.randint(0, each - 1) for each in window)
+    attributes: dict[str, Any] = {"window": window}
+    if random.random() < 0.9:
+        attributes["padding"] = random.choice(("valid", "same", "full", numbers))
+    return [data(random, shape(random, 2), precision(random, 24))], attributes
+
+
+def totals(random: Random) -> Drawn:
+    extents = shape(random)
+    some = tuple(random.sample(range(len(extents)), random.randint(0, len(extents))))
+    choices = {"axes": ("all", "last", some), "sign": ("positive", "negative")}
+    attributes = {
+        name: random.choice(values) for name, values in choices.items() if random.random() < 0.7
+    }
+    return [data(random, extents, precision(random, 20))], attributes
+
+
+def limited(random: Random) -> Drawn:
+    choices = {"limit": (0, 1, 7, 99), "sign": ("drop", "keep")}
+    attributes = {
+        name: random.choice(values) for name, values in choices.items() if random.random() < 0.6
+    }
+    return one_tensor(random)[0], attributes
+
+
+def turned(random: Random) -> Drawn:
+    choices = {"by": ("half", "whole", random.randint(1, 7)), "direction": ("left", "right")}
+    attributes = {name: random.choice(values) for name, values in choices.items()}
+    return [data(random, shape(random), precision(random))], attributes
+
+
 def with_vector(random: Random, dimension: int) -> Drawn:
     """A tensor, and a vector with an entry for each index of a dimension."""
     rank = random.choice([each for each in RANKS if each > dimension])
@@ -525,4 +563,9 @@ DRAW: dict[str, Callable[[Random], Drawn]] = {
     "extra.batched_range": of_rank(3, 31),
     "extra.truncated_mean": truncated_mean,
     "extra.polynomial": polynomial,
+    "extra.row_extreme": row_extreme,
+    "extra.padded_sums": padded_sums,
+    "extra.totals": totals,
+    "extra.turned": turned,
+    "extra.limited": limited,
 }

@@ -14,6 +14,7 @@ import pytest
 from cvmgen.api import Operators
 from cvmgen.errors import OperatorError
 from cvmgen.reference import Reference
+from cvmgen.spec.attribute_words import word_rule
 from cvmgen.spec.formula import Attribute, Input
 from cvmgen.spec.formula import Operator as Formula
 from tests import conftest
@@ -191,13 +192,19 @@ def test_attributes_of_other_types(
 
 
 def other_types(item: Attribute) -> tuple[str, list[Any]]:
+    if item.kind == "word":
+        return word_rule(item), [1, "no word", True, item.words]
     if item.is_list:
-        return "a tuple of integers is needed", [3, "3", (1.0,), (True,)]
+        return numbers_rule(item, "a tuple of integers"), [3, "3", (1.0,), (True,)]
     if item.components:
-        return "a tuple of integers is needed", ["3", 1.0, (1.0, 1), (True, 1)]
+        return numbers_rule(item, "a tuple of integers"), ["3", 1.0, (1.0, 1), (True, 1)]
     if item.kind == "bool":
         return "true or false is needed", [2, "yes", 1.0, (True,)]
-    return "an integer is needed", [1.5, "1", True, (1,)]
+    return numbers_rule(item, "an integer"), [1.5, "1", True, (1,)]
+
+
+def numbers_rule(item: Attribute, what: str) -> str:
+    return word_rule(item) if item.words else f"{what} is needed"
 
 
 # ---------------------------------------------------------------- results

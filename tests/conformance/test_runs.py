@@ -68,6 +68,13 @@ BOXES = [
         "output Y : cvm[n...] precision max(p(X), 2)\nY[d...] = X[d...] if c < 3 else -1",
         "a choice between whole tensors",
     ),
+    (
+        "let R = {j for j < a + 1}\n"
+        "output Y : cvm[(1 if j in R else n[j] for j < N)...] precision p(X)\n"
+        "Y[(0 if j in R else d[j] for j < N)...] = max[d[j] < n[j] for j in R](X[d...]) if c < 3"
+        " else min[d[j] < n[j] for j in R](X[d...]) forall d[i] < n[i] for i in {k for k < N} - R",
+        "two walks over one box",
+    ),
 ]
 HEAD = "input X : cvm[n...]\nlet N = len(n)\nattr a = 0 in [0, N)\nattr c = 1 in [1, 64)\n"
 

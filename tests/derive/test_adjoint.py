@@ -45,7 +45,7 @@ SUPPORTED = (
     *("linear.reversed.X", "linear.strided.X", "linear.halves.X", "linear.cyclic.X"),
     *("linear.blocks.X", "linear.blocks.S", "linear.some_columns.X", "linear.by_twos.X"),
     *("linear.mirrored.X", "linear.wrapped.X", "linear.crossed.X", "linear.gathered.X"),
-    *("linear.affine.X", "linear.affine.B"),
+    *("linear.affine.X", "linear.affine.B", "linear.moved.X"),
 )
 CALLS = 25
 ATTEMPTS = 12 * CALLS

@@ -66,13 +66,33 @@ Y (2, 2) precision 4: 1 -2 3 -4
 
 
 def test_a_program_in_c(generated: Path, tmp_path: Path) -> None:
-    library = compiled(generated)
-    program = tmp_path / "program"
-    build = (*c_compiler().command, "-std=c11", *WARNINGS, "-I", generated / "c")
-    link = (HERE / "use_from_c.c", library, f"-Wl,-rpath,{library.parent}", "-o", program)
+    assert printed_by(HERE / "use_from_c.c", generated, tmp_path) == PRINTED
+
+
+WORDS_PRINTED = """\
+0
+10
+10
+ | padding = "same", KH = 2, KW = 2 | same padding needs a middle
+1 3 2 4 10 6 3 7 4
+padding | word 4 | a tuple of integers, "valid", "same" or "full" is needed
+1
+1 0
+"""
+
+
+def test_words_in_c(extra_generated: Path, tmp_path: Path) -> None:
+    assert printed_by(HERE / "words_from_c.c", extra_generated, tmp_path) == WORDS_PRINTED
+
+
+def printed_by(source: Path, folder: Path, build_folder: Path) -> str:
+    """What a C program prints that is linked with the operators of a generated folder."""
+    library = compiled(folder)
+    program = build_folder / "program"
+    build = (*c_compiler().command, "-std=c11", *WARNINGS, "-I", folder / "c")
+    link = (source, library, f"-Wl,-rpath,{library.parent}", "-o", program)
     subprocess.run([*build, *link], check=True)
-    done = subprocess.run([program], check=True, capture_output=True, text=True)
-    assert done.stdout == PRINTED
+    return subprocess.run([program], check=True, capture_output=True, text=True).stdout
 
 
 def test_the_headers_are_c_plus_plus_too(generated: Path, tmp_path: Path) -> None:
