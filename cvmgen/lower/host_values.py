@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, rebuild, walk
-from cvmgen.lower.guards import assigned
+from cvmgen.lower.guards import assigned, steady
 from cvmgen.lower.host import insert
 from cvmgen.lower.walks import whole_pack
 
@@ -34,6 +35,7 @@ class HostValues:
 
     def __init__(self, nest: i.Nest, taken: set[str], known: dict[i.Expr, str]) -> None:
         self.inner = assigned(nest.body) | comprehended(nest.body) | packs(nest.body)
+        self.guarded = guarded_items(nest.body, self.inner)
         self.taken = taken
         self.known = known
         self.span = nest.span
@@ -41,13 +43,33 @@ class HostValues:
         self.lets: list[i.Stmt] = []
 
     def change(self, node: i.Expr) -> i.Expr:
-        if not is_list_value(node) or names_in(node) & self.inner:
+        if not is_list_value(node) or names_in(node) & self.inner or node in self.guarded:
             return node
         if node not in self.local:
             name = self.known.get(node) or fresh(name_for(node), self.taken)
             self.known[node] = self.local[node] = name
             self.lets.append(i.Let(name, "int", node, self.span))
         return i.Var(self.local[node])
+
+
+def guarded_items(statements: tuple[i.Stmt, ...], inner: set[str]) -> set[i.Expr]:
+    """The entries of lists that are read only where a condition of the call holds: the list may
+    be too short for them in other calls."""
+
+    def unguarded(node: Any) -> Any:
+        match node:
+            case i.Select(condition=condition) if steady(condition, inner):
+                return condition
+            case i.If(condition=condition) if steady(condition, inner):
+                return replace(node, then=(), otherwise=())
+            case _:
+                return node
+
+    return items_in(statements) - items_in(rebuild(statements, unguarded))
+
+
+def items_in(statements: tuple[i.Stmt, ...]) -> set[i.Expr]:
+    return {each for each in walk(statements) if isinstance(each, i.Item)}
 
 
 def comprehended(statements: tuple[i.Stmt, ...]) -> set[str]:
