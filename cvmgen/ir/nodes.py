@@ -421,10 +421,14 @@ class TakeAttribute:
 
 @dataclass(frozen=True, slots=True)
 class SetOutput:
-    """The shape and precision of an output; refuses those that no tensor can have."""
+    """The shape and precision of an output; refuses those that no tensor can have.
+
+    Extents of 0 are refused unless it may be `empty`.
+    """
 
     tensor: str
     extents: Expr
+    empty: bool
     precision: Expr
     rule: str
     terms: tuple[tuple[str, Expr, str], ...]

@@ -108,7 +108,7 @@ class Translator:
                 box = self.index_list(slots)
                 rule = self.operator.rule(item)
                 terms = self.terms([precision])
-                return i.SetOutput(name, box, self.expr(precision), rule, terms, span)
+                return i.SetOutput(name, box, item.empty, self.expr(precision), rule, terms, span)
             case f.Equation() | f.Case() | f.Definition():
                 raise AssertionError("handled by items")
 

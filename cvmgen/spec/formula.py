@@ -54,11 +54,15 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An input tensor; a variadic one has `index` and `count`, the names in `each i < M`."""
+    """An input tensor; a variadic one has `index` and `count`, the names in `each i < M`.
+
+    One that may be `empty` has extents of 0 or more, and any rank down to 0.
+    """
 
     name: str
     dtype: str
     extents: tuple[Extent, ...]
+    empty: bool
     optional: bool
     index: str | None
     count: str | None
@@ -126,9 +130,12 @@ class Require:
 
 @dataclass(frozen=True, slots=True)
 class Output:
+    """An output; one that may be `empty` has extents of 0 or more."""
+
     name: str
     dtype: str
     slots: tuple[Slot, ...]
+    empty: bool
     precision: Expr | None
     span: Span = field(compare=False, repr=False)
 
@@ -222,6 +229,19 @@ class Operator:
         """The names of the outputs, each once though several cases may declare it."""
         outputs = [item for item in all_items(self.items) if isinstance(item, Output)]
         return tuple(dict.fromkeys(output.name for output in outputs))
+
+    @property
+    def empty_tensors(self) -> frozenset[str]:
+        """The inputs and outputs that may have no elements."""
+        inputs = {item.name for item in self.inputs if item.empty}
+        outputs = (item for item in all_items(self.items) if isinstance(item, Output))
+        return frozenset(inputs | {item.name for item in outputs if item.empty})
+
+    @property
+    def extents_down_to_0(self) -> frozenset[str]:
+        """The names of extents, and of lists of them, that may be 0."""
+        extents = (each for item in self.inputs if item.empty for each in item.extents)
+        return frozenset(each.new for each in extents if each.new)
 
     @property
     def cases(self) -> tuple[Case, ...]:

@@ -25,7 +25,9 @@ def check_input(checker: ExpressionChecker, item: d.OperandDecl) -> f.Input:
     span, several = item.place.span, index is not None
     symbol = Symbol(name, "input", None, span, (), rank, several, optional=item.optional)
     checker.scope.add(symbol)
-    return f.Input(name, item.type_name, extents, item.optional, index, count, item.span)
+    return f.Input(
+        name, item.type_name, extents, item.empty, item.optional, index, count, item.span
+    )
 
 
 def one_open_pack(extents: tuple[f.Extent, ...]) -> None:
@@ -122,7 +124,7 @@ def check_output(checker: ExpressionChecker, item: d.OperandDecl) -> f.Output:
     slots = tuple(output_slot(checker, slot) for slot in item.slots)
     rank = None if any(slot.pack for slot in slots) else len(slots)
     checker.scope.add(Symbol(name, "output", None, item.place.span, (), rank))
-    return f.Output(name, item.type_name, slots, None, item.span)
+    return f.Output(name, item.type_name, slots, item.empty, None, item.span)
 
 
 def output_slot(checker: ExpressionChecker, slot: n.Slot | n.PartSlot) -> n.Slot:
