@@ -48,7 +48,10 @@ def emit_support() -> dict[str, str]:
         "most_shown": rules.MOST_SHOWN,
         "rank_limit": rules.RANK_LIMIT,
         "size_limit": rules.SIZE_LIMIT,
+        "rank_limit_or_empty": rules.RANK_LIMIT_OR_EMPTY,
         "extent_positive": rules.EXTENT_POSITIVE,
+        "extent_negative": rules.EXTENT_NEGATIVE,
+        "output_negative": rules.OUTPUT_NEGATIVE,
         "precision_range": rules.PRECISION_RANGE,
         "dtype_codes": ", ".join(
             f"CVMGEN_{name.upper()} = {dtype.code}" for name, dtype in DTYPES.items()
@@ -99,6 +102,7 @@ class CEmitter:
         self.function = interface.c_name(self.operator)
         self.fields = plan_fields(program)
         self.wide = interface.int32_inputs(program)
+        self.empty = self.operator.empty_tensors
 
     def text(self) -> str:
         return render(
@@ -380,12 +384,17 @@ class CEmitter:
             return identifier(tensor)
         dtype = dtypes[tensor]
         if tensor in self.operator.output_names:
-            return f"({dtype.c} *)args->{tensor}->data"
+            return f"({dtype.c} *){self.data(tensor)}"
         if dtype.bits == 8:
             optional = any(item.name == tensor and item.optional for item in self.operator.inputs)
-            data = f"(const {dtype.c} *)args->{tensor}->data"
+            data = f"(const {dtype.c} *){self.data(tensor)}"
             return f"args->{tensor} == NULL ? NULL : {data}" if optional else data
         return identifier(tensor)
+
+    def data(self, tensor: str, which: str = "") -> str:
+        """The elements of a tensor, `which` of several."""
+        place = f"args->{tensor}{which}"
+        return f"cvmgen_data({place})" if tensor in self.empty else f"{place}->data"
 
     def each(self, number: int, nest: i.Nest) -> list[str]:
         """A nest that runs for each tensor of a variadic input."""
@@ -401,7 +410,7 @@ class CEmitter:
             "if (status != CVMGEN_OK) break;",
             *prologue.lines(),
             *(
-                line.replace(f"args->{tensor}->data", f"args->{tensor}[{index}]->data")
+                line.replace(self.data(tensor), self.data(tensor, f"[{index}]"))
                 for line in self.choose(number, nest)
             ),
             f"free({tensor}_copy);",

@@ -129,7 +129,7 @@ class Prepare:
         name = quoted(item.name)
         if item.variadic:
             return self.take_inputs(item)
-        lines = [f"if (cvmgen_check_input(error, {name}, args->{item.name})) {FAIL}"]
+        lines = [f"if ({check_input(item)}(error, {name}, args->{item.name})) {FAIL}"]
         lines += self.shape(statement)
         if item.optional:
             lines = [f"if (args->{item.name} != NULL) {{", *indent(lines), "}"]
@@ -143,11 +143,11 @@ class Prepare:
         return lines
 
     def gives(self, name: str) -> bool:
-        """Whether the host or a nest asks if an optional operand is there."""
-        nests = tuple((nest.prologue, nest.body) for nest in self.program.nests)
+        """Whether the host asks if an optional operand is there; nests look at its elements."""
+        prologues = tuple(nest.prologue for nest in self.program.nests)
         return any(
             isinstance(each, i.Given) and each.name == name
-            for each in walk((self.program.prepare, nests))
+            for each in walk((self.program.prepare, prologues))
         ) or any(name in _optional_terms(each) for each in walk(self.program.prepare))
 
     def asks_precision(self, tensor: str) -> bool:
@@ -168,7 +168,7 @@ class Prepare:
             f'cvmgen_number(args->{name}_count).text, "at most {MAX_INPUTS} inputs");',
             f"for (int64_t at = 0; at < args->{name}_count; ++at) {{",
             f'    const cvmgen_text text = cvmgen_format("{name}[%" PRId64 "]", at);',
-            f"    if (cvmgen_check_input(error, text.text, args->{name}[at])) {FAIL}",
+            f"    if ({check_input(item)}(error, text.text, args->{name}[at])) {FAIL}",
             "}",
         ]
         if item.count in self.used:
@@ -392,8 +392,10 @@ class Prepare:
         declared = shape in self.printer.declared
         lines = self.printer.list_into(shape, statement.extents, declared=declared)
         name = quoted(tensor)
-        empty = quoted(rules.OUTPUT_EXTENT)
-        lines.append(f"if (cvmgen_check_shape(error, {name}, &{shape}, {empty})) {FAIL}")
+        check = f"cvmgen_check_shape(error, {name}, &{shape}, {quoted(rules.OUTPUT_EXTENT)})"
+        if statement.empty:
+            check = f"cvmgen_check_shape_or_empty(error, {name}, &{shape})"
+        lines.append(f"if ({check}) {FAIL}")
         value = self.printer.expr(statement.precision)
         start = "" if declared else "const int64_t "
         lines.append(f"{start}{precision} = {value};")
@@ -417,6 +419,11 @@ class Prepare:
             lines += indent([*inner, *self.block(body)])
         refuse = f'return cvmgen_refuse(error, "", "", {quoted(rules.NO_CASE)});'
         return [*lines, "} else {", *indent([refuse]), "}"]
+
+
+def check_input(item: Input) -> str:
+    """The function that checks an input of any shape."""
+    return "cvmgen_check_input_or_empty" if item.empty else "cvmgen_check_input"
 
 
 def reads(statements: tuple[i.Stmt, ...]) -> set[str]:

@@ -144,6 +144,7 @@ class PythonEmitter:
             shape = ", ".join(extent.span.text for extent in item.extents)
             note = " (optional)" if item.optional else ""
             note = " (a list of tensors)" if item.variadic else note
+            note += ", or empty" * item.empty
             lines.append(f"{identifier(item.name)}: int8 or int32 of shape [{shape}]{note}")
         for attribute in self.operator.attributes:
             lines.append(f"{identifier(attribute.name)}: {attribute_text(attribute)}")
@@ -197,6 +198,7 @@ class PythonEmitter:
                     f"    OPERATOR, {literal(tensor)}, {tensor}_shape, {tensor}_precision,",
                     f"    {literal(rule)},",
                     f"    {self.terms(statement.terms)},",
+                    *["    support.OUTPUT_OR_EMPTY,"] * statement.empty,
                     ")",
                 ]
             case i.Cases(branches=branches):

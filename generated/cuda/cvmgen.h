@@ -31,7 +31,8 @@ typedef unsigned long long uint64_t;
 enum { CVMGEN_INT8 = 1, CVMGEN_INT32 = 2 };
 enum { CVMGEN_OK = 0, CVMGEN_REFUSED = 1, CVMGEN_NO_MEMORY = 2, CVMGEN_DEVICE = 3 };
 
-/* A row-major tensor without gaps. precision 0: not declared, measured from the data. */
+/* A row-major tensor without gaps. precision 0: not declared, measured from the data.
+   One with an extent of 0 has no elements, and its data may be NULL. */
 typedef struct cvmgen_tensor {
     void *data;
     int64_t extents[CVMGEN_MAX_RANK];
