@@ -74,6 +74,8 @@ def unflatten(position: int, extents: Sequence[int]) -> tuple[int, ...]:
     """The multi-index at a row-major position."""
     index: list[int] = []
     for extent in reversed(extents):
+        if extent == 0:
+            raise OutsideDomain("a box with an extent of 0 has no positions")
         position, entry = divmod(position, extent)
         index.append(entry)
     return tuple(reversed(index))

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product as _product
 from math import prod
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -27,13 +27,16 @@ BELOW_ALL = -(1 << 126)
 ABOVE_ALL = 1 << 126
 
 EXTENT_POSITIVE = "every extent must be at least 1"
+EXTENT_NEGATIVE = "no extent may be negative"
 SIZE_LIMIT = "a tensor has less than 2^40 elements"
 RANK_LIMIT = "a tensor has 1 to 16 dimensions"
+RANK_LIMIT_OR_EMPTY = "this tensor has 0 to 16 dimensions"
 PRECISION_RANGE = "a precision is in [1, 32]"
 ELEMENT_TYPES = "elements must be int8 or int32"
 INPUT_MISSING = "this input is missing"
 ATTRIBUTE_MISSING = "this attribute is missing"
 OUTPUT_EXTENT = "the result would be empty"
+OUTPUT_NEGATIVE = "an extent of the result would be negative"
 LIST_LIMIT = "at most 16 entries"
 BEYOND_INT64 = "a number of at most 64 bits is needed"
 INPUTS_NEEDED = "at least one input is needed"
@@ -156,6 +159,8 @@ class Operand:
     @property
     def precision(self) -> int:
         """As declared, or the smallest that holds every element."""
+        if self._precision is None and 0 in self.shape:
+            self._precision = 1
         if self._precision is None:
             if self.array is None:
                 refuse(self.operator, self.name, "", NO_PRECISION)
@@ -270,23 +275,38 @@ def declared(operator: str, names: Sequence[str], given: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------- checks of inputs
 
 
-def check_input(operator: str, name: str, given: Operand | None) -> None:
+class Limits(NamedTuple):
+    """The least rank and the least extent of a tensor, and how they are told."""
+
+    rank: int
+    extent: int
+    rank_rule: str
+    extent_rule: str
+
+
+INPUT = Limits(1, 1, RANK_LIMIT, EXTENT_POSITIVE)
+INPUT_OR_EMPTY = Limits(0, 0, RANK_LIMIT_OR_EMPTY, EXTENT_NEGATIVE)
+OUTPUT = Limits(1, 1, RANK_LIMIT, OUTPUT_EXTENT)
+OUTPUT_OR_EMPTY = Limits(1, 0, RANK_LIMIT, OUTPUT_NEGATIVE)
+
+
+def check_input(operator: str, name: str, given: Operand | None, limits: Limits = INPUT) -> None:
     if given is None:
         refuse(operator, name, "", INPUT_MISSING)
-    check_shape(operator, name, given.shape, EXTENT_POSITIVE)
+    check_shape(operator, name, given.shape, limits)
     precision = given._precision
     if precision is not None and not 1 <= precision <= MAX_PRECISION:
         refuse(operator, name, f"precision {precision}", PRECISION_RANGE)
 
 
-def check_shape(operator: str, name: str, shape: Sequence[int], positive: str) -> None:
-    """The limits that every shape keeps."""
+def check_shape(operator: str, name: str, shape: Sequence[int], limits: Limits) -> None:
+    """The limits that a shape keeps; its strides keep that of the size too."""
     text = f"shape {shape_text(shape)}"
-    if not 1 <= len(shape) <= MAX_RANK:
-        refuse(operator, name, text, RANK_LIMIT)
-    if any(extent < 1 for extent in shape):
-        refuse(operator, name, text, positive)
-    if prod(shape) >= MAX_SIZE:
+    if not limits.rank <= len(shape) <= MAX_RANK:
+        refuse(operator, name, text, limits.rank_rule)
+    if any(extent < limits.extent for extent in shape):
+        refuse(operator, name, text, limits.extent_rule)
+    if prod(max(extent, 1) for extent in shape) >= MAX_SIZE:
         refuse(operator, name, text, SIZE_LIMIT)
 
 
@@ -320,14 +340,16 @@ def check_extent(
         refuse(operator, name, f"shape {shape_text(shape)}", rule)
 
 
-def check_inputs(operator: str, name: str, given: Sequence[Operand | None]) -> None:
+def check_inputs(
+    operator: str, name: str, given: Sequence[Operand | None], limits: Limits = INPUT
+) -> None:
     """The tensors of an input that takes several."""
     if not given:
         refuse(operator, name, "", INPUTS_NEEDED)
     if len(given) > MAX_INPUTS:
         refuse(operator, name, str(len(given)), INPUTS_LIMIT)
     for at, each in enumerate(given):
-        check_input(operator, f"{name}[{at}]", each)
+        check_input(operator, f"{name}[{at}]", each, limits)
 
 
 # ---------------------------------------------------------------- attributes
@@ -515,18 +537,26 @@ def ceil_log2(value: int) -> int:
 # ---------------------------------------------------------------- results
 
 
-def check_output_shape(operator: str, name: str, shape: Sequence[int]) -> None:
+def check_output_shape(
+    operator: str, name: str, shape: Sequence[int], limits: Limits = OUTPUT
+) -> None:
     """The shape that an output would have."""
     if len(shape) > MAX_RANK:
         refuse(operator, name, f"rank {len(shape)}", RANK_LIMIT)
-    check_shape(operator, name, shape, OUTPUT_EXTENT)
+    check_shape(operator, name, shape, limits)
 
 
 def check_output(
-    operator: str, name: str, shape: Sequence[int], precision: int, rule: str, shown: str
+    operator: str,
+    name: str,
+    shape: Sequence[int],
+    precision: int,
+    rule: str,
+    shown: str,
+    limits: Limits = OUTPUT,
 ) -> None:
     """The shape and precision that an output would have."""
-    check_output_shape(operator, name, shape)
+    check_output_shape(operator, name, shape, limits)
     if not 1 <= precision <= MAX_PRECISION:
         text = with_terms(f"precision {precision}", shown)
         refuse(operator, name, text, f"its precision {rule} must be in [1, {MAX_PRECISION}]")

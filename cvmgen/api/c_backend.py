@@ -90,7 +90,7 @@ class CBackend:
         made.precision = 0 if precision is None else min(max(precision, -1), 1 << 30)
         made.dtype = default
         if array is not None:
-            made.data = array.ctypes.data
+            made.data = array.ctypes.data if array.size else None
             made.dtype = self.dtypes[array.dtype]
         return made
 

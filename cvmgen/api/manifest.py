@@ -12,7 +12,10 @@ from cvmgen.errors import CvmgenError
 
 @dataclass(frozen=True, slots=True)
 class InputInfo:
+    """An input; one that may be `empty` takes extents of 0, and arrays of rank 0."""
+
     name: str
+    empty: bool
     optional: bool
     variadic: bool
 
@@ -104,7 +107,8 @@ def operator_info(entry: dict[str, Any]) -> OperatorInfo:
         for each in entry["attributes"]
     )
     inputs = tuple(
-        InputInfo(each["name"], each["optional"], each["variadic"]) for each in entry["inputs"]
+        InputInfo(each["name"], each["empty"], each["optional"], each["variadic"])
+        for each in entry["inputs"]
     )
     return OperatorInfo(
         entry["name"],

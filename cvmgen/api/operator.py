@@ -299,16 +299,17 @@ class Operator:
         if given is None:
             return None
         if not item.variadic:
-            return self._shape(item.name, given)
+            return self._shape(item, item.name, given)
         shapes = self._several(item, given, "shapes")
-        return [self._shape(*pair) for pair in _named(item.name, list(shapes))]
+        return [self._shape(item, *pair) for pair in _named(item.name, list(shapes))]
 
-    def _shape(self, name: str, given: Any) -> tuple[int, ...]:
+    def _shape(self, item: InputInfo, name: str, given: Any) -> tuple[int, ...]:
         try:
             shape = tuple(map(index, given))
         except TypeError:
             self._refuse(name, f"shape {given!r}", "a shape is a tuple of integers")
-        support.check_shape(self._info.full_name, name, shape, support.EXTENT_POSITIVE)
+        limits = support.INPUT_OR_EMPTY if item.empty else support.INPUT
+        support.check_shape(self._info.full_name, name, shape, limits)
         return shape
 
     def _declared(self, given: Any, operands: Sequence[Any]) -> Precisions:

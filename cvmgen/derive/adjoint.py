@@ -17,7 +17,7 @@ from cvmgen.derive.terms import Linear
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.printing import Printer, macros_of
+from cvmgen.spec.printing import Printer, macros_of, or_empty
 
 
 def adjoint(operator: f.Operator, wrt: str, name: str = "") -> str:
@@ -136,7 +136,7 @@ class Adjoint:
             yield from self.item_lines(item, printer, gradient, equations, "  ")
         dtype = self.wrt.dtype
         slots = ", ".join(printer.slot(each.value, each.pack) for each in self.wrt.extents)
-        yield f"  output {self.names[0]} : {dtype}[{slots}]"
+        yield f"  output {self.names[0]} : {dtype}[{slots}]{or_empty(self.wrt)}"
         if not cases:
             yield from printer.block((equations[0],), "  ")
         for at, case in enumerate(cases):
@@ -189,7 +189,7 @@ class Adjoint:
     def gradient_input(self, shape: str) -> str:
         printer = Printer(self.operator.items)
         slots = f"{shape}..." if shape else printer.slots(self.output.slots)
-        return f"{self.names[1]} : {self.output.dtype}[{slots}]"
+        return f"{self.names[1]} : {self.output.dtype}[{slots}]{or_empty(self.output)}"
 
     def shape_rule(self, output: f.Output, shape: str) -> Iterator[str]:
         """Requirements that the gradient, of any shape, has that of an output."""

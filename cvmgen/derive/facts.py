@@ -32,7 +32,7 @@ class Facts:
 
     def __init__(self, items: Iterable[f.Item]) -> None:
         self.lets: dict[str, n.Expr] = {}
-        self.least: dict[str, int] = {}  # attributes and entries of list attributes
+        self.least: dict[str, int] = {}  # attributes, entries of lists, extents that may be 0
         self.extents: set[str] = set()
         self.equal: dict[n.Expr, tuple[n.Expr, f.Require]] = {}
         self.divided: list[tuple[Polynomial, Polynomial, f.Require]] = []
@@ -47,6 +47,8 @@ class Facts:
         match item:
             case f.Let(name=name, value=value):
                 self.lets[name] = value
+            case f.Input(extents=extents, empty=True):
+                self.least.update((each.new, 0) for each in extents if each.new)
             case f.Input(extents=extents):
                 self.extents |= {each.new for each in extents if each.new}
             case f.Attribute(name=name, components=components, low=low, words=words):

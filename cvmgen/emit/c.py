@@ -51,7 +51,10 @@ def emit_support() -> dict[str, str]:
         "most_shown": rules.MOST_SHOWN,
         "rank_limit": rules.RANK_LIMIT,
         "size_limit": rules.SIZE_LIMIT,
+        "rank_limit_or_empty": rules.RANK_LIMIT_OR_EMPTY,
         "extent_positive": rules.EXTENT_POSITIVE,
+        "extent_negative": rules.EXTENT_NEGATIVE,
+        "output_negative": rules.OUTPUT_NEGATIVE,
         "precision_range": rules.PRECISION_RANGE,
         "dtype_names": dtype_names((name, dtype.code) for name, dtype in DTYPES.items()),
         "dtype_bytes": dtype_bytes(),
@@ -117,6 +120,7 @@ class CEmitter:
         self.types = TypeChoice(self.operator)
         self.precise = self.operator.precise_outputs
         self.wide = interface.int32_inputs(program)
+        self.empty = self.operator.empty_tensors
 
     def text(self) -> str:
         return render(
@@ -448,12 +452,17 @@ class CEmitter:
             return identifier(tensor)
         dtype = dtypes[tensor]
         if tensor in self.operator.output_names:
-            return f"({dtype.c} *)args->{tensor}->data"
+            return f"({dtype.c} *){self.data(tensor)}"
         if dtype.bits == 8 or tensor in self.types.tensors:
             optional = any(item.name == tensor and item.optional for item in self.operator.inputs)
-            data = f"(const {dtype.c} *)args->{tensor}->data"
+            data = f"(const {dtype.c} *){self.data(tensor)}"
             return f"args->{tensor} == NULL ? NULL : {data}" if optional else data
         return identifier(tensor)
+
+    def data(self, tensor: str, which: str = "") -> str:
+        """The elements of a tensor, `which` of several."""
+        place = f"args->{tensor}{which}"
+        return f"cvmgen_data({place})" if tensor in self.empty else f"{place}->data"
 
     def each(self, number: int, nest: i.Nest) -> list[str]:
         """A nest that runs for each tensor of a variadic input."""
@@ -475,7 +484,7 @@ class CEmitter:
             *widened,
             *prologue.lines(),
             *(
-                line.replace(f"args->{tensor}->data", f"args->{tensor}[{index}]->data")
+                line.replace(self.data(tensor), self.data(tensor, f"[{index}]"))
                 for line in self.choose(number, nest)
             ),
             *freed,

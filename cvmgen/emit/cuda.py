@@ -336,8 +336,8 @@ class CudaEmitter(c.CEmitter):
             return identifier(tensor)
         dtype = dtypes[tensor]
         if tensor in self.operator.output_names:
-            return f"({dtype.c} *)args->{tensor}->data"
+            return f"({dtype.c} *){self.data(tensor)}"
         which = f"[{nest.each[0]}]" if nest.each is not None and nest.each[1] == tensor else ""
-        data = f"(const {dtype.c} *)args->{tensor}{which}->data"
+        data = f"(const {dtype.c} *){self.data(tensor, which)}"
         optional = any(item.name == tensor and item.optional for item in self.operator.inputs)
         return f"args->{tensor} == NULL ? NULL : {data}" if optional else data

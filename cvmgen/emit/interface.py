@@ -314,7 +314,12 @@ def manifest_entry(program: i.Program) -> dict[str, Any]:
         "function": c_name(operator),
         "moves": list(moved_inputs(program)),
         "inputs": [
-            {"name": item.name, "optional": item.optional, "variadic": item.variadic}
+            {
+                "name": item.name,
+                "empty": item.empty,
+                "optional": item.optional,
+                "variadic": item.variadic,
+            }
             for item in operator.inputs
         ],
         "outputs": list(operator.output_names),

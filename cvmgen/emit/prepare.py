@@ -139,7 +139,7 @@ class Prepare:
         name = quoted(item.name)
         if item.variadic:
             return self.take_inputs(item)
-        lines = [f"if (cvmgen_check_{kind_of(item)}(error, {name}, args->{item.name})) {FAIL}"]
+        lines = [f"if ({check_input(item)}(error, {name}, args->{item.name})) {FAIL}"]
         lines += self.shape(statement)
         if item.optional:
             lines = [f"if (args->{item.name} != NULL) {{", *indent(lines), "}"]
@@ -153,11 +153,11 @@ class Prepare:
         return lines
 
     def gives(self, name: str) -> bool:
-        """Whether the host or a nest asks if an optional operand is there."""
-        nests = tuple((nest.prologue, nest.body) for nest in self.program.nests)
+        """Whether the host asks if an optional operand is there; nests look at its elements."""
+        prologues = tuple(nest.prologue for nest in self.program.nests)
         return any(
             isinstance(each, i.Given) and each.name == name
-            for each in walk((self.program.prepare, nests))
+            for each in walk((self.program.prepare, prologues))
         ) or any(name in _optional_terms(each) for each in walk(self.program.prepare))
 
     def asks_precision(self, tensor: str) -> bool:
@@ -178,7 +178,7 @@ class Prepare:
             f'cvmgen_number(args->{name}_count).text, "at most {MAX_INPUTS} inputs");',
             f"for (int64_t at = 0; at < args->{name}_count; ++at) {{",
             f'    const cvmgen_text text = cvmgen_format("{name}[%" PRId64 "]", at);',
-            f"    if (cvmgen_check_{kind_of(item)}(error, text.text, args->{name}[at])) {FAIL}",
+            f"    if ({check_input(item)}(error, text.text, args->{name}[at])) {FAIL}",
             "}",
         ]
         if item.count in self.used:
@@ -437,8 +437,10 @@ class Prepare:
         declared = shape in self.printer.declared
         lines = self.printer.list_into(shape, statement.extents, declared=declared)
         name = quoted(tensor)
-        empty = quoted(rules.OUTPUT_EXTENT)
-        lines.append(f"if (cvmgen_check_shape(error, {name}, &{shape}, {empty})) {FAIL}")
+        check = f"cvmgen_check_shape(error, {name}, &{shape}, {quoted(rules.OUTPUT_EXTENT)})"
+        if statement.empty:
+            check = f"cvmgen_check_shape_or_empty(error, {name}, &{shape})"
+        lines.append(f"if ({check}) {FAIL}")
         if statement.precision is None:
             return lines
         value = self.printer.expr(statement.precision)
@@ -466,9 +468,10 @@ class Prepare:
         return [*lines, "} else {", *indent([refuse]), "}"]
 
 
-def kind_of(item: Input) -> str:
-    """Which checks an input is for."""
-    return "input" if item.dtype == CVM else "typed_input"
+def check_input(item: Input) -> str:
+    """The function that checks an input of any shape."""
+    kind = "input" if item.dtype == CVM else "typed_input"
+    return f"cvmgen_check_{kind}_or_empty" if item.empty else f"cvmgen_check_{kind}"
 
 
 def both(present: str, earlier: Sequence[str]) -> str:

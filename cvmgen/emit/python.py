@@ -185,6 +185,7 @@ class PythonEmitter:
             shape = ", ".join(extent.span.text for extent in item.extents)
             note = " (optional)" if item.optional else ""
             note = " (a list of tensors)" if item.variadic else note
+            note += ", or empty" * item.empty
             kinds = interface.types_text(self.operator, item.name)
             lines.append(f"{identifier(item.name)}: {kinds} of shape [{shape}]{note}")
         for attribute in self.operator.attributes:
@@ -234,7 +235,8 @@ class PythonEmitter:
                 rule = statement.rule
                 shape = printer.expr(extents)
                 if precision is None:
-                    where = f"OPERATOR, {literal(tensor)}, {tensor}_shape"
+                    limits = ", support.OUTPUT_OR_EMPTY" * statement.empty
+                    where = f"OPERATOR, {literal(tensor)}, {tensor}_shape{limits}"
                     return [f"{tensor}_shape = {shape}", f"support.check_output_shape({where})"]
                 return [
                     f"{tensor}_shape = {shape}",
@@ -243,6 +245,7 @@ class PythonEmitter:
                     f"    OPERATOR, {literal(tensor)}, {tensor}_shape, {tensor}_precision,",
                     f"    {literal(rule)},",
                     f"    {self.terms(statement.terms)},",
+                    *["    support.OUTPUT_OR_EMPTY,"] * statement.empty,
                     ")",
                 ]
             case i.Cases(branches=branches):

@@ -19,14 +19,15 @@ class InputChecks:
     def lines(self, statement: i.TakeInput) -> list[str]:
         item = statement.input
         name = identifier(item.name)
+        limits = ", support.INPUT_OR_EMPTY" if item.empty else ""
         if item.variadic:
-            lines = [f"support.check_inputs(OPERATOR, {literal(item.name)}, {name})"]
+            lines = [f"support.check_inputs(OPERATOR, {literal(item.name)}, {name}{limits})"]
             lines.append(f"{identifier(str(item.count))} = len({name})")
             shapes = identifier(str(item.extents[0].new))
             lines.append(f"{shapes} = tuple(each.shape for each in {name})")
             return lines
         lines = [
-            f"support.check_input(OPERATOR, {literal(item.name)}, {name})",
+            f"support.check_input(OPERATOR, {literal(item.name)}, {name}{limits})",
             *self.shape(statement),
         ]
         if item.optional:

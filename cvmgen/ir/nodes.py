@@ -459,11 +459,12 @@ class TakeAttribute:
 class SetOutput:
     """The shape and precision of an output; refuses those that no tensor can have.
 
-    Only elements of type `cvm` have a precision.
+    Only elements of type `cvm` have a precision. Extents of 0 are refused unless it may be `empty`.
     """
 
     tensor: str
     extents: Expr
+    empty: bool
     precision: Expr | None
     rule: str
     terms: tuple[tuple[str, Expr, str], ...]

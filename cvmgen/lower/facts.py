@@ -26,7 +26,7 @@ class Facts:
         self.positive_names: set[str] = set()  # scalars of at least 1
         self.positive_lists: set[str] = set()  # lists whose entries are at least 1
         self.shapes_of_many: set[str] = set()  # lists of such lists
-        self.indices: set[str] = set()  # scalars of at least 0
+        self.indices: set[str] = set()  # scalars of at least 0, as indices are
 
     @classmethod
     def of(cls, program: i.Program, nest: i.Nest) -> Facts:
@@ -46,18 +46,22 @@ class Facts:
                     self.extents(item)
                 case i.TakeAttribute(attribute=attribute) if not attribute.optional:
                     self.attribute(statement)
-                case i.SetOutput(tensor=tensor, extents=extents):
+                case i.SetOutput(tensor=tensor, extents=extents, empty=empty):
                     self.lets[shape_name(tensor)] = extents
-                    self.positive_lists.add(shape_name(tensor))
+                    if not empty:
+                        self.positive_lists.add(shape_name(tensor))
                 case i.Cases(branches=branches) if case is not None:
                     self.learn(branches[case][1], None)
                 case _:
                     pass
 
     def extents(self, item: Input) -> None:
-        """Every extent of a tensor is at least 1."""
+        """Every extent of a tensor is at least 1, or 0 where it may be empty."""
         for extent in item.extents:
             if extent.new is None:
+                continue
+            if item.empty:
+                self.indices |= set() if extent.pack else {extent.new}
                 continue
             if item.variadic:
                 self.shapes_of_many |= {extent.new} if extent.pack else set()

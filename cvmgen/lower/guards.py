@@ -174,7 +174,20 @@ def guard_around(
 def steady(expr: i.Expr, varying: set[str]) -> bool:
     """Whether an expression may be evaluated before the loop: no index of it, no load."""
     reads = any(isinstance(each, (i.Access, i.Load, i.Dot)) for each in walk(expr))
-    return not reads and not (names_in(expr) & varying)
+    return not reads and not (names_in(expr) & varying) and not any(map(may_fail, walk(expr)))
+
+
+def may_fail(node: object) -> bool:
+    """Whether a node may have no value in a call: a loop without iterations does not ask for it."""
+    match node:
+        case i.Binary(op="floordiv" | "truncdiv" | "mod", right=i.Const(value=value)):
+            return value == 0
+        case i.Binary(op="shl", right=i.Const(value=value)):
+            return value < 0
+        case i.Binary(op="floordiv" | "truncdiv" | "mod" | "shl"):
+            return True
+        case _:
+            return False
 
 
 def changed(statements: tuple[i.Stmt, ...]) -> set[str]:

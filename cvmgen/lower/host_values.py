@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, rebuild, walk
-from cvmgen.lower.guards import assigned
+from cvmgen.lower.guards import assigned, steady
 from cvmgen.lower.host import insert
 from cvmgen.lower.walks import whole_pack
 
@@ -16,9 +17,10 @@ def host_values(program: i.Program) -> i.Program:
     taken = set(names_in(program.prepare)) | assigned(program.prepare)
     added: dict[int | None, list[i.Stmt]] = {}
     known: dict[i.Expr, str] = {}
+    shapes = shapes_of_several(program)
     nests = []
     for nest in program.nests:
-        values = HostValues(nest, taken, known if nest.each is None else {})
+        values = HostValues(nest, taken, known if nest.each is None else {}, shapes)
         body: tuple[i.Stmt, ...] = rebuild(nest.body, values.change)
         if nest.each is None:
             added.setdefault(nest.case, []).extend(values.lets)
@@ -30,10 +32,17 @@ def host_values(program: i.Program) -> i.Program:
 
 
 class HostValues:
-    """Names for the scalars that one nest takes from lists; `known` are those of other nests."""
+    """Names for the scalars that one nest takes from lists; `known` are those of other nests.
 
-    def __init__(self, nest: i.Nest, taken: set[str], known: dict[i.Expr, str]) -> None:
+    `shapes` are lists of lists: one for each tensor of a variadic input.
+    """
+
+    def __init__(
+        self, nest: i.Nest, taken: set[str], known: dict[i.Expr, str], shapes: frozenset[str]
+    ) -> None:
+        self.shapes = shapes
         self.inner = assigned(nest.body) | comprehended(nest.body) | packs(nest.body)
+        self.guarded = guarded_items(nest.body, self.inner)
         self.taken = taken
         self.known = known
         self.span = nest.span
@@ -41,13 +50,33 @@ class HostValues:
         self.lets: list[i.Stmt] = []
 
     def change(self, node: i.Expr) -> i.Expr:
-        if not is_list_value(node) or names_in(node) & self.inner:
+        if not is_list_value(node, self.shapes) or names_in(node) & self.inner or node in self.guarded:
             return node
         if node not in self.local:
             name = self.known.get(node) or fresh(name_for(node), self.taken)
             self.known[node] = self.local[node] = name
             self.lets.append(i.Let(name, "int", node, self.span))
         return i.Var(self.local[node])
+
+
+def guarded_items(statements: tuple[i.Stmt, ...], inner: set[str]) -> set[i.Expr]:
+    """The entries of lists that are read only where a condition of the call holds: the list may
+    be too short for them in other calls."""
+
+    def unguarded(node: Any) -> Any:
+        match node:
+            case i.Select(condition=condition) if steady(condition, inner):
+                return condition
+            case i.If(condition=condition) if steady(condition, inner):
+                return replace(node, then=(), otherwise=())
+            case _:
+                return node
+
+    return items_in(statements) - items_in(rebuild(statements, unguarded))
+
+
+def items_in(statements: tuple[i.Stmt, ...]) -> set[i.Expr]:
+    return {each for each in walk(statements) if isinstance(each, i.Item)}
 
 
 def comprehended(statements: tuple[i.Stmt, ...]) -> set[str]:
@@ -62,9 +91,19 @@ def packs(statements: tuple[i.Stmt, ...]) -> set[str]:
     return {whole_pack(loop) for loop in loops if loop.slots is not None}
 
 
-def is_list_value(node: i.Expr) -> bool:
+def shapes_of_several(program: i.Program) -> frozenset[str]:
+    """The names of the shapes of variadic inputs."""
+    items = (item for item in program.operator.inputs if item.variadic)
+    return frozenset(str(extent.new) for item in items for extent in item.extents)
+
+
+def is_list_value(node: i.Expr, shapes: frozenset[str]) -> bool:
     """A scalar taken from a host list."""
     match node:
+        case i.Item(sequence=i.Var(name=name)) if name in shapes:
+            return False
+        case i.Item(sequence=i.Item(sequence=i.Var()), index=i.Const() | i.Var()):
+            return True
         case i.Call(function="size" | "len", arguments=(argument,)):
             return not any(isinstance(each, (i.Load, i.Access)) for each in walk(argument))
         case i.Item(sequence=i.Var(), index=i.Const() | i.Var()):
@@ -79,6 +118,10 @@ def name_for(node: i.Expr) -> str:
             return f"{name}_{function}"
         case i.Call(function=function, arguments=(i.Part(sequence=i.Var(name=name)),)):
             return f"{name}_part_{function}"
+        case i.Item(sequence=i.Item() as sequence, index=i.Const(value=value)):
+            return f"{name_for(sequence)}_{value}"
+        case i.Item(sequence=i.Item() as sequence, index=i.Var(name=index)):
+            return f"{name_for(sequence)}_{index}"
         case i.Item(sequence=i.Var(name=name), index=i.Const(value=value)):
             return f"{name}_{value}"
         case i.Item(sequence=i.Var(name=name), index=i.Var(name=index)):

@@ -55,7 +55,10 @@ def peeled(loop: i.PackLoop, taken: set[str]) -> i.Stmt:
 
 
 def leading(loop: i.PackLoop) -> int:
-    """How many dimensions are indexed one by one; 0 where anything else asks for entries."""
+    """How many dimensions are indexed one by one; 0 where anything else asks for entries.
+
+    Every point asks for the last of them, else there might be fewer dimensions.
+    """
     if loop.slots is not None:
         return 0
     found = 0
@@ -70,7 +73,26 @@ def leading(loop: i.PackLoop) -> int:
             case _:
                 pass
     uses = sum(node == i.Var(loop.pack) for node in walk(loop.body))
-    return found if uses == understood else 0
+    last = i.Item(i.Var(loop.pack), i.Const(found - 1))
+    sure = last in walk(rebuild(loop.body, certain))
+    return found if sure and uses == understood else 0
+
+
+def certain(node: Any) -> Any:
+    """What is evaluated of a node whatever its conditions and its ranges come to."""
+    match node:
+        case i.Select(condition=condition):
+            return condition
+        case i.Logic(operands=(first, *_)):
+            return first
+        case i.If():
+            return replace(node, then=(), otherwise=())
+        case i.Loop() | i.PackLoop():
+            return replace(node, body=())
+        case i.Gather(over=over) | i.Fold(over=over):
+            return over
+        case _:
+            return node
 
 
 def spread(

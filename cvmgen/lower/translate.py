@@ -107,10 +107,10 @@ class Translator:
             case f.Output(name=name, slots=slots, precision=precision, span=span):
                 box = self.index_list(slots)
                 if precision is None:
-                    return i.SetOutput(name, box, None, "", (), span)
+                    return i.SetOutput(name, box, item.empty, None, "", (), span)
                 rule = self.operator.rule(item)
                 terms = self.terms([precision])
-                return i.SetOutput(name, box, self.expr(precision), rule, terms, span)
+                return i.SetOutput(name, box, item.empty, self.expr(precision), rule, terms, span)
             case f.Equation() | f.Case() | f.Definition():
                 raise AssertionError("handled by items")
 

@@ -29,10 +29,11 @@ RangeRule = Callable[[Range, Range], Range]
 BITS = {"i32": 32, "i64": 64, "i128": 128}
 ROUNDINGS = ("floor", "ceil", "trunc", "sqrt")  # of real numbers
 EXTENT = Range(1, MAX_SIZE - 1)
+EXTENT_OR_0 = Range(0, MAX_SIZE - 1)
 LENGTH = Range(0, LIST_CAPACITY)
 WIDEST = 126  # of a power of two that has a machine type, its negative too
 INT64 = Range(-(1 << 63), (1 << 63) - 1)
-LIST_CALLS = dict.fromkeys(("strides", "split"), Range(1, MAX_SIZE - 1))
+LIST_CALLS = ("strides", "split")
 NUMBER_CALLS = (
     "abs",
     "min",
@@ -65,10 +66,11 @@ class ValueTyper:
         kinds = operator.type_of.items()
         self.exact = frozenset(name for name, kind in kinds if kind != CVM)
         self.span = operator.span  # of the statement at hand
+        self.sizes = EXTENT_OR_0 if operator.empty_tensors else EXTENT
         for item in operator.inputs:
             for extent in item.extents:
                 if extent.new:
-                    self.ranges[extent.new] = EXTENT
+                    self.ranges[extent.new] = EXTENT_OR_0 if item.empty else EXTENT
                     if not extent.pack:
                         self.extent_of[extent.new] = item.name
             if item.count:
@@ -100,7 +102,7 @@ class ValueTyper:
             case i.Binary(op="difference", left=left):
                 return self.entries(left)
             case i.Call(function=function) if function in LIST_CALLS:
-                return LIST_CALLS[function]
+                return self.sizes
             case i.Item(sequence=sequence):
                 return self.entries(sequence)
             case i.Entries(first=first):
@@ -363,7 +365,7 @@ class ValueTyper:
                     return None
         tensors = {self.extent_of[name] for name in names}
         if len(tensors) == 1 and len(set(names)) == len(names):
-            return EXTENT
+            return self.sizes
         return None
 
     def wrap(self, op: str, left: Typed, right: Typed) -> Typed:
@@ -461,7 +463,7 @@ class ValueTyper:
                 self.list_value(each) if self.is_list(each) else self.index(each)
                 for each in expr.arguments
             )
-            known = {"size": EXTENT, "len": LENGTH, "max_rank": Range(MAX_RANK, MAX_RANK)}
+            known = {"size": self.sizes, "len": LENGTH, "max_rank": Range(MAX_RANK, MAX_RANK)}
             found = known.get(function)
             if function == "ceildiv":
                 found = self.ceildiv(expr)

@@ -21,6 +21,7 @@ from cvmgen.lower.ranges import Range
 from cvmgen.lower.typed_values import (
     BITS,
     EXTENT,
+    EXTENT_OR_0,
     INT64,
     WIDEST,
     ValueTyper,
@@ -207,8 +208,8 @@ class Typer(ValueTyper):
                 return replace(statement, known=done_known)
             case i.TakeAttribute():
                 return self.attribute(statement)
-            case i.SetOutput(tensor=tensor, extents=extents, precision=precision):
-                self.ranges[f"{tensor}_shape"] = EXTENT
+            case i.SetOutput(tensor=tensor, extents=extents, empty=empty, precision=precision):
+                self.ranges[f"{tensor}_shape"] = EXTENT_OR_0 if empty else EXTENT
                 shape = self.list_value(extents)
                 if precision is None:
                     return replace(statement, extents=shape)

@@ -204,22 +204,26 @@ class Reference:
                 raise self.refuse(item.name, "", "at least one input is needed")
             env[item.count] = len(operand)
             for at, tensor in enumerate(operand):
-                self.limits(f"{item.name}[{at}]", tensor, has_precision=item.dtype == CVM)
+                self.limits(f"{item.name}[{at}]", tensor, item)
             env[str(item.extents[0].new)] = tuple(tensor.shape for tensor in operand)
             return
-        self.limits(item.name, operand, has_precision=item.dtype == CVM)
+        self.limits(item.name, operand, item)
         self.shape(item, operand.shape, env)
 
-    def limits(self, name: str, tensor: Tensor, *, has_precision: bool) -> None:
+    def limits(self, name: str, tensor: Tensor, item: f.Input) -> None:
         text = f"shape {rules.shape_text(tensor.shape)}"
-        if not 1 <= len(tensor.shape) <= MAX_RANK:
-            raise self.refuse(name, text, rules.RANK_LIMIT)
-        if any(extent < 1 for extent in tensor.shape):
-            raise self.refuse(name, text, rules.EXTENT_POSITIVE)
-        if prod(tensor.shape) >= MAX_SIZE:
-            raise self.refuse(name, text, rules.SIZE_LIMIT)
-        if has_precision and not 1 <= tensor.precision <= MAX_PRECISION:
+        self.within(rules.INPUT_OR_EMPTY if item.empty else rules.INPUT, name, tensor.shape, text)
+        if item.dtype == CVM and not 1 <= tensor.precision <= MAX_PRECISION:
             raise self.refuse(name, f"precision {tensor.precision}", rules.PRECISION_RANGE)
+
+    def within(self, limits: rules.Limits, name: str, shape: tuple[int, ...], text: str) -> None:
+        """Refuse a shape, shown as `text`, beyond the limits of its tensor."""
+        if not limits.rank <= len(shape) <= MAX_RANK:
+            raise self.refuse(name, text, limits.rank_rule)
+        if any(extent < limits.extent for extent in shape):
+            raise self.refuse(name, text, limits.extent_rule)
+        if prod(max(extent, 1) for extent in shape) >= MAX_SIZE:
+            raise self.refuse(name, text, rules.SIZE_LIMIT)
 
     def shape(self, item: f.Input, shape: tuple[int, ...], env: Env) -> None:
         """Bind the names of the shape; compare the extents that are known already."""
@@ -345,12 +349,8 @@ class Reference:
         if len(shape) > MAX_RANK:
             raise self.refuse(item.name, f"rank {len(shape)}", rules.RANK_LIMIT)
         text = f"shape {extents_text(shape)}"
-        if not shape:
-            raise self.refuse(item.name, text, rules.RANK_LIMIT)
-        if any(extent < 1 for extent in shape):
-            raise self.refuse(item.name, text, rules.OUTPUT_EXTENT)
-        if prod(shape) >= MAX_SIZE:
-            raise self.refuse(item.name, text, rules.SIZE_LIMIT)
+        limits = rules.OUTPUT_OR_EMPTY if item.empty else rules.OUTPUT
+        self.within(limits, item.name, shape, text)
         precision = self.precision(item, env)
         return Tensor(shape, [], precision)
 

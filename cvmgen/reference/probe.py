@@ -126,7 +126,8 @@ class Probe:
         """The same call with less for one of its draws."""
         if name.startswith("data("):
             return
-        least = 0 if name in self.sampler.attribute_names else 1
+        down_to_0 = self.sampler.attribute_names | self.sampler.down_to_0
+        least = 0 if name in down_to_0 else 1
         for value in smaller(tape.get(name), least):
             yield {**tape, name: value}
 

@@ -20,6 +20,7 @@ Tape = dict[str, Any]  # what was drawn, by name: extents, packs, attributes, "p
 EXTENTS = (1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3)
 SPECIAL_REALS = (math.nan, math.inf, -math.inf, -0.0)
 RANKS = (1,) * 8 + (2,) * 10 + (3,) * 6 + (4,)
+ZERO = 0.15  # how often an extent is 0 where it may be
 PRECISIONS = (1, 2, 2, 3, 3, 4, 4, 5, 5)
 LARGEST_FORCED = 16  # the largest extent that an equality may ask for
 MOST_ELEMENTS = 600  # an output larger than this is not computed
@@ -42,6 +43,7 @@ class Sampler(Reference):
         self.numbers = sorted({abs(value) for value in numbers(operator)})
         self.depends = Dependencies(operator)
         self.attribute_names = {item.name for item in operator.attributes}
+        self.down_to_0 = operator.extents_down_to_0
         self.tape: Tape = {}
         self.waiting: list[tuple[Tensor, int]] = []  # tensors without elements, and a seed
         self.asked: f.Item | None = None
@@ -96,7 +98,8 @@ class Sampler(Reference):
                     wanted = self.compiler.value(other, self.env)
                 except (FormulaError, KeyError):
                     continue
-                if 1 <= wanted <= LARGEST_FORCED and wanted != tape[side.name]:
+                least = 0 if side.name in self.down_to_0 else 1
+                if least <= wanted <= LARGEST_FORCED and wanted != tape[side.name]:
                     tape[side.name] = wanted
                     return True
         return False
@@ -155,7 +158,7 @@ class Sampler(Reference):
             return None
         if item.variadic:
             count = self.take(str(item.count), lambda: pick.choice((1, 2, 2, 3, 3)))
-            shapes = self.take(str(item.extents[0].new), lambda: self.alike(count))
+            shapes = self.take(str(item.extents[0].new), lambda: self.shapes(item, count))
             shapes = (shapes * count)[:count]
             self.tape[str(item.extents[0].new)] = shapes
             return [
@@ -168,10 +171,10 @@ class Sampler(Reference):
                 value = self.compiler.value(extent.value, env)
                 shape.extend(sorted(value) if isinstance(value, frozenset) else _entries(value))
             elif extent.pack:
-                env[extent.new] = self.take(extent.new, lambda: self.pack(env))
+                env[extent.new] = self.take(extent.new, lambda: self.pack(item))
                 shape.extend(env[extent.new])
             else:
-                env[extent.new] = self.take(extent.new, self.extent)
+                env[extent.new] = self.take(extent.new, lambda: self.single(item))
                 shape.append(env[extent.new])
         return self.tensor(item.name, tuple(shape), item, env)
 
@@ -186,13 +189,42 @@ class Sampler(Reference):
         self.waiting.append((tensor, seed))
         return tensor
 
+    def single(self, item: f.Input) -> int:
+        """An extent by itself, of an input that may be empty often 0."""
+        return 0 if item.empty and self.random.random() < ZERO else self.extent()
+
+    def pack(self, item: f.Input) -> tuple[int, ...]:
+        """Extents of a pack, of an input that may be empty some of them 0, or none at all."""
+        if not item.empty:
+            return self.positive_pack()
+        if self.random.random() < ZERO / 2:
+            return ()
+        return self.with_zeros(self.positive_pack())
+
+    def shapes(self, item: f.Input, count: int) -> tuple[tuple[int, ...], ...]:
+        """The shapes of a variadic input: where they may be empty, some are, or all in one way."""
+        shapes = self.alike(count)
+        if not item.empty or self.random.random() < 0.5:
+            return shapes
+        if self.random.random() < ZERO:
+            return ((),) * count
+        at = self.random.randrange(len(shapes[0]))
+        every = self.random.random() < 0.5
+        return tuple(
+            (*shape[:at], 0, *shape[at + 1 :]) if every or self.random.random() < 0.5 else shape
+            for shape in shapes
+        )
+
+    def with_zeros(self, extents: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(0 if self.random.random() < ZERO else extent for extent in extents)
+
     def extent(self) -> int:
         near = [value for value in self.numbers if 1 < value <= 8]
         if near and self.random.random() < 0.1:
             return max(1, self.random.choice(near) + self.random.choice((-1, 0, 1)))
         return self.random.choice(EXTENTS)
 
-    def pack(self, env: Env) -> tuple[int, ...]:
+    def positive_pack(self) -> tuple[int, ...]:
         """Extents of a pack; half of the time much like those of a pack drawn before."""
         pick = self.random
         known = [value for value in self.tape.values() if _is_pack(value)]

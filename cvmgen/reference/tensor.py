@@ -26,6 +26,7 @@ class Tensor:
     @classmethod
     def of(cls, nested: Any, precision: int | None = None, dtype: str = "int32") -> Tensor:
         """From nested lists (or anything that has tolist); precision measured when not given."""
+        known = getattr(nested, "shape", None)  # lists do not show all of an empty one
         nested = nested.tolist() if hasattr(nested, "tolist") else nested
         shape: list[int] = []
         level = nested
@@ -40,7 +41,7 @@ class Tensor:
         if precision is None:
             whole = [abs(value) for value in values if isinstance(value, int)]
             precision = max(whole, default=0).bit_length() + 1
-        return cls(tuple(shape), values, precision, dtype)
+        return cls(tuple(shape if known is None else known), values, precision, dtype)
 
     def nested(self) -> Any:
         """The values as nested lists."""

@@ -40,6 +40,7 @@ class Derive:
         self.span = span
         items = f.all_items(operator.items)
         self.definitions = {item.name: item for item in items if isinstance(item, f.Definition)}
+        self.down_to_0 = names_down_to_0(operator)
         self.known: dict[str, Interval] = {}
         self.limits: dict[n.Expr, tuple[n.Expr | None, n.Expr | None]] = {}
 
@@ -121,9 +122,8 @@ class Derive:
             match binder:
                 case n.IndexRange(index=index, low=low, high=high):
                     first, last = self.interval(low), self.interval(high)
-                    self.known[index] = Interval(
-                        first.low, self.operate("-", last.high, self.number(1))
-                    )
+                    most = self.operate("-", last.high, self.number(1))
+                    self.known[index] = Interval(first.low, self.no_less(most, first.low))
                     count = self.operate("*", count, self.points(first, last))
                 case n.PackRange(extents=extents):
                     size = n.Function("size", (extents,), self.span)
@@ -138,6 +138,15 @@ class Derive:
                 case _:
                     raise AssertionError("binder is not checked")
         return count
+
+    def no_less(self, most: n.Expr, least: n.Expr) -> n.Expr:
+        """The most that an index can be; of one that may have no value at all, the least."""
+        return self.function("max", most, least) if self.may_be_0(most) else most
+
+    def may_be_0(self, expr: n.Expr) -> bool:
+        """Whether an expression speaks of extents that may be 0."""
+        names = {each.name for each in n.walk(expr) if isinstance(each, n.Ref)}
+        return not names.isdisjoint(self.down_to_0)
 
     def points(self, first: Interval, last: Interval) -> n.Expr:
         """The most values from `first` to just before `last`, which may be none."""
@@ -323,6 +332,7 @@ class Derive:
                 return self.quotient(sign, left, right)
             case "mod":
                 most = self.operate("-", self.magnitude(right), self.number(1))
+                most = self.no_less(most, self.number(0))
                 if right.low == right.high and isinstance(right.low, n.Number):
                     return Interval(self.number(0), most)
                 return self.symmetric(most)
@@ -347,8 +357,8 @@ class Derive:
         return self.corners("*", left, right)
 
     def quotient(self, sign: str, left: Interval, right: Interval) -> Interval:
-        """A divisor is never 0; its sign may be open."""
-        if right.low != right.high:
+        """A divisor is never 0 where there is a quotient; its sign may be open."""
+        if right.low != right.high or self.may_be_0(right.low):
             return self.symmetric(self.magnitude(left))
         return self.corners(sign, left, right)
 
@@ -453,7 +463,8 @@ class Derive:
     def apply_function(self, expr: n.Function) -> Interval:
         if expr.name == "flatten_index" and self.of_the_call(expr.arguments[1]):
             size = self.function("size", expr.arguments[1])
-            return Interval(self.number(0), self.operate("-", size, self.number(1)))
+            most = self.operate("-", size, self.number(1))
+            return Interval(self.number(0), self.no_less(most, self.number(0)))
         intervals = [self.interval(argument) for argument in expr.arguments]
         match expr.name:
             case "abs":
@@ -468,6 +479,16 @@ class Derive:
                 return Interval(low, high)
             case _:
                 return self.symmetric(self.magnitude(intervals[0]))
+
+
+def names_down_to_0(operator: f.Operator) -> set[str]:
+    """The extents that may be 0, and the names of what is made of them."""
+    found = set(operator.extents_down_to_0)
+    for item in f.all_items(operator.items):
+        if isinstance(item, f.Let):
+            used = {each.name for each in n.walk(item.value) if isinstance(each, n.Ref)}
+            found |= {item.name} if used & found else set()
+    return found
 
 
 OPPOSITE: Mapping[str, str] = {

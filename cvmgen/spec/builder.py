@@ -22,12 +22,24 @@ class Word(Enum):
     """A word that stands for itself, between the children of a rule."""
 
     OPTIONAL = "optional"
+    EMPTY = "empty"
     LIST = "list"
 
 
 def written(children: Sequence[Any]) -> tuple[Any, ...]:
     """The children that were written (an absent optional part is None)."""
     return tuple(child for child in children if child is not None)
+
+
+def ends_with_empty(rule: n.Expr) -> bool:
+    """Whether a precision rule has swallowed the words `or empty` behind it."""
+    match rule:
+        case n.Logic(word="or", operands=(*_, n.Name(text="empty"))):
+            return True
+        case n.Conditional(otherwise=otherwise):
+            return ends_with_empty(otherwise)
+        case _:
+            return False
 
 
 @v_args(meta=True)
@@ -125,8 +137,11 @@ class Builder(Transformer[Token, Any]):
         return binder  # type: ignore[no-any-return]
 
     def operand(self, meta: Meta, children: list[Any]) -> tuple[Any, ...]:
-        place, type_name, slots = children
-        return place, type_name, slots or ()
+        place, type_name, slots, *empty = children
+        return place, type_name, slots or (), bool(empty)
+
+    def empty(self, meta: Meta, children: list[Any]) -> Word:
+        return Word.EMPTY
 
     def input(self, meta: Meta, children: list[Any]) -> d.OperandDecl:
         each = next((child for child in children if isinstance(child, BINDERS)), None)
@@ -149,12 +164,13 @@ class Builder(Transformer[Token, Any]):
         each: n.Binder | None = None,
         precision: n.Expr | None = None,
     ) -> d.OperandDecl:
-        place, type_name, slots = operand
+        place, type_name, slots, empty = operand
         return d.OperandDecl(
             output,
             place,
             str(type_name),
             slots,
+            empty,
             optional,
             each,
             precision,
@@ -169,7 +185,11 @@ class Builder(Transformer[Token, Any]):
         return Word.LIST
 
     def precision(self, meta: Meta, children: list[Any]) -> n.Expr:
-        return children[0]  # type: ignore[no-any-return]
+        (rule,) = children
+        if ends_with_empty(rule):
+            hint = "write: output Y : cvm[n...] or empty precision ..."
+            raise SpecError(self.span(meta), "'or empty' goes in front of 'precision'", hint)
+        return rule  # type: ignore[no-any-return]
 
     def although(self, meta: Meta, children: list[Any]) -> d.AlthoughDecl:
         return d.AlthoughDecl(self.unquote(children[0]), self.span(meta))

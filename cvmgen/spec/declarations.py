@@ -55,12 +55,16 @@ class TypeChoice:
 
 @dataclass(frozen=True, slots=True)
 class OperandDecl:
-    """`input X : cvm[n...]` or `output Y : cvm[n...] precision p(X)`."""
+    """`input X : cvm[n...]` or `output Y : cvm[n...] precision p(X)`.
+
+    With `empty`, by the words `or empty`, extents may be 0.
+    """
 
     output: bool
     place: Expr
     type_name: str
     slots: tuple[Slot | PartSlot, ...]
+    empty: bool
     optional: bool
     each: Binder | None
     precision: Expr | None

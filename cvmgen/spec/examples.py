@@ -16,9 +16,12 @@ Operand = f.Input | f.Attribute
 
 
 def check_example(
-    item: d.ExampleDecl, names: Sequence[str], operands: Sequence[Operand]
+    item: d.ExampleDecl, names: Sequence[str], operands: Sequence[Operand], *, empty: bool
 ) -> f.Example:
-    """The example with a name for each value; `names` are the operator's, aliases too."""
+    """The example with a name for each value; `names` are the operator's, aliases too.
+
+    `empty`: whether an output may be.
+    """
     if item.operator not in names:
         message = f"this is an example of '{item.operator}', not of '{names[0]}'"
         raise SpecError(item.name_span, message, did_you_mean(item.operator, names))
@@ -42,7 +45,7 @@ def check_example(
     for name in free:
         if not known[name].optional:
             raise SpecError(item.name_span, f"the example gives no '{name}'")
-    whole_tensor(item.result)
+    whole_tensor(item.result, empty=empty)
     return f.Example(tuple(given.items()), item.result, item.span)
 
 
@@ -51,13 +54,13 @@ def check_value(operand: Operand, value: n.ExampleValue) -> None:
     found = plain(value)
     if isinstance(operand, f.Input):
         if not operand.variadic:
-            whole_tensor(value)
+            given_tensor(operand, value)
             return
         if not isinstance(value, n.ArrayValue) or not value.elements:
             hint = "write [[1, 2], [3]] for two tensors"
             raise SpecError(value.span, f"'{operand.name}' are several tensors", hint)
         for each in value.elements:
-            whole_tensor(each)
+            given_tensor(operand, each)
         return
     name = operand.name
     if isinstance(value, n.Word):
@@ -78,26 +81,33 @@ def check_value(operand: Operand, value: n.ExampleValue) -> None:
         raise SpecError(value.span, f"'{name}' is an integer")
 
 
-def whole_tensor(value: n.ExampleValue) -> None:
+def given_tensor(operand: f.Input, value: n.ExampleValue) -> None:
+    """Refuse what is no tensor; a number is one of rank 0, where the input may have that."""
+    if operand.empty and isinstance(value, (n.Number, n.Negate)):
+        return
+    whole_tensor(value, empty=operand.empty)
+
+
+def whole_tensor(value: n.ExampleValue, *, empty: bool) -> None:
     if not isinstance(value, n.ArrayValue):
         raise SpecError(value.span, "this is no tensor", "elements stand in brackets: [1, 2]")
-    shape_of(value)
+    shape_of(value, empty=empty)
 
 
-def shape_of(value: n.ExampleValue) -> tuple[int, ...]:
+def shape_of(value: n.ExampleValue, *, empty: bool) -> tuple[int, ...]:
     """The shape of a tensor or of a part of it; refuses rows of different shapes."""
     if not isinstance(value, n.ArrayValue):
         found = plain(value)
         if isinstance(found, (int, float)):
             return ()
         raise SpecError(value.span, "the elements of a tensor are numbers, 'true' or 'false'")
-    if not value.elements:
+    if not value.elements and not empty:
         raise SpecError(value.span, "a tensor has at least one element")
-    shapes = [shape_of(each) for each in value.elements]
+    shapes = [shape_of(each, empty=empty) for each in value.elements]
     for each, shape in zip(value.elements, shapes, strict=True):
         if shape != shapes[0]:
             raise SpecError(each.span, "this row has another length than the first")
-    return (len(shapes), *shapes[0])
+    return (len(shapes), *(shapes[0] if shapes else ()))
 
 
 def plain(value: n.ExampleValue) -> Any:

@@ -83,11 +83,15 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An input tensor; a variadic one has `index` and `count`, the names in `each i < M`."""
+    """An input tensor; a variadic one has `index` and `count`, the names in `each i < M`.
+
+    One that may be `empty` has extents of 0 or more, and any rank down to 0.
+    """
 
     name: str
     dtype: str
     extents: tuple[Extent, ...]
+    empty: bool
     optional: bool
     index: str | None
     count: str | None
@@ -176,9 +180,12 @@ class Require:
 
 @dataclass(frozen=True, slots=True)
 class Output:
+    """An output; one that may be `empty` has extents of 0 or more."""
+
     name: str
     dtype: str
     slots: tuple[Slot, ...]
+    empty: bool
     precision: Expr | None
     span: Span = field(compare=False, repr=False)
 
@@ -299,6 +306,19 @@ class Operator:
     def has_reals(self) -> bool:
         """Whether elements can be real numbers."""
         return any(dtype.kind == "real" for row in self.choices for dtype in row.values())
+
+    @property
+    def empty_tensors(self) -> frozenset[str]:
+        """The inputs and outputs that may have no elements."""
+        inputs = {item.name for item in self.inputs if item.empty}
+        outputs = (item for item in all_items(self.items) if isinstance(item, Output))
+        return frozenset(inputs | {item.name for item in outputs if item.empty})
+
+    @property
+    def extents_down_to_0(self) -> frozenset[str]:
+        """The names of extents, and of lists of them, that may be 0."""
+        extents = (each for item in self.inputs if item.empty for each in item.extents)
+        return frozenset(each.new for each in extents if each.new)
 
     @property
     def cases(self) -> tuple[Case, ...]:

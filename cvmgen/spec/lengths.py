@@ -68,6 +68,7 @@ class Lengths:
         self.seen: set[str] = set()  # selected lists
         self.lets = {each.name: each for each in items if isinstance(each, f.Let)}
         self.attributes = {each.name: each for each in operator.attributes}
+        self.down_to_0 = operator.extents_down_to_0
         definitions = (*items, *where)
         self.definitions = {
             each.name: each for each in definitions if isinstance(each, f.Definition)
@@ -235,8 +236,8 @@ class Lengths:
         match expr:
             case n.Number(value=value):
                 return value
-            case n.Ref(role="extent" | "count"):
-                return 1
+            case n.Ref(name=name, role="extent" | "count"):
+                return 0 if name in self.down_to_0 else 1
             case n.Ref(name=name, role="attribute") if name in self.attributes:
                 return self.lowest_attribute(self.attributes[name])
             case n.Function(name="len" | "count"):

@@ -15,7 +15,7 @@ from cvmgen.spec.words import DECLARATIONS, FORMULA_WORDS, ITEMS, RESERVED, SELE
 
 RELATIONS = {"==", "!=", "<=", ">=", "<", ">"}
 # Words that stand inside items; a misspelt one reads like the name of a next equation.
-INNER_WORDS = (*FORMULA_WORDS, "list", "optional", "precision", "by")
+INNER_WORDS = (*FORMULA_WORDS, "list", "optional", "empty", "precision", "by")
 # Terminals that begin or continue something come in groups; a message names the group.
 GROUPS = (
     (
@@ -62,6 +62,7 @@ FOREIGN = {
     "?": "write: a if condition else b",
     "⌈": "write ceildiv(a, b) for a quotient rounded up",
 }
+OR_EMPTY = "the words 'or empty' follow the shape: X : cvm[n...] or empty"
 NAME = r"[A-Za-z_]\w*"
 SORTED = re.compile(r"\b(sort)\s*\[([^\[\]]*)\]\s*by\s*$")
 COMMENT = re.compile(r"#[^\n]*")
@@ -229,6 +230,8 @@ def first_word(fault: Fault) -> SpecError | None:
         hint = did_you_mean(word, INNER_WORDS) or "a product is written with '*'"
         if word == "by" or line.endswith("sort"):
             hint = f"a list is sorted by {SELECTION_FORMS['sort']}"
+        if word == "empty":
+            hint = OR_EMPTY
         if fault.item == "alias":
             hint = "aliases are separated by commas"
         return SpecError(place, f"'{word}' cannot stand here", hint)
@@ -347,6 +350,8 @@ def advice(fault: Fault) -> str:
         return "write: not a in S"
     if text == "where" and "[" in line:
         return "inside brackets a condition follows the word 'if'"
+    if text == "or" and fault.item in ("input", "output"):
+        return OR_EMPTY
     if text in ("desc", "descending"):
         return "the greatest comes first by the key with a minus: -X[i]"
     if accepted == {"PACK"}:

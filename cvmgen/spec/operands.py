@@ -36,7 +36,9 @@ def check_input(checker: ExpressionChecker, item: d.OperandDecl) -> f.Input:
         element=element,
     )
     checker.scope.add(symbol)
-    return f.Input(name, item.type_name, extents, item.optional, index, count, item.span)
+    return f.Input(
+        name, item.type_name, extents, item.empty, item.optional, index, count, item.span
+    )
 
 
 def one_open_pack(extents: tuple[f.Extent, ...]) -> None:
@@ -143,7 +145,7 @@ def check_output(checker: ExpressionChecker, item: d.OperandDecl) -> f.Output:
         element=element,
     )
     checker.scope.add(symbol)
-    return f.Output(name, item.type_name, slots, None, item.span)
+    return f.Output(name, item.type_name, slots, item.empty, None, item.span)
 
 
 def output_slot(checker: ExpressionChecker, slot: n.Slot | n.PartSlot) -> n.Slot:

@@ -170,7 +170,8 @@ class OperatorChecker:
                 return []
             case d.ExampleDecl():
                 names = [self.declaration.name, *self.aliases()]
-                self.examples.append(check_example(item, names, self.operands))
+                empty = self.may_be_empty()
+                self.examples.append(check_example(item, names, self.operands, empty=empty))
                 return []
             case d.EquationDecl():
                 return [check_equation(self.expressions, item, self.outputs, self.within)]
@@ -214,6 +215,11 @@ class OperatorChecker:
             raise SpecError(rule.span, "only elements of type cvm have a precision", hint)
         precision = None if rule is None else self.of_the_call(self.expressions.integer(rule))
         return replace(output, precision=precision)
+
+    def may_be_empty(self) -> bool:
+        """Whether any output is declared so, in front of an item or behind it."""
+        found = (each for each in n.walk(self.declaration.block) if isinstance(each, d.OperandDecl))
+        return any(each.output and each.empty for each in found)
 
     def aliases(self) -> Iterator[str]:
         return (name.text for name in aliases(self.declaration.block))

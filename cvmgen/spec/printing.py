@@ -102,7 +102,7 @@ class Printer:
                 return f'require {self.text(condition)} : "{message}"'
             case f.Output(name=name, dtype=dtype, slots=slots, precision=precision):
                 rule = "" if precision is None else f" precision {self.text(precision)}"
-                return f"output {name} : {dtype}[{self.slots(slots)}]{rule}"
+                return f"output {name} : {dtype}[{self.slots(slots)}]{or_empty(item)}{rule}"
 
     def input(self, item: f.Input) -> str:
         each, index = "", ""
@@ -112,8 +112,8 @@ class Printer:
             f"{each.new}{index}{dots(each.pack)}" if each.new else self.slot(each.value, each.pack)
             for each in item.extents
         )
-        optional = " optional" if item.optional else ""
-        return f"{each}{item.name}{index} : {item.dtype}[{', '.join(slots)}]{optional}"
+        words = or_empty(item) + " optional" * item.optional
+        return f"{each}{item.name}{index} : {item.dtype}[{', '.join(slots)}]{words}"
 
     def attribute(self, item: f.Attribute) -> str:
         parts = [item.name]
@@ -387,6 +387,10 @@ class Printer:
             is_list = spread and FUNCTIONS[name].parameters[at] == "list"
             shown.append(f"{self.text(argument)}{dots(is_list)}")
         return f"{name}({', '.join(shown)})"
+
+
+def or_empty(operand: f.Input | f.Output) -> str:
+    return " or empty" if operand.empty else ""
 
 
 def dots(pack: bool) -> str:

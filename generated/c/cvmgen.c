@@ -5,21 +5,25 @@ enum { DLPACK_CPU = 1, DLPACK_CUDA_HOST = 3, DLPACK_INT = 0 };
 
 int cvmgen_from_dlpack(const cvmgen_dlpack_tensor *source, int32_t precision,
                        cvmgen_tensor *tensor, cvmgen_error *error) {
-    int64_t stride = 1;
+    int64_t stride = 1, size = 1;
     cvmgen_begin(error, "cvmgen_from_dlpack");
-    if (source == NULL || source->shape == NULL)
+    if (source == NULL || (source->shape == NULL && source->ndim != 0))
         return cvmgen_refuse(error, "source", "", "the tensor or its shape is missing");
     if (tensor == NULL) return cvmgen_refuse(error, "tensor", "", "this output is missing");
     if (source->device.device_type != DLPACK_CPU && source->device.device_type != DLPACK_CUDA_HOST)
         return cvmgen_refuse(error, "device_type", cvmgen_number(source->device.device_type).text,
                              "the tensor must be in host memory");
-    if (source->ndim < 1 || source->ndim > CVMGEN_MAX_RANK)
-        return cvmgen_refuse(error, "ndim", cvmgen_number(source->ndim).text, "a tensor has 1 to 16 dimensions");
+    if (source->ndim < 0 || source->ndim > CVMGEN_MAX_RANK)
+        return cvmgen_refuse(error, "ndim", cvmgen_number(source->ndim).text,
+                             "this tensor has 0 to 16 dimensions");
     if (source->dtype.code != DLPACK_INT || source->dtype.lanes != 1 ||
         (source->dtype.bits != 8 && source->dtype.bits != 32))
         return cvmgen_refuse(error, "dtype", "", "elements must be int8 or int32");
+    for (int32_t i = 0; i < source->ndim; ++i) size = cvmgen_saturating_mul(size, source->shape[i]);
     for (int32_t i = source->ndim - 1; i >= 0; --i) {
-        if (source->strides != NULL && source->shape[i] != 1 && source->strides[i] != stride)
+        /* Where there is one element or none, nothing is a step apart. */
+        if (source->strides != NULL && size > 1 && source->shape[i] != 1 &&
+            source->strides[i] != stride)
             return cvmgen_refuse(error, "strides", cvmgen_number(source->strides[i]).text,
                                  "the tensor must be row-major without gaps");
         stride = cvmgen_saturating_mul(stride, source->shape[i]);

@@ -34,7 +34,8 @@ enum { CVMGEN_INT8 = 1, CVMGEN_INT32 = 2, CVMGEN_INT16 = 3, CVMGEN_INT64 = 4, CV
 enum { CVMGEN_OK = 0, CVMGEN_REFUSED = 1, CVMGEN_NO_MEMORY = 2, CVMGEN_DEVICE = 3 };
 
 /* A row-major tensor without gaps. precision 0: not declared, measured from the data, where its
-   elements have one. dtype 0: not known, which is enough to infer the shape of a result. */
+   elements have one. dtype 0: not known, which is enough to infer the shape of a result.
+   One with an extent of 0 has no elements, and its data may be NULL. */
 typedef struct cvmgen_tensor {
     void *data;
     int64_t extents[CVMGEN_MAX_RANK];

@@ -24,11 +24,12 @@ static inline __device__ void cvmgen_note_overflow(int64_t *first, int64_t at) {
 
 /* ---------------------------------------------------------------- checks */
 
-/* The declared precision of an input; 1 for one that is not given. */
+/* The declared precision of an input; 1 for one that is not given, or has no elements. */
 static inline int cvmgen_declared_precision(cvmgen_error *error, const char *name,
                                             const cvmgen_tensor *tensor, int64_t *precision) {
     *precision = 1;
-    if (tensor == NULL) return CVMGEN_OK;
+    if (tensor == NULL || (tensor->precision == 0 && cvmgen_elements(tensor) == 0))
+        return CVMGEN_OK;
     if (tensor->precision == 0)
         return cvmgen_refuse(error, name, "",
                              "its precision must be declared: device memory is not measured");

@@ -83,7 +83,7 @@ static inline void cvmgen_begin(cvmgen_error *error, const char *operator_name) 
 /* ---------------------------------------------------------------- lists and sets */
 
 static inline cvmgen_list cvmgen_extents(const cvmgen_tensor *tensor) {
-    cvmgen_list list;
+    cvmgen_list list = {0}; /* whatever a reader knows of the length */
     list.length = tensor->rank;
     for (int64_t i = 0; i < list.length; ++i) list.at[i] = tensor->extents[i];
     return list;
@@ -250,36 +250,65 @@ static inline cvmgen_text cvmgen_shape_text(const cvmgen_list *extents) {
     if (extents->length > CVMGEN_MAX_RANK) return cvmgen_format("rank %" PRId64, extents->length);
     return cvmgen_format("shape %s", cvmgen_list_text(extents).text);
 }
-/* The limits that every shape keeps. */
-static inline int cvmgen_check_shape(cvmgen_error *error, const char *name,
-                                     const cvmgen_list *shape, const char *positive) {
+/* Refuse extents below `least`, as the rule says, and tensors of too many elements; extents of 0
+   do not count there, so that strides keep the limit too. */
+static inline int cvmgen_check_extents(cvmgen_error *error, const char *name,
+                                       const cvmgen_list *shape, int64_t least,
+                                       const char *least_rule) {
     const char *rule = NULL;
     int64_t size = 1;
-    if (shape->length < 1 || shape->length > CVMGEN_MAX_RANK) rule = "a tensor has 1 to 16 dimensions";
     for (int64_t i = 0; i < shape->length && rule == NULL; ++i)
-        if (shape->at[i] < 1) rule = positive;
+        if (shape->at[i] < least) rule = least_rule;
     for (int64_t i = 0; i < shape->length && rule == NULL; ++i) {
-        size = cvmgen_saturating_mul(size, shape->at[i]);
+        size = cvmgen_saturating_mul(size, cvmgen_max_i64(shape->at[i], 1));
         if (size >= INT64_C(1099511627776)) rule = "a tensor has less than 2^40 elements";
     }
     if (rule == NULL) return CVMGEN_OK;
     return cvmgen_refuse(error, name, cvmgen_shape_text(shape).text, rule);
 }
+static inline int cvmgen_check_list_rank(cvmgen_error *error, const char *name,
+                                         const cvmgen_list *shape) {
+    if (1 <= shape->length && shape->length <= CVMGEN_MAX_RANK) return CVMGEN_OK;
+    return cvmgen_refuse(error, name, cvmgen_shape_text(shape).text, "a tensor has 1 to 16 dimensions");
+}
+/* The limits of the shape of an output; `positive` says that no extent may be 0. */
+static inline int cvmgen_check_shape(cvmgen_error *error, const char *name,
+                                     const cvmgen_list *shape, const char *positive) {
+    if (cvmgen_check_list_rank(error, name, shape)) return CVMGEN_REFUSED;
+    return cvmgen_check_extents(error, name, shape, 1, positive);
+}
+/* The same for an output that may be empty. */
+static inline int cvmgen_check_shape_or_empty(cvmgen_error *error, const char *name,
+                                              const cvmgen_list *shape) {
+    if (cvmgen_check_list_rank(error, name, shape)) return CVMGEN_REFUSED;
+    return cvmgen_check_extents(error, name, shape, 0, "an extent of the result would be negative");
+}
+/* The limits of an input whose rank and whose extents are at least `least`. */
+static inline int cvmgen_check_tensor(cvmgen_error *error, const char *name,
+                                      const cvmgen_tensor *tensor, int32_t least,
+                                      const char *rank_rule, const char *least_rule) {
+    cvmgen_list shape;
+    if (tensor == NULL) return cvmgen_refuse(error, name, "", "this input is missing");
+    if (tensor->rank < least || tensor->rank > CVMGEN_MAX_RANK)
+        return cvmgen_refuse(error, name, cvmgen_format("rank %d", (int)tensor->rank).text,
+                             rank_rule);
+    shape = cvmgen_extents(tensor);
+    return cvmgen_check_extents(error, name, &shape, least, least_rule);
+}
 /* An input with a storage type of its own, which has no precision. */
 static inline int cvmgen_check_typed_input(cvmgen_error *error, const char *name,
                                            const cvmgen_tensor *tensor) {
-    cvmgen_list shape;
-    if (tensor == NULL) return cvmgen_refuse(error, name, "", "this input is missing");
-    if (tensor->rank < 1 || tensor->rank > CVMGEN_MAX_RANK)
-        return cvmgen_refuse(error, name, cvmgen_format("rank %d", (int)tensor->rank).text,
-                             "a tensor has 1 to 16 dimensions");
-    shape = cvmgen_extents(tensor);
-    if (cvmgen_check_shape(error, name, &shape, "every extent must be at least 1")) return CVMGEN_REFUSED;
-    return CVMGEN_OK;
+    return cvmgen_check_tensor(error, name, tensor, 1, "a tensor has 1 to 16 dimensions", "every extent must be at least 1");
 }
-static inline int cvmgen_check_input(cvmgen_error *error, const char *name,
-                                     const cvmgen_tensor *tensor) {
-    if (cvmgen_check_typed_input(error, name, tensor)) return CVMGEN_REFUSED;
+/* One that may be empty, and without dimensions. */
+static inline int cvmgen_check_typed_input_or_empty(cvmgen_error *error, const char *name,
+                                                    const cvmgen_tensor *tensor) {
+    return cvmgen_check_tensor(error, name, tensor, 0, "this tensor has 0 to 16 dimensions",
+                               "no extent may be negative");
+}
+/* The limits of elements of type cvm. */
+static inline int cvmgen_check_elements(cvmgen_error *error, const char *name,
+                                        const cvmgen_tensor *tensor) {
     if (tensor->precision < 0 || tensor->precision > 32)
         return cvmgen_refuse(error, name,
                              cvmgen_format("precision %d", (int)tensor->precision).text,
@@ -288,6 +317,16 @@ static inline int cvmgen_check_input(cvmgen_error *error, const char *name,
         return cvmgen_refuse(error, name, cvmgen_format("dtype %d", (int)tensor->dtype).text,
                              "elements must be int8 or int32");
     return CVMGEN_OK;
+}
+static inline int cvmgen_check_input(cvmgen_error *error, const char *name,
+                                     const cvmgen_tensor *tensor) {
+    if (cvmgen_check_typed_input(error, name, tensor)) return CVMGEN_REFUSED;
+    return cvmgen_check_elements(error, name, tensor);
+}
+static inline int cvmgen_check_input_or_empty(cvmgen_error *error, const char *name,
+                                              const cvmgen_tensor *tensor) {
+    if (cvmgen_check_typed_input_or_empty(error, name, tensor)) return CVMGEN_REFUSED;
+    return cvmgen_check_elements(error, name, tensor);
 }
 /* The rank of an input: exactly `rank`, or at least that many where a pack is open. */
 static inline int cvmgen_check_rank(cvmgen_error *error, const char *name,
@@ -329,6 +368,7 @@ static inline int cvmgen_refuse_extent(cvmgen_error *error, const char *name,
 static inline int cvmgen_check_data(cvmgen_error *error, const char *name,
                                     const cvmgen_tensor *tensor) {
     if (tensor == NULL) return cvmgen_refuse(error, name, "", "this output is missing");
+    if (cvmgen_elements(tensor) == 0) return CVMGEN_OK;
     if (tensor->data == NULL) return cvmgen_refuse(error, name, "NULL", "its data are missing");
     if (!cvmgen_is_dtype(tensor->dtype))
         return cvmgen_refuse(error, name, cvmgen_format("dtype %d", (int)tensor->dtype).text,
@@ -348,10 +388,11 @@ static inline int cvmgen_precision(cvmgen_error *error, const char *name,
         *precision = tensor->precision;
         return CVMGEN_OK;
     }
+    const int64_t size = cvmgen_elements(tensor);
+    if (size == 0) return CVMGEN_OK;
     if (tensor->data == NULL)
         return cvmgen_refuse(error, name, "", "its precision is neither declared nor measurable");
     if (cvmgen_check_data(error, name, tensor)) return CVMGEN_REFUSED;
-    const int64_t size = cvmgen_elements(tensor);
     for (int64_t i = 0; i < size; ++i)
         most = cvmgen_max_i64(most, cvmgen_abs_i64(cvmgen_element(tensor, i)));
     *precision = most == 0 ? 1 : cvmgen_floor_log2(most) + 2;
@@ -416,7 +457,8 @@ static inline int cvmgen_check_output(cvmgen_error *error, const char *name,
 static inline int cvmgen_check_apart(cvmgen_error *error, const char *name,
                                      const cvmgen_tensor *output, const char *other_name,
                                      const cvmgen_tensor *other) {
-    if (other == NULL) return CVMGEN_OK;
+    if (other == NULL || cvmgen_elements(output) == 0 || cvmgen_elements(other) == 0)
+        return CVMGEN_OK;
     const char *a = (const char *)output->data, *b = (const char *)other->data;
     const char *a_end = a + cvmgen_elements(output) * cvmgen_element_bytes(output->dtype);
     const char *b_end = b + cvmgen_elements(other) * cvmgen_element_bytes(other->dtype);
@@ -440,6 +482,12 @@ static inline void cvmgen_set_typed_output(cvmgen_tensor *tensor, const cvmgen_l
 static inline bool cvmgen_is_int8(const cvmgen_tensor *tensor) {
     return tensor == NULL || tensor->dtype == CVMGEN_INT8;
 }
+/* The elements of a tensor: kernels may form addresses in an empty one, which has perhaps no data,
+   and take NULL for an input that is not given. */
+static inline void *cvmgen_data(const cvmgen_tensor *tensor) {
+    static int64_t none;
+    return tensor->data != NULL ? tensor->data : &none;
+}
 /* The elements of an input as int32; *copy must be freed, it is NULL where none was made. */
 static inline int cvmgen_widen(cvmgen_error *error, const cvmgen_tensor *tensor,
                                const int32_t **elements, int32_t **copy) {
@@ -447,11 +495,11 @@ static inline int cvmgen_widen(cvmgen_error *error, const cvmgen_tensor *tensor,
     *elements = NULL;
     if (tensor == NULL) return CVMGEN_OK;
     if (tensor->dtype == CVMGEN_INT32) {
-        *elements = (const int32_t *)tensor->data;
+        *elements = (const int32_t *)cvmgen_data(tensor);
         return CVMGEN_OK;
     }
     const int64_t size = cvmgen_elements(tensor);
-    *copy = (int32_t *)malloc((size_t)size * sizeof(int32_t));
+    *copy = (int32_t *)malloc((size_t)cvmgen_max_i64(size, 1) * sizeof(int32_t));
     if (*copy == NULL)
         return cvmgen_fail(error, CVMGEN_NO_MEMORY, "no memory for a copy as int32");
     for (int64_t i = 0; i < size; ++i) (*copy)[i] = ((const int8_t *)tensor->data)[i];

@@ -34,6 +34,8 @@ MOVED = {
     **dict.fromkeys(("extra.partitioned", "extra.positive_in_order", "extra.median"), (0,)),
     "extra.every_other": (0,),
     "extra.turned": (0,),
+    **dict.fromkeys(("extra.joined", "extra.largest_first", "extra.turned_round"), (0,)),
+    "extra.stretched": (0,),
     "extra.masked_rows": (0,),
     "extra.interleave": (0, 1),
     "extra.choose": (1, 2),

@@ -477,8 +477,81 @@ def listed(rank: int, high: int = 32, **choices: Any) -> Callable[[Random], Draw
     return draw
 
 
+# ---------------------------------------------------------------- tensors that may be empty
+
+
+def with_zeros(random: Random, extents: Shape) -> Shape:
+    """The shape with an extent of 0, or several, half of the time; at times none is left."""
+    if random.random() < 0.1:
+        return ()
+    share = random.choice((0.0, 0.0, 0.2, 0.5))
+    return tuple(0 if random.random() < share else extent for extent in extents)
+
+
+def maybe_empty(
+    rank: int | None = None, high: int = 32, most: int = MOST_ELEMENTS, **choices: Any
+) -> Callable[[Random], Drawn]:
+    """One tensor that may be empty, of any rank or of this one; attributes of these choices."""
+
+    def draw(random: Random) -> Drawn:
+        extents = shape(random, rank, most)
+        found = with_zeros(random, extents)
+        found = found if rank is None or found else (0,) * rank
+        inputs: list[Given] = [data(random, found, precision(random, high))]
+        return inputs, {name: random.choice(values) for name, values in choices.items()}
+
+    return draw
+
+
+def axis_sums(random: Random) -> Drawn:
+    (tensor,), _ = maybe_empty(high=20)(random)
+    assert isinstance(tensor, np.ndarray)
+    axes = random.sample(range(tensor.ndim), random.randint(0, tensor.ndim))
+    return [tensor], {"axes": tuple(axes)}
+
+
+def joined(random: Random) -> Drawn:
+    extents = list(shape(random, most=60))
+    at = random.randrange(len(extents))
+    if random.random() < 0.3:
+        extents[random.randrange(len(extents))] = 0
+
+    def part() -> Shape:
+        return (*extents[:at], random.choice((0, 0, 1, 2, 3)), *extents[at + 1 :])
+
+    bits = [precision(random) for _ in range(random.randint(1, 4))]
+    return [[data(random, part(), each) for each in bits]], {"axis": at}
+
+
+def weighted_rows(random: Random) -> Drawn:
+    rows, columns, inner = random.randint(1, 3), random.randint(1, 3), random.choice((0, 0, 1, 5))
+    weights = [data(random, (rows, inner), precision(random, 12)) for _ in range(2)]
+    given = weights if random.random() < 0.5 else [weights[0], None]
+    return [data(random, (rows, columns), precision(random, 24)), *given], {}
+
+
+def shifted(random: Random) -> Drawn:
+    extents = with_zeros(random, shape(random))
+    other = data(random, extents, precision(random, 31)) if random.random() < 0.5 else None
+    return [data(random, extents, precision(random, 31)), other], {}
+
+
 DRAW: dict[str, Callable[[Random], Drawn]] = {
     **typed_calls.DRAW,
+    "extra.indices_of": maybe_empty(),
+    "extra.total": maybe_empty(high=20),
+    "extra.axis_sums": axis_sums,
+    "extra.row_sums": maybe_empty(2, 20),
+    "extra.row_tests": maybe_empty(2, bound=(-1, 0, 1)),
+    "extra.largest_or": maybe_empty(bound=(-100, 0, 100)),
+    "extra.joined": joined,
+    "extra.largest_first": maybe_empty(2),
+    "extra.turned_round": maybe_empty(repeats=(1, 2, 5)),
+    "extra.stretched": maybe_empty(2, most=40, times=(-1, 0, 1, 2, 3)),
+    "extra.shifted": shifted,
+    "extra.weighted_rows": weighted_rows,
+    "extra.first_extents": maybe_empty(high=24),
+    "extra.remainders": maybe_empty(1, parts=(1, 2, 8)),
     "cvm.get_valid_count": get_valid_count,
     "cvm.non_max_suppression": non_max_suppression,
     "extra.argsort": listed(2),

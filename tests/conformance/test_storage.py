@@ -49,7 +49,7 @@ ALWAYS_WIDE = {
 
 def fits(operand: Any) -> bool:
     arrays = operand if isinstance(operand, list) else [operand]
-    return all(int(np.abs(one.astype(np.int64)).max()) < 128 for one in arrays)
+    return all(int(np.abs(one.astype(np.int64)).max(initial=0)) < 128 for one in arrays)
 
 
 # ---------------------------------------------------------------- element types
@@ -132,10 +132,15 @@ def gaps(array: Array) -> Array:
     return view
 
 
+def fortran(array: Array) -> Array:
+    """The same elements with the first dimension fastest."""
+    return np.array(array, order="F")
+
+
 def backwards(array: Array) -> Array:
     """The same elements with negative strides."""
     turn = tuple(slice(None, None, -1) for _ in array.shape)
-    return np.ascontiguousarray(array[turn])[turn]
+    return np.array(array[turn], order="C")[turn]
 
 
 def unaligned(array: Array) -> Array:
@@ -153,7 +158,7 @@ def constant(array: Array) -> Array:
 
 
 LAYOUTS: dict[str, Callable[[Array], Any]] = {
-    "fortran": np.asfortranarray,
+    "fortran": fortran,
     "gaps": gaps,
     "backwards": backwards,
     "unaligned": unaligned,

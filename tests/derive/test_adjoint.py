@@ -46,6 +46,7 @@ SUPPORTED = (
     *("linear.blocks.X", "linear.blocks.S", "linear.some_columns.X", "linear.by_twos.X"),
     *("linear.mirrored.X", "linear.wrapped.X", "linear.crossed.X", "linear.gathered.X"),
     *("linear.affine.X", "linear.affine.B", "linear.moved.X"),
+    *("linear.maybe_empty.X", "linear.maybe_empty.W"),
 )
 CALLS = 25
 ATTEMPTS = 12 * CALLS
@@ -197,7 +198,9 @@ def test_kernels_compile_for_cuda(cuda_files: dict[str, str], name: str) -> None
 
 
 def array(tensor: Tensor | None) -> Any:
-    return None if tensor is None else np.array(tensor.nested(), np.int8)
+    if tensor is None:
+        return None
+    return np.array(tensor.values, np.int8).reshape(tensor.shape)
 
 
 # ---------------------------------------------------------------- texts
@@ -209,6 +212,15 @@ operator dense_adjoint_X {
   input  dY : cvm[M, N]
   output dX : cvm[M, K]
   dX[i, k] = sum[j < N](dY[i, j]*W[j, k])
+}
+"""
+MAYBE_EMPTY = """\
+operator maybe_empty_adjoint_X {
+  "Adjoint of maybe_empty with respect to X: the gradient of Y, carried back to X."
+  input  W : cvm[K] or empty
+  input  dY : cvm[M, 2] or empty
+  output dX : cvm[M, K] or empty
+  dX[i, k] = sum[j < 2 if k >= j](dY[i, j]*W[k])
 }
 """
 CONV2D = """\
@@ -239,9 +251,16 @@ operator conv2d_adjoint_X {
 """
 
 
-@pytest.mark.parametrize(("name", "wrt", "text"), [("dense", "X", DENSE), ("conv2d", "X", CONV2D)])
+WHOLE = (
+    ("cvm.dense", "X", DENSE),
+    ("cvm.conv2d", "X", CONV2D),
+    ("linear.maybe_empty", "X", MAYBE_EMPTY),
+)
+
+
+@pytest.mark.parametrize(("name", "wrt", "text"), WHOLE, ids=[name for name, *_ in WHOLE])
 def test_whole_texts(name: str, wrt: str, text: str) -> None:
-    assert adjoint(operators()[f"cvm.{name}"], wrt) == text
+    assert adjoint(operators()[name], wrt) == text
 
 
 FORMULAS = (

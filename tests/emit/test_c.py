@@ -60,8 +60,9 @@ Y (2, 2) precision 4: 1 -2 3 -4
 1 cvmgen_from_dlpack | strides | 2 | the tensor must be row-major without gaps
 1 cvmgen_from_dlpack | dtype |  | elements must be int8 or int32
 1 cvmgen_from_dlpack | dtype |  | elements must be int8 or int32
-1 cvmgen_from_dlpack | ndim | 17 | a tensor has 1 to 16 dimensions
+1 cvmgen_from_dlpack | ndim | 17 | this tensor has 0 to 16 dimensions
 1 cvmgen_from_dlpack | device_type | 2 | the tensor must be in host memory
+rank 0, rank 2 of extents 2 0
 """
 
 
@@ -304,17 +305,23 @@ def shape_of(operand: Any) -> Any:
 
 
 def accepted(operators: Operators, name: str) -> Call:
-    """A call that gives every input and is accepted."""
+    """A call that gives every input and is accepted; all tensors have elements."""
     random = Random(f"pointers {name}")
     while True:
         drawn = call(name, random)
         if any(each is None for each in drawn.inputs):
             continue
         try:
-            operators[name](*drawn.inputs, **drawn.attributes)
+            result = operators[name](*drawn.inputs, **drawn.attributes)
         except OperatorError:
             continue
-        return drawn
+        if not any(map(is_empty, (*drawn.inputs, result))):
+            return drawn
+
+
+def is_empty(operand: Any) -> bool:
+    """Whether an array has no elements, or one of several."""
+    return any(each.size == 0 for each in (operand if isinstance(operand, Sequence) else [operand]))
 
 
 @pytest.mark.parametrize("name", DRAW)
@@ -421,6 +428,84 @@ def test_wrong_structures(
             setattr(tensor, field, value)
     argument = "Y" if rule == "the shape must be (3,)" else name
     assert raw.run() == (1, argument, rule)
+
+
+# Operator, inputs, and which of these and of the outputs have elements.
+NO_ELEMENTS = [
+    ("extra.indices_of", [(2, 0)], []),
+    ("extra.indices_of", [()], ["X"]),
+    ("extra.total", [(0, 3)], ["Y"]),
+    ("extra.axis_sums", [(3, 0, 2)], []),
+    ("extra.row_tests", [(3, 0)], ["Y", "number"]),
+    ("extra.largest_first", [(0, 4)], []),
+    ("extra.turned", [(4, 0, 3)], []),
+    ("extra.stretched", [(2, 0)], []),
+    ("extra.shifted", [(2, 0), (2, 0)], []),
+]
+
+
+@pytest.mark.parametrize("undeclared", [False, True])
+@pytest.mark.parametrize("dtype", [np.int8, np.int32])
+@pytest.mark.parametrize(("name", "shapes", "full"), NO_ELEMENTS, ids=lambda each: None)
+def test_tensors_without_elements_need_no_data(
+    libraries: dict[str, Operators],
+    formulas: dict[str, f.Operator],
+    name: str,
+    shapes: list[tuple[int, ...]],
+    full: list[str],
+    dtype: Any,
+    undeclared: bool,
+) -> None:
+    formula = formulas[name]
+    inputs = [np.ones(shape, dtype) for shape in shapes]
+    inputs += [None] * (len(formula.inputs) - len(inputs))
+    attributes = {"times": 2} if name == "extra.stretched" else {}
+    raw = Raw(libraries["c"][name], Call(name, tuple(inputs), attributes))
+    names = [
+        item.name for item, each in zip(formula.inputs, inputs, strict=True) if each is not None
+    ]
+    for tensor in (*names, *formula.output_names):
+        if tensor not in full:
+            getattr(raw.args, tensor).contents.data = None
+    if undeclared:
+        raw.args.X.contents.precision = 0
+    for check_values in (0, 1):
+        raw.args.check_values = check_values
+        assert raw.run() == (0, "", "")
+
+
+def test_an_empty_input_is_given(libraries: dict[str, Operators]) -> None:
+    """Its data may be NULL, and so may the place of one that is not given."""
+    operator = libraries["c"].extra.weighted_rows
+    X, W = np.full((2, 1), 5, np.int32), np.ones((2, 0), np.int32)
+    for Z, expected in ((None, [[5], [5]]), (W, [[4], [4]])):
+        raw = Raw(operator, Call("extra.weighted_rows", (X, W, Z)))
+        if Z is not None:
+            raw.args.Z.contents.data = None
+        assert raw.run() == (0, "", "")
+        assert raw.kept[-1].tolist() == expected
+
+
+# What is written into the structure of an input X of extra.total, and the refusal.
+WRONG_EMPTY = [
+    ({"rank": -1}, "this tensor has 0 to 16 dimensions"),
+    ({"rank": 17}, "this tensor has 0 to 16 dimensions"),
+    ({"extent": -1}, "no extent may be negative"),
+    ({"extent": -(2**63)}, "no extent may be negative"),
+    ({"extent": 2**40}, "a tensor has less than 2^40 elements"),
+]
+
+
+@pytest.mark.parametrize(("fields", "rule"), WRONG_EMPTY, ids=lambda each: None)
+def test_wrong_structures_that_may_be_empty(
+    libraries: dict[str, Operators], fields: dict[str, int], rule: str
+) -> None:
+    raw = Raw(libraries["c"].extra.total, Call("extra.total", (np.zeros((3, 0), np.int32),)))
+    assert raw.run()[0] == 0
+    tensor = raw.args.X.contents
+    tensor.rank = fields.get("rank", 2)
+    tensor.extents[0] = fields.get("extent", 3)
+    assert raw.run() == (1, "X", rule)
 
 
 def test_shared_memory_seen_from_c(libraries: dict[str, Operators]) -> None:

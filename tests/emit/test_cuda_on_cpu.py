@@ -154,7 +154,7 @@ def of_one_type(name: str, inputs: Sequence[Any], *, narrow: bool) -> dict[str, 
     }
     free = [operand for item, operand in operands.items() if item not in wide]
     arrays = [one for each in free for one in (each if isinstance(each, list) else [each])]
-    fits = all(np.abs(one.astype(np.int64)).max() < 128 for one in arrays)
+    fits = all(np.abs(one.astype(np.int64)).max(initial=0) < 128 for one in arrays)
     dtype = "int8" if narrow and fits else "int32"
     return {
         item: each_of(partial(Tensor.of, dtype="int32" if item in wide else dtype), operand)

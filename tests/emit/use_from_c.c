@@ -128,4 +128,28 @@ static int from_dlpack(void) {
     return 0;
 }
 
-int main(void) { return convolve() || from_dlpack(); }
+/* Tensors without dimensions and without elements; whose strides say nothing. */
+static int no_elements(void) {
+    int32_t memory[1] = {5};
+    int64_t shape[2] = {2, 0}, strides[2] = {7, 9};
+    cvmgen_dlpack_tensor source;
+    cvmgen_tensor X, Z;
+    cvmgen_error error;
+
+    memset(&source, 0, sizeof source);
+    source.data = memory;
+    source.device.device_type = 1;
+    source.dtype.bits = 32;
+    source.dtype.lanes = 1;
+    if (cvmgen_from_dlpack(&source, 0, &X, &error)) return 1;
+    source.data = NULL;
+    source.ndim = 2;
+    source.shape = shape;
+    source.strides = strides;
+    if (cvmgen_from_dlpack(&source, 0, &Z, &error)) return 1;
+    printf("rank %d, rank %d of extents %d %d\n", (int)X.rank, (int)Z.rank, (int)Z.extents[0],
+           (int)Z.extents[1]);
+    return X.data != memory || Z.data != NULL;
+}
+
+int main(void) { return convolve() || from_dlpack() || no_elements(); }

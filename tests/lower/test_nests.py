@@ -34,6 +34,27 @@ LOWERED = [
         "the reduced index is innermost, the accumulator starts once for each output element",
     ),
     (
+        "quotients stay in their loops",
+        "input X : cvm[N]\ninput W : cvm[K]\noutput Y : cvm[N] precision 32\n"
+        "Y[i] = sum[k < K - 1](W[k] * q) where q = i div (K - 1)",
+        [
+            "for 0 <= i < N:",
+            "  let total: int = 0",
+            "  for 0 <= k < K - 1:",
+            "    let q: int = i div (K - 1)",
+            "    total += W@[k] * q",
+            "  Y@[i] = total",
+        ],
+        "where a loop has no iteration, its divisor may be 0",
+    ),
+    (
+        "an entry that may be missing stays behind its guard",
+        ANY + "output Y : cvm[n...] precision 32\n"
+        "Y[d...] = X[d...] + (n[1] if len(n) > 1 else n[0])",
+        ["for 0 <= d < n_size:", "  Y@[d] = X@[d] + (n[1] if n_len > 1 else n[0])"],
+        "only what every call has is named in front of the nest",
+    ),
+    (
         "elementwise of any rank",
         ANY + "output Y : cvm[n...] precision p(X)\nY[d...] = max(0, X[d...])",
         ["for 0 <= d < n_size:", "  Y@[d] = max(0, X@[d])"],

@@ -40,6 +40,16 @@ ROWS = [
         "which dimension that is depends on the call",
     ),
     (
+        "Y[d...] = X[d...] + (d[1] if len(n) > 1 else 0)",
+        [*WHOLE, "  Y[d...] = X[d...] + (d[1] if len(n) > 1 else 0)"],
+        "there may be fewer dimensions",
+    ),
+    (
+        "Y[d...] = X[d...] + sum[j < K](C[j] * d[0])",
+        None,
+        "an index inside a loop that may have no iteration",
+    ),
+    (
         "Y[d...] = X[d...] + d[0] + sum[j < len(n)](d[j])",
         None,
         "other entries are asked for too",
