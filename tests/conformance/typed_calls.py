@@ -110,7 +110,7 @@ def narrowed(random: Random) -> Drawn:
 
 
 DRAW: dict[str, Callable[[Random], Drawn]] = {
-    "extra.totals": alike("int8", "int32", "int64", *REALS, rank=2),
+    "extra.exact_totals": alike("int8", "int32", "int64", *REALS, rank=2),
     "extra.extremes": extremes,
     "extra.verdicts": alike("bool", rank=2),
     "extra.reversed_types": alike("bool", *INTEGERS, *REALS),
