@@ -388,7 +388,12 @@ class PythonEmitter:
         lines.append(f"names = [{literals(names)}]")
         arguments = []
         for at, item in enumerate(self.operator.inputs):
-            if item.variadic:
+            if item.variadic and item.dtype != CVM:
+                arguments.append(
+                    f"[support.described(OPERATOR, names[{at}], shape, None)"
+                    f" for shape in shapes[{at}]]"
+                )
+            elif item.variadic:
                 arguments.append(
                     f"[support.described(OPERATOR, names[{at}], shape, precision)"
                     f" for shape, precision in zip(shapes[{at}], precisions[{at}], strict=True)]"
