@@ -109,6 +109,11 @@ def narrowed(random: Random) -> Drawn:
     return [elements(random, shape, one), elements(random, shape, other)], {}
 
 
+def merged(random: Random) -> Drawn:
+    shape, dtype = small(random, 1), random.choice(("bool", "int16", "float32"))
+    return [elements(random, shape, each) for each in ("int32", dtype, dtype)], {}
+
+
 DRAW: dict[str, Callable[[Random], Drawn]] = {
     "extra.exact_totals": alike("int8", "int32", "int64", *REALS, rank=2),
     "extra.extremes": extremes,
@@ -125,4 +130,5 @@ DRAW: dict[str, Callable[[Random], Drawn]] = {
     "extra.stacked": stacked,
     "extra.positive_places": alike("float64", rank=1),
     "extra.narrowed": narrowed,
+    "extra.merged": merged,
 }
