@@ -118,7 +118,7 @@ class PythonEmitter:
             formula=formula.replace("\\", "\\\\").replace('"""', "'''"),
             more_imports=self.more_imports(nests),
             types=self.type_rows(),
-            dtype_doc=self.dtype_doc(),
+            call_doc="\n".join(indent(self.call_doc())),
             imports="import builtins\n" if "builtins." in prepare + nests else "",
             prepare_head=definition("_prepare", self.prepare_parameters()),
             prepare=prepare,
@@ -146,11 +146,25 @@ class PythonEmitter:
         ]
         return "\n".join(["TYPES = (", *indent(f"{{{row}}}," for row in rows), ")", ""])
 
-    def dtype_doc(self) -> str:
-        names = dict.fromkeys(
-            interface.types_text(self.operator, name) for name in self.operator.output_names
+    def call_doc(self) -> list[str]:
+        """What a docstring says of the arguments that every call has."""
+        out = "out: an array to write to"
+        if len(self.operator.output_names) > 1:
+            out = "out: a tuple of arrays to write to"
+        if not self.types:
+            return [
+                "precisions: declared precision by input name; otherwise measured from the data",
+                f"dtype: int8 or int32, of the result; {out}",
+                'check: "values" refuses data beyond their declared precision',
+            ]
+        kinds = "; ".join(
+            f"{name} of {interface.types_text(self.operator, name)}"
+            for name in self.operator.output_names
         )
-        return "; ".join(names)
+        lines = [f"Gives {kinds}: of the types of a call, those that go together."]
+        if any(item.dtype == CVM for item in self.operator.inputs):
+            lines.append("precisions: declared precision by input name; otherwise measured")
+        return [*lines, out]
 
     # -------------------------------------------------------- signatures
 

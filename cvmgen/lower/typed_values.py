@@ -279,7 +279,8 @@ class ValueTyper:
             return as_real(left), as_real(right)
         for one, other in ((left, right), (right, left)):
             fits = other[2] is not None and other[2].fits(32)
-            if one[1] == "i32" and other[1] == "i64" and fits and isinstance(other[0], i.Var):
+            element = one[1] == "i32" and not isinstance(one[0], i.Const)
+            if element and other[1] == "i64" and fits and isinstance(other[0], i.Var):
                 other_part = narrowed(other)
                 return (one[0], other_part) if one is left else (other_part, one[0])
         return left[0], right[0]
