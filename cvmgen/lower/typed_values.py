@@ -223,7 +223,9 @@ class ValueTyper:
                 tests = tuple(self.condition(operand) for operand in operands)
                 return joined_tests(op, tests), "bool", Range(0, 1)
             case i.Not(operand=operand):
-                return i.Not(self.condition(operand)), "bool", Range(0, 1)
+                test = self.condition(operand)
+                turned = i.Const(not test.value) if isinstance(test, i.Const) else i.Not(test)
+                return turned, "bool", Range(0, 1)
             case i.Select():
                 return self.select(expr, modular, offset)
             case i.Call():
@@ -459,6 +461,8 @@ class ValueTyper:
         function = expr.function
         if self.operator.has_reals and not self.host and function in NUMBER_CALLS:
             return self.number_call(expr)
+        if function == "negate":
+            return self.expr(i.Binary("-", i.Const(0), expr.arguments[0]))
         if function in INDEX_CALLS or function in ("size", "len", "ceildiv", "max_rank"):
             arguments = tuple(
                 self.list_value(each) if self.is_list(each) else self.index(each)

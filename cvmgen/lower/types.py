@@ -18,6 +18,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, walk
 from cvmgen.lower.modular import modular_accumulators
 from cvmgen.lower.ranges import Range
+from cvmgen.lower.settled import settled
 from cvmgen.lower.typed_values import (
     BITS,
     EXTENT,
@@ -61,7 +62,10 @@ def type_nest(program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType]) -> 
     if nest.each is not None:
         host.ranges[nest.each[0]] = Range(0, MAX_INPUTS)
     host.block(nest.prologue)
-    return typed_nest(program, nest, dtypes, host)[0]
+    typed = typed_nest(program, nest, dtypes, host)[0]
+    if program.operator.has_reals and len(program.operator.types.rows) > 1:
+        return replace(typed, body=settled(typed.body))
+    return typed
 
 
 def typed_nest(
