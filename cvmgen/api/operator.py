@@ -347,7 +347,7 @@ class Operator:
         declared = self._declared(given, arrays)
         for name, array, known in zip(self._input_names, arrays, declared, strict=True):
             if array is None or not self._info.has_precision(name):
-                found.append(None)
+                found.append(known)
             elif isinstance(known, list):
                 found.append(
                     [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator
+from decimal import Decimal
 from enum import IntEnum
 
 from cvmgen.functions import FUNCTIONS
@@ -46,6 +48,7 @@ def print_operator(operator: f.Operator) -> str:
         lines.append(f"  alias  {', '.join(operator.aliases)}")
     if operator.although:
         lines.append(f'  although "{operator.although}"')
+    lines += types(operator.types)
     lines += printer.block(operator.items, "  ")
     lines += (f"  {printer.example(operator, each)}" for each in operator.examples)
     return "\n".join([*lines, "}"]) + "\n"
@@ -289,6 +292,8 @@ class Printer:
         match expr:
             case n.Number(value=value):
                 return str(value), Level.ATOM if value >= 0 else Level.FACTOR
+            case n.Real(value=value):
+                return real(value), Level.ATOM
             case n.Arithmetic(sign=sign, left=left, right=right):
                 return self.arithmetic(sign, left, right)
             case n.Negate(operand=operand):
@@ -334,8 +339,10 @@ class Printer:
                 return "true" if value else "false"
             case n.Word(text=text):
                 return quoted(text)
-            case n.Ref(name=name):
+            case n.Ref(name=name) | n.Name(text=name):
                 return name
+            case n.Limit(end=end, type_name=name):
+                return f"{end}({name})"
             case n.TupleOf(elements=elements):
                 comma = "," if len(elements) == 1 else ""
                 return f"({', '.join(map(self.text, elements))}{comma})"
@@ -387,6 +394,22 @@ class Printer:
             is_list = spread and FUNCTIONS[name].parameters[at] == "list"
             shown.append(f"{self.text(argument)}{dots(is_list)}")
         return f"{name}({', '.join(shown)})"
+
+
+def types(table: f.TypeTable) -> Iterator[str]:
+    """The type parameters, where there are some, as one table."""
+    if not table.names:
+        return
+    rows = (", ".join(dtype.name for dtype in row) for row in table.rows)
+    if len(table.names) > 1:
+        rows = (f"({row})" for row in rows)
+    yield f"  type   {', '.join(table.names)} in {', '.join(rows)}"
+
+
+def real(value: float) -> str:
+    """A real number as the language writes it, without an exponent."""
+    text = f"{Decimal(repr(value)):f}" if math.isfinite(value) else str(value)
+    return f"{text}.0" if text.isdecimal() else text
 
 
 def or_empty(operand: f.Input | f.Output) -> str:
