@@ -13,7 +13,7 @@ enum {
     SYSTEMML_CONV2D_PADDING_SAME = 2,
     SYSTEMML_CONV2D_PADDING_FULL = 3
 };
-/* systemml.conv2d: 2-D convolution: x has a row for each image, w a row for each filter. spec/systemml/convolution.cvm:5 */
+/* systemml.conv2d: 2-D convolution: x has a row for each image, w a row for each filter. spec/systemml/convolution.cvm:22 */
 typedef struct systemml_conv2d_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *w; /* float64 */
@@ -40,7 +40,7 @@ enum {
     SYSTEMML_CONV2D_BACKWARD_FILTER_PADDING_SAME = 2,
     SYSTEMML_CONV2D_BACKWARD_FILTER_PADDING_FULL = 3
 };
-/* systemml.conv2d_backward_filter: The error of the filters of conv2d, from its images x and the error dout of its result. spec/systemml/convolution.cvm:35 */
+/* systemml.conv2d_backward_filter: The error of the filters of conv2d, from its images x and the error dout of its result. spec/systemml/convolution.cvm:39 */
 typedef struct systemml_conv2d_backward_filter_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *dout; /* float64 */
@@ -67,7 +67,7 @@ enum {
     SYSTEMML_CONV2D_BACKWARD_DATA_PADDING_SAME = 2,
     SYSTEMML_CONV2D_BACKWARD_DATA_PADDING_FULL = 3
 };
-/* systemml.conv2d_backward_data: The error of the images of conv2d, from its filters w and the error dout of its result. spec/systemml/convolution.cvm:65 */
+/* systemml.conv2d_backward_data: The error of the images of conv2d, from its filters w and the error dout of its result. spec/systemml/convolution.cvm:56 */
 typedef struct systemml_conv2d_backward_data_args {
     const cvmgen_tensor *w; /* float64 */
     const cvmgen_tensor *dout; /* float64 */
@@ -88,7 +88,7 @@ static inline void systemml_conv2d_backward_data_defaults(systemml_conv2d_backwa
 int systemml_conv2d_backward_data_infer(const systemml_conv2d_backward_data_args *args, cvmgen_error *error);
 int systemml_conv2d_backward_data(const systemml_conv2d_backward_data_args *args, cvmgen_error *error);
 
-/* systemml.bias_add: A number for each channel, added to every element of that channel. spec/systemml/convolution.cvm:96 */
+/* systemml.bias_add: A number for each channel, added to every element of that channel. spec/systemml/convolution.cvm:74 */
 typedef struct systemml_bias_add_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *bias; /* float64 */
@@ -104,7 +104,7 @@ static inline void systemml_bias_add_defaults(systemml_bias_add_args *args) {
 int systemml_bias_add_infer(const systemml_bias_add_args *args, cvmgen_error *error);
 int systemml_bias_add(const systemml_bias_add_args *args, cvmgen_error *error);
 
-/* systemml.bias_multiply: A number for each channel, multiplied with every element of that channel. spec/systemml/convolution.cvm:106 */
+/* systemml.bias_multiply: A number for each channel, multiplied with every element of that channel. spec/systemml/convolution.cvm:84 */
 typedef struct systemml_bias_multiply_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *bias; /* float64 */
@@ -269,7 +269,7 @@ enum {
     SYSTEMML_MAX_POOL_PADDING_SAME = 2,
     SYSTEMML_MAX_POOL_PADDING_FULL = 3
 };
-/* systemml.max_pool: Greatest element of each window; the padding is never the maximum. spec/systemml/pooling.cvm:3 */
+/* systemml.max_pool: Greatest element of each window; the padding is never the maximum. spec/systemml/pooling.cvm:19 */
 typedef struct systemml_max_pool_args {
     const cvmgen_tensor *x; /* float64 */
     cvmgen_tensor *y; /* float64 */
@@ -295,7 +295,7 @@ enum {
     SYSTEMML_MAX_POOL_BACKWARD_PADDING_SAME = 2,
     SYSTEMML_MAX_POOL_BACKWARD_PADDING_FULL = 3
 };
-/* systemml.max_pool_backward: The error of the images of max_pool: that of each window goes to its first maximum. spec/systemml/pooling.cvm:38 */
+/* systemml.max_pool_backward: The error of the images of max_pool: that of each window goes to its first maximum. spec/systemml/pooling.cvm:42 */
 typedef struct systemml_max_pool_backward_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *dout; /* float64 */
@@ -322,7 +322,7 @@ enum {
     SYSTEMML_AVG_POOL_PADDING_SAME = 2,
     SYSTEMML_AVG_POOL_PADDING_FULL = 3
 };
-/* systemml.avg_pool: Mean of each window, the padding counted as zeros. spec/systemml/pooling.cvm:80 */
+/* systemml.avg_pool: Mean of each window, the padding counted as zeros. spec/systemml/pooling.cvm:72 */
 typedef struct systemml_avg_pool_args {
     const cvmgen_tensor *x; /* float64 */
     cvmgen_tensor *y; /* float64 */
@@ -348,7 +348,7 @@ enum {
     SYSTEMML_AVG_POOL_BACKWARD_PADDING_SAME = 2,
     SYSTEMML_AVG_POOL_BACKWARD_PADDING_FULL = 3
 };
-/* systemml.avg_pool_backward: The error of the images of avg_pool: each window shares its own out among its places. spec/systemml/pooling.cvm:111 */
+/* systemml.avg_pool_backward: The error of the images of avg_pool: each window shares its own out among its places. spec/systemml/pooling.cvm:91 */
 typedef struct systemml_avg_pool_backward_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *dout; /* float64 */

@@ -25,7 +25,7 @@ enum {
     SYSTEMML_CONV2D_PADDING_SAME = 2,
     SYSTEMML_CONV2D_PADDING_FULL = 3
 };
-/* systemml.conv2d: 2-D convolution: x has a row for each image, w a row for each filter. spec/systemml/convolution.cvm:5 */
+/* systemml.conv2d: 2-D convolution: x has a row for each image, w a row for each filter. spec/systemml/convolution.cvm:22 */
 typedef struct systemml_conv2d_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *w; /* float64 */
@@ -52,7 +52,7 @@ enum {
     SYSTEMML_CONV2D_BACKWARD_FILTER_PADDING_SAME = 2,
     SYSTEMML_CONV2D_BACKWARD_FILTER_PADDING_FULL = 3
 };
-/* systemml.conv2d_backward_filter: The error of the filters of conv2d, from its images x and the error dout of its result. spec/systemml/convolution.cvm:35 */
+/* systemml.conv2d_backward_filter: The error of the filters of conv2d, from its images x and the error dout of its result. spec/systemml/convolution.cvm:39 */
 typedef struct systemml_conv2d_backward_filter_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *dout; /* float64 */
@@ -79,7 +79,7 @@ enum {
     SYSTEMML_CONV2D_BACKWARD_DATA_PADDING_SAME = 2,
     SYSTEMML_CONV2D_BACKWARD_DATA_PADDING_FULL = 3
 };
-/* systemml.conv2d_backward_data: The error of the images of conv2d, from its filters w and the error dout of its result. spec/systemml/convolution.cvm:65 */
+/* systemml.conv2d_backward_data: The error of the images of conv2d, from its filters w and the error dout of its result. spec/systemml/convolution.cvm:56 */
 typedef struct systemml_conv2d_backward_data_args {
     const cvmgen_tensor *w; /* float64 */
     const cvmgen_tensor *dout; /* float64 */
@@ -100,7 +100,7 @@ static inline void systemml_conv2d_backward_data_defaults(systemml_conv2d_backwa
 int systemml_conv2d_backward_data_infer(const systemml_conv2d_backward_data_args *args, cvmgen_error *error);
 int systemml_conv2d_backward_data(const systemml_conv2d_backward_data_args *args, cvmgen_error *error);
 
-/* systemml.bias_add: A number for each channel, added to every element of that channel. spec/systemml/convolution.cvm:96 */
+/* systemml.bias_add: A number for each channel, added to every element of that channel. spec/systemml/convolution.cvm:74 */
 typedef struct systemml_bias_add_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *bias; /* float64 */
@@ -116,7 +116,7 @@ static inline void systemml_bias_add_defaults(systemml_bias_add_args *args) {
 int systemml_bias_add_infer(const systemml_bias_add_args *args, cvmgen_error *error);
 int systemml_bias_add(const systemml_bias_add_args *args, cvmgen_error *error);
 
-/* systemml.bias_multiply: A number for each channel, multiplied with every element of that channel. spec/systemml/convolution.cvm:106 */
+/* systemml.bias_multiply: A number for each channel, multiplied with every element of that channel. spec/systemml/convolution.cvm:84 */
 typedef struct systemml_bias_multiply_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *bias; /* float64 */
@@ -281,7 +281,7 @@ enum {
     SYSTEMML_MAX_POOL_PADDING_SAME = 2,
     SYSTEMML_MAX_POOL_PADDING_FULL = 3
 };
-/* systemml.max_pool: Greatest element of each window; the padding is never the maximum. spec/systemml/pooling.cvm:3 */
+/* systemml.max_pool: Greatest element of each window; the padding is never the maximum. spec/systemml/pooling.cvm:19 */
 typedef struct systemml_max_pool_args {
     const cvmgen_tensor *x; /* float64 */
     cvmgen_tensor *y; /* float64 */
@@ -307,7 +307,7 @@ enum {
     SYSTEMML_MAX_POOL_BACKWARD_PADDING_SAME = 2,
     SYSTEMML_MAX_POOL_BACKWARD_PADDING_FULL = 3
 };
-/* systemml.max_pool_backward: The error of the images of max_pool: that of each window goes to its first maximum. spec/systemml/pooling.cvm:38 */
+/* systemml.max_pool_backward: The error of the images of max_pool: that of each window goes to its first maximum. spec/systemml/pooling.cvm:42 */
 typedef struct systemml_max_pool_backward_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *dout; /* float64 */
@@ -334,7 +334,7 @@ enum {
     SYSTEMML_AVG_POOL_PADDING_SAME = 2,
     SYSTEMML_AVG_POOL_PADDING_FULL = 3
 };
-/* systemml.avg_pool: Mean of each window, the padding counted as zeros. spec/systemml/pooling.cvm:80 */
+/* systemml.avg_pool: Mean of each window, the padding counted as zeros. spec/systemml/pooling.cvm:72 */
 typedef struct systemml_avg_pool_args {
     const cvmgen_tensor *x; /* float64 */
     cvmgen_tensor *y; /* float64 */
@@ -360,7 +360,7 @@ enum {
     SYSTEMML_AVG_POOL_BACKWARD_PADDING_SAME = 2,
     SYSTEMML_AVG_POOL_BACKWARD_PADDING_FULL = 3
 };
-/* systemml.avg_pool_backward: The error of the images of avg_pool: each window shares its own out among its places. spec/systemml/pooling.cvm:111 */
+/* systemml.avg_pool_backward: The error of the images of avg_pool: each window shares its own out among its places. spec/systemml/pooling.cvm:91 */
 typedef struct systemml_avg_pool_backward_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *dout; /* float64 */
@@ -392,23 +392,23 @@ typedef struct CUstream_st *cvmgen_stream; /* a cudaStream_t; NULL is the defaul
 extern "C" {
 #endif
 
-/* systemml.conv2d: 2-D convolution: x has a row for each image, w a row for each filter. spec/systemml/convolution.cvm:5 */
+/* systemml.conv2d: 2-D convolution: x has a row for each image, w a row for each filter. spec/systemml/convolution.cvm:22 */
 int systemml_conv2d_cuda_infer(const systemml_conv2d_args *args, cvmgen_error *error);
 int systemml_conv2d_cuda(const systemml_conv2d_args *args, cvmgen_stream stream, cvmgen_error *error);
 
-/* systemml.conv2d_backward_filter: The error of the filters of conv2d, from its images x and the error dout of its result. spec/systemml/convolution.cvm:35 */
+/* systemml.conv2d_backward_filter: The error of the filters of conv2d, from its images x and the error dout of its result. spec/systemml/convolution.cvm:39 */
 int systemml_conv2d_backward_filter_cuda_infer(const systemml_conv2d_backward_filter_args *args, cvmgen_error *error);
 int systemml_conv2d_backward_filter_cuda(const systemml_conv2d_backward_filter_args *args, cvmgen_stream stream, cvmgen_error *error);
 
-/* systemml.conv2d_backward_data: The error of the images of conv2d, from its filters w and the error dout of its result. spec/systemml/convolution.cvm:65 */
+/* systemml.conv2d_backward_data: The error of the images of conv2d, from its filters w and the error dout of its result. spec/systemml/convolution.cvm:56 */
 int systemml_conv2d_backward_data_cuda_infer(const systemml_conv2d_backward_data_args *args, cvmgen_error *error);
 int systemml_conv2d_backward_data_cuda(const systemml_conv2d_backward_data_args *args, cvmgen_stream stream, cvmgen_error *error);
 
-/* systemml.bias_add: A number for each channel, added to every element of that channel. spec/systemml/convolution.cvm:96 */
+/* systemml.bias_add: A number for each channel, added to every element of that channel. spec/systemml/convolution.cvm:74 */
 int systemml_bias_add_cuda_infer(const systemml_bias_add_args *args, cvmgen_error *error);
 int systemml_bias_add_cuda(const systemml_bias_add_args *args, cvmgen_stream stream, cvmgen_error *error);
 
-/* systemml.bias_multiply: A number for each channel, multiplied with every element of that channel. spec/systemml/convolution.cvm:106 */
+/* systemml.bias_multiply: A number for each channel, multiplied with every element of that channel. spec/systemml/convolution.cvm:84 */
 int systemml_bias_multiply_cuda_infer(const systemml_bias_multiply_args *args, cvmgen_error *error);
 int systemml_bias_multiply_cuda(const systemml_bias_multiply_args *args, cvmgen_stream stream, cvmgen_error *error);
 
@@ -448,19 +448,19 @@ int systemml_neg_cuda(const systemml_neg_args *args, cvmgen_stream stream, cvmge
 int systemml_rep_cuda_infer(const systemml_rep_args *args, cvmgen_error *error);
 int systemml_rep_cuda(const systemml_rep_args *args, cvmgen_stream stream, cvmgen_error *error);
 
-/* systemml.max_pool: Greatest element of each window; the padding is never the maximum. spec/systemml/pooling.cvm:3 */
+/* systemml.max_pool: Greatest element of each window; the padding is never the maximum. spec/systemml/pooling.cvm:19 */
 int systemml_max_pool_cuda_infer(const systemml_max_pool_args *args, cvmgen_error *error);
 int systemml_max_pool_cuda(const systemml_max_pool_args *args, cvmgen_stream stream, cvmgen_error *error);
 
-/* systemml.max_pool_backward: The error of the images of max_pool: that of each window goes to its first maximum. spec/systemml/pooling.cvm:38 */
+/* systemml.max_pool_backward: The error of the images of max_pool: that of each window goes to its first maximum. spec/systemml/pooling.cvm:42 */
 int systemml_max_pool_backward_cuda_infer(const systemml_max_pool_backward_args *args, cvmgen_error *error);
 int systemml_max_pool_backward_cuda(const systemml_max_pool_backward_args *args, cvmgen_stream stream, cvmgen_error *error);
 
-/* systemml.avg_pool: Mean of each window, the padding counted as zeros. spec/systemml/pooling.cvm:80 */
+/* systemml.avg_pool: Mean of each window, the padding counted as zeros. spec/systemml/pooling.cvm:72 */
 int systemml_avg_pool_cuda_infer(const systemml_avg_pool_args *args, cvmgen_error *error);
 int systemml_avg_pool_cuda(const systemml_avg_pool_args *args, cvmgen_stream stream, cvmgen_error *error);
 
-/* systemml.avg_pool_backward: The error of the images of avg_pool: each window shares its own out among its places. spec/systemml/pooling.cvm:111 */
+/* systemml.avg_pool_backward: The error of the images of avg_pool: each window shares its own out among its places. spec/systemml/pooling.cvm:91 */
 int systemml_avg_pool_backward_cuda_infer(const systemml_avg_pool_backward_args *args, cvmgen_error *error);
 int systemml_avg_pool_backward_cuda(const systemml_avg_pool_backward_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -38,9 +38,11 @@ static const int32_t index_array_rows[7][2] = {
     {CVMGEN_FLOAT32, CVMGEN_INT64},
     {CVMGEN_FLOAT64, CVMGEN_INT64},
 };
-enum { index_array_of_bool, index_array_of_int8, index_array_of_int16, index_array_of_int32, index_array_of_int64, index_array_of_float32, index_array_of_float64 };
+enum { index_array_of_bool, index_array_of_int8, index_array_of_int16, index_array_of_int32,
+       index_array_of_int64, index_array_of_float32, index_array_of_float64 };
 static const char *const index_array_types_names[] = {"data"};
-static const cvmgen_types index_array_types = {2, 1, 7, index_array_rows[0], index_array_types_names};
+static const cvmgen_types index_array_types = {2, 1, 7, index_array_rows[0],
+                                               index_array_types_names};
 
 /* Check the call and infer shapes and precisions. */
 static int index_array_prepare(const mxnet_index_array_args *args, index_array_plan *plan,

@@ -42,7 +42,8 @@ static const int32_t reduce_all_rows[1][2] = {
     {CVMGEN_BOOL, CVMGEN_BOOL},
 };
 static const char *const reduce_all_types_names[] = {"input1"};
-static const cvmgen_types reduce_all_types = {2, 1, 1, reduce_all_rows[0], reduce_all_types_names};
+static const cvmgen_types reduce_all_types = {2, 1, 1, reduce_all_rows[0],
+                                              reduce_all_types_names};
 
 /* Check the call and infer shapes and precisions. */
 static int reduce_all_prepare(const tosa_reduce_all_args *args, reduce_all_plan *plan,

@@ -52,7 +52,8 @@ static const int32_t reduce_max_rows[4][2] = {
 };
 enum { reduce_max_of_int8, reduce_max_of_int16, reduce_max_of_int32, reduce_max_of_float32 };
 static const char *const reduce_max_types_names[] = {"input1"};
-static const cvmgen_types reduce_max_types = {2, 1, 4, reduce_max_rows[0], reduce_max_types_names};
+static const cvmgen_types reduce_max_types = {2, 1, 4, reduce_max_rows[0],
+                                              reduce_max_types_names};
 
 /* Check the call and infer shapes and precisions. */
 static int reduce_max_prepare(const tosa_reduce_max_args *args, reduce_max_plan *plan,

@@ -41,7 +41,8 @@ static const int32_t reduce_product_rows[1][2] = {
     {CVMGEN_FLOAT32, CVMGEN_FLOAT32},
 };
 static const char *const reduce_product_types_names[] = {"input1"};
-static const cvmgen_types reduce_product_types = {2, 1, 1, reduce_product_rows[0], reduce_product_types_names};
+static const cvmgen_types reduce_product_types = {2, 1, 1, reduce_product_rows[0],
+                                                  reduce_product_types_names};
 
 /* Check the call and infer shapes and precisions. */
 static int reduce_product_prepare(const tosa_reduce_product_args *args,

@@ -44,7 +44,8 @@ static const int32_t reduce_sum_rows[2][2] = {
 };
 enum { reduce_sum_of_int32, reduce_sum_of_float32 };
 static const char *const reduce_sum_types_names[] = {"input1"};
-static const cvmgen_types reduce_sum_types = {2, 1, 2, reduce_sum_rows[0], reduce_sum_types_names};
+static const cvmgen_types reduce_sum_types = {2, 1, 2, reduce_sum_rows[0],
+                                              reduce_sum_types_names};
 
 /* Check the call and infer shapes and precisions. */
 static int reduce_sum_prepare(const tosa_reduce_sum_args *args, reduce_sum_plan *plan,

@@ -86,7 +86,8 @@ static const int32_t reduce_any_rows[1][2] = {
     {CVMGEN_BOOL, CVMGEN_BOOL},
 };
 static const char *const reduce_any_types_names[] = {"input1"};
-static const cvmgen_types reduce_any_types = {2, 1, 1, reduce_any_rows[0], reduce_any_types_names};
+static const cvmgen_types reduce_any_types = {2, 1, 1, reduce_any_rows[0],
+                                              reduce_any_types_names};
 
 /* Check the call and infer shapes and precisions. */
 static int reduce_any_prepare(const tosa_reduce_any_args *args, reduce_any_plan *plan,

@@ -338,7 +338,8 @@ static const int32_t reduce_min_rows[4][2] = {
 };
 enum { reduce_min_of_int8, reduce_min_of_int16, reduce_min_of_int32, reduce_min_of_float32 };
 static const char *const reduce_min_types_names[] = {"input1"};
-static const cvmgen_types reduce_min_types = {2, 1, 4, reduce_min_rows[0], reduce_min_types_names};
+static const cvmgen_types reduce_min_types = {2, 1, 4, reduce_min_rows[0],
+                                              reduce_min_types_names};
 
 /* Check the call and infer shapes and precisions. */
 static int reduce_min_prepare(const tosa_reduce_min_args *args, reduce_min_plan *plan,
