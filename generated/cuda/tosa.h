@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-/* tosa.reduce_any: Whether any element along the axes is true. spec/tosa/reduce.cvm:55 */
+/* tosa.reduce_any: Whether any element along the axes is true. spec/tosa/reduce.cvm:26 */
 typedef struct tosa_reduce_any_args {
     const cvmgen_tensor *input1; /* bool */
     cvmgen_tensor *output1; /* bool */
@@ -39,7 +39,7 @@ static inline void tosa_reduce_any_defaults(tosa_reduce_any_args *args) {
 int tosa_reduce_any_infer(const tosa_reduce_any_args *args, cvmgen_error *error);
 int tosa_reduce_any(const tosa_reduce_any_args *args, cvmgen_error *error);
 
-/* tosa.reduce_all: Whether all elements along the axes are true. spec/tosa/reduce.cvm:61 */
+/* tosa.reduce_all: Whether all elements along the axes are true. spec/tosa/reduce.cvm:35 */
 typedef struct tosa_reduce_all_args {
     const cvmgen_tensor *input1; /* bool */
     cvmgen_tensor *output1; /* bool */
@@ -64,7 +64,7 @@ enum {
     TOSA_REDUCE_MAX_NAN_MODE_PROPAGATE = 1,
     TOSA_REDUCE_MAX_NAN_MODE_IGNORE = 2
 };
-/* tosa.reduce_max: The greatest element along the axes. spec/tosa/reduce.cvm:67 */
+/* tosa.reduce_max: The greatest element along the axes. spec/tosa/reduce.cvm:48 */
 typedef struct tosa_reduce_max_args {
     const cvmgen_tensor *input1; /* int8, int16, int32 or float32 */
     cvmgen_tensor *output1; /* int8, int16, int32 or float32 */
@@ -91,7 +91,7 @@ enum {
     TOSA_REDUCE_MIN_NAN_MODE_PROPAGATE = 1,
     TOSA_REDUCE_MIN_NAN_MODE_IGNORE = 2
 };
-/* tosa.reduce_min: The least element along the axes. spec/tosa/reduce.cvm:73 */
+/* tosa.reduce_min: The least element along the axes. spec/tosa/reduce.cvm:62 */
 typedef struct tosa_reduce_min_args {
     const cvmgen_tensor *input1; /* int8, int16, int32 or float32 */
     cvmgen_tensor *output1; /* int8, int16, int32 or float32 */
@@ -113,7 +113,7 @@ static inline void tosa_reduce_min_defaults(tosa_reduce_min_args *args) {
 int tosa_reduce_min_infer(const tosa_reduce_min_args *args, cvmgen_error *error);
 int tosa_reduce_min(const tosa_reduce_min_args *args, cvmgen_error *error);
 
-/* tosa.reduce_product: Product of the elements along the axes, in their order, rounded to float32 once. spec/tosa/reduce.cvm:79 */
+/* tosa.reduce_product: Product of the elements along the axes, in their order, rounded to float32 once. spec/tosa/reduce.cvm:76 */
 typedef struct tosa_reduce_product_args {
     const cvmgen_tensor *input1; /* float32 */
     cvmgen_tensor *output1; /* float32 */
@@ -164,23 +164,23 @@ typedef struct CUstream_st *cvmgen_stream; /* a cudaStream_t; NULL is the defaul
 extern "C" {
 #endif
 
-/* tosa.reduce_any: Whether any element along the axes is true. spec/tosa/reduce.cvm:55 */
+/* tosa.reduce_any: Whether any element along the axes is true. spec/tosa/reduce.cvm:26 */
 int tosa_reduce_any_cuda_infer(const tosa_reduce_any_args *args, cvmgen_error *error);
 int tosa_reduce_any_cuda(const tosa_reduce_any_args *args, cvmgen_stream stream, cvmgen_error *error);
 
-/* tosa.reduce_all: Whether all elements along the axes are true. spec/tosa/reduce.cvm:61 */
+/* tosa.reduce_all: Whether all elements along the axes are true. spec/tosa/reduce.cvm:35 */
 int tosa_reduce_all_cuda_infer(const tosa_reduce_all_args *args, cvmgen_error *error);
 int tosa_reduce_all_cuda(const tosa_reduce_all_args *args, cvmgen_stream stream, cvmgen_error *error);
 
-/* tosa.reduce_max: The greatest element along the axes. spec/tosa/reduce.cvm:67 */
+/* tosa.reduce_max: The greatest element along the axes. spec/tosa/reduce.cvm:48 */
 int tosa_reduce_max_cuda_infer(const tosa_reduce_max_args *args, cvmgen_error *error);
 int tosa_reduce_max_cuda(const tosa_reduce_max_args *args, cvmgen_stream stream, cvmgen_error *error);
 
-/* tosa.reduce_min: The least element along the axes. spec/tosa/reduce.cvm:73 */
+/* tosa.reduce_min: The least element along the axes. spec/tosa/reduce.cvm:62 */
 int tosa_reduce_min_cuda_infer(const tosa_reduce_min_args *args, cvmgen_error *error);
 int tosa_reduce_min_cuda(const tosa_reduce_min_args *args, cvmgen_stream stream, cvmgen_error *error);
 
-/* tosa.reduce_product: Product of the elements along the axes, in their order, rounded to float32 once. spec/tosa/reduce.cvm:79 */
+/* tosa.reduce_product: Product of the elements along the axes, in their order, rounded to float32 once. spec/tosa/reduce.cvm:76 */
 int tosa_reduce_product_cuda_infer(const tosa_reduce_product_args *args, cvmgen_error *error);
 int tosa_reduce_product_cuda(const tosa_reduce_product_args *args, cvmgen_stream stream, cvmgen_error *error);
 
