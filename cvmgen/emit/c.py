@@ -129,7 +129,9 @@ class CEmitter:
             opset=self.operator.opset,
             name=self.name,
             types="".join(f"{line}\n" for line in self.types.declaration()),
-            prepare_head="\n".join(self.prepare_head()),
+            prepare_head=self.head("static int", f"{self.name}_prepare", f"{self.name}_plan *plan"),
+            infer_head=self.head("int", f"{self.function}_infer"),
+            run_head=self.head("int", self.function),
             function=self.function,
             full_name=self.operator.full_name,
             fields="\n".join(indent(self.field_lines())),
@@ -139,13 +141,10 @@ class CEmitter:
             run="\n".join(wrap_c(indent(self.run()))),
         )
 
-    def prepare_head(self) -> list[str]:
-        parameters = [
-            f"const {self.function}_args *args",
-            f"{self.name}_plan *plan",
-            "cvmgen_error *error",
-        ]
-        return signature(f"static int {self.name}_prepare(", parameters)
+    def head(self, result: str, function: str, *more: str) -> str:
+        """The head of a function that takes a call and says what is wrong with it."""
+        parameters = [f"const {self.function}_args *args", *more, "cvmgen_error *error"]
+        return "\n".join(signature(f"{result} {function}(", parameters))
 
     # -------------------------------------------------------- the plan
 
@@ -187,7 +186,14 @@ class CEmitter:
         return f"{self.name}_{nest.tensor}{suffix}"
 
     def kernel_name(self, number: int, variant: Variant) -> str:
-        return f"{self.nest_name(number)}{variant.suffix}"
+        name = f"{self.nest_name(number)}{variant.suffix}"
+        return f"{name}_nest" if name in self.taken else name
+
+    @property
+    def taken(self) -> set[str]:
+        """What the file has beside its kernels."""
+        own = ("plan", "prepare", "rows", "types", "types_names", "infer")
+        return {f"{self.name}_{each}" for each in own} | set(interface.row_names(self.operator))
 
     def dtypes(self, variant: Variant) -> Mapping[str, DType]:
         source, stored = variant.source or INT32, variant.stored or INT32

@@ -79,8 +79,7 @@ class TypeChoice:
 
     def check_output(self, output: str, fail: str) -> list[str]:
         arguments = f"error, {quoted(output)}, args->{output}, &plan.{output}_shape"
-        head = "if (cvmgen_check_typed_output("
-        return wrapped_list(head, [arguments, self.dtype(output)], f")) {fail}")
+        return [f"if (cvmgen_check_typed_output({arguments}, {self.dtype(output)})) {fail}"]
 
     def set_output(self, output: str) -> str:
         arguments = f"args->{output}, &plan.{output}_shape"

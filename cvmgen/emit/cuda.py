@@ -105,15 +105,12 @@ class CudaEmitter(c.CEmitter):
             infer="\n".join(wrap_c(indent(self.infer()))),
             run="\n".join(wrap_c(indent(self.run()))),
             prepare_head=self.head("static int", f"{self.name}_prepare", f"{self.name}_plan *plan"),
+            infer_head=self.head("int", f"{self.function}_cuda_infer"),
             run_head=self.head("int", f"{self.function}_cuda", "cvmgen_stream stream"),
         )
 
     def includes(self) -> list[str]:
         return ["cvmgen_cuda.h", *(["cvmgen_block.h"] if self.program.scratch else [])]
-
-    def head(self, result: str, function: str, parameter: str) -> str:
-        parameters = [f"const {self.function}_args *args", parameter, "cvmgen_error *error"]
-        return "\n".join(signature(f"{result} {function}(", parameters))
 
     # -------------------------------------------------------- kernels
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
-from itertools import product
 from random import Random
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cvmgen.api import Operators
-from tests.conformance import typed_calls
+from cvmgen.dtypes import CVM
 from tests.conformance.calls import (
     MOVED,
     Array,
@@ -23,12 +23,14 @@ from tests.conformance.calls import (
     wanted_dtype,
 )
 from tests.conformance.random_calls import DRAW, call
+from tests.conftest import extra, product
 
 TARGETS = ["c", "python"]
 SMALL = 8  # bits that int8 holds
 # The operators that have an input, and those that have an output, with a precision.
-READ_PRECISE = sorted(DRAW.keys() - typed_calls.DRAW | {"extra.dequantised"})
-STORE_PRECISE = sorted(DRAW.keys() - typed_calls.DRAW | {"extra.quantised"})
+FORMULAS = {operator.full_name: operator for operator in (*product(), *extra())}
+READ_PRECISE = [name for name in DRAW if any(item.dtype == CVM for item in FORMULAS[name].inputs)]
+STORE_PRECISE = [name for name in DRAW if FORMULAS[name].precise_outputs]
 
 
 def narrow_call(name: str, random: Random) -> Call:
@@ -69,7 +71,7 @@ def test_every_mixture_of_element_types(conformance: Conformance, name: str) -> 
         (np.int8, np.int32) if precise(item.name) else (None,)
         for item in conformance.references[name].operator.inputs
     ]
-    for types in product(*kinds):
+    for types in itertools.product(*kinds):
         inputs = tuple(
             mapped(lambda one, to=to: one.astype(to or one.dtype), [each])[0]
             for to, each in zip(types, drawn.inputs, strict=True)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cvmgen.api.c_backend import CBackend, ErrorStruct, TensorStruct
-from cvmgen.api.manifest import Manifest, OperatorInfo, operator_info
+from cvmgen.api.c_backend import ErrorStruct, TensorStruct
 from cvmgen.api.operator import Operator
-from cvmgen.dtypes import CVM, DTYPES
+from cvmgen.dtypes import CVM
 from cvmgen.emit import cuda, interface
 from cvmgen.errors import OperatorError
 from cvmgen.reference import Reference, Tensor
@@ -25,68 +22,11 @@ from cvmgen.reference.probe import alike, example_arguments
 from cvmgen.spec.examples import plain
 from tests.conformance import random_calls
 from tests.conformance.calls import bits
-from tests.emit.cuda_texts import (
-    NAMES,
-    State,
-    compile_for_cpu,
-    operators,
-    program,
-    write_all,
-)
+from tests.emit.cuda_texts import NAMES, operators, program
+from tests.emit.on_cpu import OnCpu, info
 
 CALLS = 15  # of each operator
 MARGIN = 7  # elements in front of an output and behind it
-
-
-class OnCpu(CBackend):
-    """The operators of a library whose CUDA kernels run on the CPU."""
-
-    stream: int | None = None
-
-    def __init__(self, path: Path, manifest: Manifest, place: Path) -> None:
-        super().__init__(path, manifest, place)
-        self.state = State.in_dll(self.library, "cuda_on_cpu")
-
-    def fix(self, blocks: int, threads: int, *, backwards: bool) -> None:
-        """Run kernels on this grid, whatever is launched: they stride over what is beyond."""
-        self.state.fix(blocks, threads, backwards=backwards)
-
-    def free(self) -> None:
-        """Run what is launched, the first thread first."""
-        self.state.free()
-        self.stream = None
-
-    def function(self, name: str) -> Any:
-        if name.endswith("_infer"):
-            return super().function(f"{name.removesuffix('_infer')}_cuda_infer")
-        run = super().function(f"{name}_cuda")
-        stream = ctypes.c_void_p(self.stream)
-        return lambda args, error: run(args, stream, error)
-
-
-@pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> OnCpu:
-    folder = tmp_path_factory.mktemp("cuda")
-    write_all(folder)
-    (folder / "all.cc").write_text(
-        "".join(f'#include "{name.replace(".", "/")}.cu"\n' for name in NAMES)
-    )
-    codes = {name: dtype.code for name, dtype in DTYPES.items()}
-    return OnCpu(
-        compile_for_cpu("all.cc", folder), Manifest(tuple(map(info, NAMES)), codes), folder
-    )
-
-
-@pytest.fixture
-def on_cpu(library: OnCpu) -> Iterator[OnCpu]:
-    yield library
-    library.free()
-    assert library.state.allocated == 0
-
-
-@functools.cache
-def info(name: str) -> OperatorInfo:
-    return operator_info(interface.manifest_entry(program(name)))
 
 
 # ---------------------------------------------------------------- results
