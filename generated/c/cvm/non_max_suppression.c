@@ -382,7 +382,8 @@ static void non_max_suppression_Y_int32_int32(const non_max_suppression_plan *pl
     }
 }
 
-int cvm_non_max_suppression_infer(const cvm_non_max_suppression_args *args, cvmgen_error *error) {
+int cvm_non_max_suppression_infer(const cvm_non_max_suppression_args *args,
+                                  cvmgen_error *error) {
     non_max_suppression_plan plan;
     if (non_max_suppression_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     cvmgen_set_output(args->Y, &plan.Y_shape, plan.Y_precision);

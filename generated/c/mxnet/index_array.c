@@ -133,7 +133,8 @@ int mxnet_index_array(const mxnet_index_array_args *args, cvmgen_error *error) {
     if (index_array_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "data", args->data)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "idx", args->idx, &plan.idx_shape,
-                                  index_array_rows[plan.types][1])) return CVMGEN_REFUSED;
+        index_array_rows[plan.types][1]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "idx", args->idx, "data", args->data)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     int64_t idx_overflow = CVMGEN_NO_OVERFLOW;

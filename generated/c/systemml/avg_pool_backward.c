@@ -193,7 +193,8 @@ static void avg_pool_backward_dx(const avg_pool_backward_plan *plan,
     }
 }
 
-int systemml_avg_pool_backward_infer(const systemml_avg_pool_backward_args *args, cvmgen_error *error) {
+int systemml_avg_pool_backward_infer(const systemml_avg_pool_backward_args *args,
+                                     cvmgen_error *error) {
     avg_pool_backward_plan plan;
     if (avg_pool_backward_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     cvmgen_set_typed_output(args->dx, &plan.dx_shape, plan.types < 0 ? 0
@@ -201,13 +202,15 @@ int systemml_avg_pool_backward_infer(const systemml_avg_pool_backward_args *args
     return CVMGEN_OK;
 }
 
-int systemml_avg_pool_backward(const systemml_avg_pool_backward_args *args, cvmgen_error *error) {
+int systemml_avg_pool_backward(const systemml_avg_pool_backward_args *args,
+                               cvmgen_error *error) {
     avg_pool_backward_plan plan;
     if (avg_pool_backward_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "dout", args->dout)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "dx", args->dx, &plan.dx_shape,
-                                  avg_pool_backward_rows[plan.types][2])) return CVMGEN_REFUSED;
+        avg_pool_backward_rows[plan.types][2]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dx", args->dx, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dx", args->dx, "dout", args->dout)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;

@@ -87,8 +87,8 @@ int systemml_bias_add(const systemml_bias_add_args *args, cvmgen_error *error) {
     if (bias_add_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "bias", args->bias)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "y", args->y, &plan.y_shape,
-                                  bias_add_rows[plan.types][2])) return CVMGEN_REFUSED;
+    if (cvmgen_check_typed_output(error, "y", args->y, &plan.y_shape, bias_add_rows[plan.types][2]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "bias", args->bias)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;

@@ -89,7 +89,8 @@ int systemml_bias_multiply(const systemml_bias_multiply_args *args, cvmgen_error
     if (cvmgen_check_data(error, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "bias", args->bias)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "y", args->y, &plan.y_shape,
-                                  bias_multiply_rows[plan.types][2])) return CVMGEN_REFUSED;
+        bias_multiply_rows[plan.types][2]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "bias", args->bias)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;

@@ -220,8 +220,8 @@ int systemml_conv2d(const systemml_conv2d_args *args, cvmgen_error *error) {
     if (conv2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "w", args->w)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "y", args->y, &plan.y_shape,
-                                  conv2d_rows[plan.types][2])) return CVMGEN_REFUSED;
+    if (cvmgen_check_typed_output(error, "y", args->y, &plan.y_shape, conv2d_rows[plan.types][2]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "w", args->w)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;

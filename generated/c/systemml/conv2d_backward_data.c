@@ -210,7 +210,8 @@ static void conv2d_backward_data_dx(const conv2d_backward_data_plan *plan,
     }
 }
 
-int systemml_conv2d_backward_data_infer(const systemml_conv2d_backward_data_args *args, cvmgen_error *error) {
+int systemml_conv2d_backward_data_infer(const systemml_conv2d_backward_data_args *args,
+                                        cvmgen_error *error) {
     conv2d_backward_data_plan plan;
     if (conv2d_backward_data_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     cvmgen_set_typed_output(args->dx, &plan.dx_shape, plan.types < 0 ? 0
@@ -218,13 +219,15 @@ int systemml_conv2d_backward_data_infer(const systemml_conv2d_backward_data_args
     return CVMGEN_OK;
 }
 
-int systemml_conv2d_backward_data(const systemml_conv2d_backward_data_args *args, cvmgen_error *error) {
+int systemml_conv2d_backward_data(const systemml_conv2d_backward_data_args *args,
+                                  cvmgen_error *error) {
     conv2d_backward_data_plan plan;
     if (conv2d_backward_data_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "w", args->w)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "dout", args->dout)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "dx", args->dx, &plan.dx_shape,
-                                  conv2d_backward_data_rows[plan.types][2])) return CVMGEN_REFUSED;
+        conv2d_backward_data_rows[plan.types][2]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dx", args->dx, "w", args->w)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dx", args->dx, "dout", args->dout)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;

@@ -207,8 +207,8 @@ int systemml_max_pool(const systemml_max_pool_args *args, cvmgen_error *error) {
     max_pool_plan plan;
     if (max_pool_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "x", args->x)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "y", args->y, &plan.y_shape,
-                                  max_pool_rows[plan.types][1])) return CVMGEN_REFUSED;
+    if (cvmgen_check_typed_output(error, "y", args->y, &plan.y_shape, max_pool_rows[plan.types][1]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "x", args->x)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {

@@ -137,8 +137,8 @@ int systemml_mul(const systemml_mul_args *args, cvmgen_error *error) {
     if (mul_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "Y", args->Y)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan.Z_shape,
-                                  mul_rows[plan.types][2])) return CVMGEN_REFUSED;
+    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan.Z_shape, mul_rows[plan.types][2]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "Y", args->Y)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;

@@ -65,8 +65,8 @@ int systemml_neg(const systemml_neg_args *args, cvmgen_error *error) {
     neg_plan plan;
     if (neg_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan.Z_shape,
-                                  neg_rows[plan.types][1])) return CVMGEN_REFUSED;
+    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan.Z_shape, neg_rows[plan.types][1]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {

@@ -81,7 +81,8 @@ int systemml_rep(const systemml_rep_args *args, cvmgen_error *error) {
     if (rep_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "Z", args->Z)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "ret", args->ret, &plan.ret_shape,
-                                  rep_rows[plan.types][1])) return CVMGEN_REFUSED;
+        rep_rows[plan.types][1]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "ret", args->ret, "Z", args->Z)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {

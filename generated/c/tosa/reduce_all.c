@@ -257,7 +257,8 @@ int tosa_reduce_all(const tosa_reduce_all_args *args, cvmgen_error *error) {
     if (reduce_all_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "input1", args->input1)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "output1", args->output1, &plan.output1_shape,
-                                  reduce_all_rows[plan.types][1])) return CVMGEN_REFUSED;
+        reduce_all_rows[plan.types][1]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "output1", args->output1, "input1", args->input1))
         return CVMGEN_REFUSED;
     int status = CVMGEN_OK;

@@ -416,7 +416,8 @@ static int non_max_suppression_prepare(const cvm_non_max_suppression_args *args,
     return CVMGEN_OK;
 }
 
-int cvm_non_max_suppression_cuda_infer(const cvm_non_max_suppression_args *args, cvmgen_error *error) {
+int cvm_non_max_suppression_cuda_infer(const cvm_non_max_suppression_args *args,
+                                       cvmgen_error *error) {
     non_max_suppression_plan plan;
     if (non_max_suppression_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     cvmgen_set_output(args->Y, &plan.Y_shape, plan.Y_precision);

@@ -144,7 +144,8 @@ int mxnet_index_array_cuda(const mxnet_index_array_args *args, cvmgen_stream str
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "data", args->data)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "idx", args->idx, &plan.idx_shape,
-                                  index_array_rows[plan.types][1])) return CVMGEN_REFUSED;
+        index_array_rows[plan.types][1]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "idx", args->idx, "data", args->data)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     int64_t *idx_overflow = NULL;

@@ -212,8 +212,8 @@ int systemml_avg_pool_cuda(const systemml_avg_pool_args *args, cvmgen_stream str
     if (avg_pool_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "x", args->x)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "y", args->y, &plan.y_shape,
-                                  avg_pool_rows[plan.types][1])) return CVMGEN_REFUSED;
+    if (cvmgen_check_typed_output(error, "y", args->y, &plan.y_shape, avg_pool_rows[plan.types][1]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "x", args->x)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     const avg_pool_y_values values = {plan.N, plan.C, plan.H, plan.W, plan.R, plan.S, plan.SH,

@@ -85,7 +85,8 @@ static int bias_multiply_prepare(const systemml_bias_multiply_args *args,
     return CVMGEN_OK;
 }
 
-int systemml_bias_multiply_cuda_infer(const systemml_bias_multiply_args *args, cvmgen_error *error) {
+int systemml_bias_multiply_cuda_infer(const systemml_bias_multiply_args *args,
+                                      cvmgen_error *error) {
     bias_multiply_plan plan;
     if (bias_multiply_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     cvmgen_set_typed_output(args->y, &plan.y_shape, plan.types < 0 ? 0
@@ -101,7 +102,8 @@ int systemml_bias_multiply_cuda(const systemml_bias_multiply_args *args, cvmgen_
     if (cvmgen_check_data(error, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "bias", args->bias)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "y", args->y, &plan.y_shape,
-                                  bias_multiply_rows[plan.types][2])) return CVMGEN_REFUSED;
+        bias_multiply_rows[plan.types][2]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "bias", args->bias)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;

@@ -232,8 +232,8 @@ int systemml_conv2d_cuda(const systemml_conv2d_args *args, cvmgen_stream stream,
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "w", args->w)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "y", args->y, &plan.y_shape,
-                                  conv2d_rows[plan.types][2])) return CVMGEN_REFUSED;
+    if (cvmgen_check_typed_output(error, "y", args->y, &plan.y_shape, conv2d_rows[plan.types][2]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "w", args->w)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;

@@ -219,7 +219,8 @@ static int conv2d_backward_data_prepare(const systemml_conv2d_backward_data_args
     return CVMGEN_OK;
 }
 
-int systemml_conv2d_backward_data_cuda_infer(const systemml_conv2d_backward_data_args *args, cvmgen_error *error) {
+int systemml_conv2d_backward_data_cuda_infer(const systemml_conv2d_backward_data_args *args,
+                                             cvmgen_error *error) {
     conv2d_backward_data_plan plan;
     if (conv2d_backward_data_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     cvmgen_set_typed_output(args->dx, &plan.dx_shape, plan.types < 0 ? 0
@@ -235,7 +236,8 @@ int systemml_conv2d_backward_data_cuda(const systemml_conv2d_backward_data_args 
     if (cvmgen_check_data(error, "w", args->w)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "dout", args->dout)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "dx", args->dx, &plan.dx_shape,
-                                  conv2d_backward_data_rows[plan.types][2])) return CVMGEN_REFUSED;
+        conv2d_backward_data_rows[plan.types][2]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dx", args->dx, "w", args->w)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dx", args->dx, "dout", args->dout)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;

@@ -225,7 +225,8 @@ static int conv2d_backward_filter_prepare(const systemml_conv2d_backward_filter_
     return CVMGEN_OK;
 }
 
-int systemml_conv2d_backward_filter_cuda_infer(const systemml_conv2d_backward_filter_args *args, cvmgen_error *error) {
+int systemml_conv2d_backward_filter_cuda_infer(const systemml_conv2d_backward_filter_args *args,
+                                               cvmgen_error *error) {
     conv2d_backward_filter_plan plan;
     if (conv2d_backward_filter_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     cvmgen_set_typed_output(args->dw, &plan.dw_shape, plan.types < 0 ? 0
@@ -241,7 +242,8 @@ int systemml_conv2d_backward_filter_cuda(const systemml_conv2d_backward_filter_a
     if (cvmgen_check_data(error, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "dout", args->dout)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "dw", args->dw, &plan.dw_shape,
-                                  conv2d_backward_filter_rows[plan.types][2])) return CVMGEN_REFUSED;
+        conv2d_backward_filter_rows[plan.types][2]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dw", args->dw, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dw", args->dw, "dout", args->dout)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;

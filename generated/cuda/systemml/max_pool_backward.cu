@@ -250,7 +250,8 @@ static int max_pool_backward_prepare(const systemml_max_pool_backward_args *args
     return CVMGEN_OK;
 }
 
-int systemml_max_pool_backward_cuda_infer(const systemml_max_pool_backward_args *args, cvmgen_error *error) {
+int systemml_max_pool_backward_cuda_infer(const systemml_max_pool_backward_args *args,
+                                          cvmgen_error *error) {
     max_pool_backward_plan plan;
     if (max_pool_backward_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     cvmgen_set_typed_output(args->dx, &plan.dx_shape, plan.types < 0 ? 0
@@ -266,7 +267,8 @@ int systemml_max_pool_backward_cuda(const systemml_max_pool_backward_args *args,
     if (cvmgen_check_data(error, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "dout", args->dout)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "dx", args->dx, &plan.dx_shape,
-                                  max_pool_backward_rows[plan.types][2])) return CVMGEN_REFUSED;
+        max_pool_backward_rows[plan.types][2]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dx", args->dx, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dx", args->dx, "dout", args->dout)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;

@@ -151,8 +151,8 @@ int systemml_mod_cuda(const systemml_mod_args *args, cvmgen_stream stream,
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "Y", args->Y)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan.Z_shape,
-                                  mod_rows[plan.types][2])) return CVMGEN_REFUSED;
+    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan.Z_shape, mod_rows[plan.types][2]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "Y", args->Y)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;

@@ -75,8 +75,8 @@ int systemml_neg_cuda(const systemml_neg_args *args, cvmgen_stream stream,
     if (neg_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan.Z_shape,
-                                  neg_rows[plan.types][1])) return CVMGEN_REFUSED;
+    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan.Z_shape, neg_rows[plan.types][1]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     const neg_Z_values values = {plan.n_size};

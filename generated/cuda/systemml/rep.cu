@@ -95,7 +95,8 @@ int systemml_rep_cuda(const systemml_rep_args *args, cvmgen_stream stream,
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "Z", args->Z)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "ret", args->ret, &plan.ret_shape,
-                                  rep_rows[plan.types][1])) return CVMGEN_REFUSED;
+        rep_rows[plan.types][1]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "ret", args->ret, "Z", args->Z)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     const rep_ret_values values = {plan.N, plan.K, plan.C};

@@ -490,7 +490,8 @@ int tosa_reduce_max_cuda(const tosa_reduce_max_args *args, cvmgen_stream stream,
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "input1", args->input1)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "output1", args->output1, &plan.output1_shape,
-                                  reduce_max_rows[plan.types][1])) return CVMGEN_REFUSED;
+        reduce_max_rows[plan.types][1]))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "output1", args->output1, "input1", args->input1))
         return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
