@@ -8,7 +8,7 @@ from typing import Any
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild, substitute, walk
-from cvmgen.lower.typed_values import is_truth, joined_tests
+from cvmgen.lower.machine_types import is_truth, joined_tests
 
 
 def settled(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:

@@ -16,16 +16,10 @@ from math import prod
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, CVM, INT32, MAX_INPUTS, MAX_SIZE, DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, walk
-from cvmgen.lower.modular import modular_accumulators
-from cvmgen.lower.ranges import Range
-from cvmgen.lower.settled import settled
-from cvmgen.lower.typed_values import (
+from cvmgen.lower.machine_types import (
     BITS,
-    EXTENT,
-    EXTENT_OR_0,
     INT64,
     WIDEST,
-    ValueTyper,
     as_real,
     converted,
     holding,
@@ -33,6 +27,10 @@ from cvmgen.lower.typed_values import (
     limits,
     saturated,
 )
+from cvmgen.lower.modular import modular_accumulators
+from cvmgen.lower.ranges import Range
+from cvmgen.lower.settled import settled
+from cvmgen.lower.typed_values import EXTENT, EXTENT_OR_0, ValueTyper
 from cvmgen.source import SpecError
 from cvmgen.spec.formula import Operator
 
