@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,10 +16,7 @@ REDUCTIONS_ARE = f"reductions are {', '.join(n.REDUCTIONS)}"
 
 
 def instantiate(instance: d.InstanceDecl, families: Mapping[str, d.FamilyDecl]) -> d.OperatorDecl:
-    """The operator that an instance stands for; its own doc, aliases and examples are added.
-
-    Types that it chooses come first: the items of the family speak of them.
-    """
+    """The operator that an instance stands for; its own doc, aliases and examples are added."""
     family = families.get(instance.family)
     if family is None:
         raise SpecError(
@@ -38,19 +35,11 @@ def instantiate(instance: d.InstanceDecl, families: Mapping[str, d.FamilyDecl]) 
     actuals = dict(zip(names, instance.actuals, strict=True))
     block: d.BlockDecl = n.rebuild(family.block, lambda node: fill(node, actuals))
     if instance.block is not None:
-        items = (*types(instance.block), *block.items, *others(instance.block))
+        items = block.items + instance.block.items
         block = replace(block, doc=instance.block.doc or block.doc, items=items)
     holes = tuple((name, actual.span.text) for name, actual in actuals.items())
     text = f"{family.span.text}\n\n{instance.span.text}"
     return d.OperatorDecl(instance.name, block, holes, text, instance.name_span, instance.span)
-
-
-def types(block: d.BlockDecl) -> Iterator[d.ItemDecl]:
-    return (item for item in block.items if isinstance(item, d.TypeChoice))
-
-
-def others(block: d.BlockDecl) -> Iterator[d.ItemDecl]:
-    return (item for item in block.items if not isinstance(item, d.TypeChoice))
 
 
 def families_are(families: Iterable[str]) -> str:
