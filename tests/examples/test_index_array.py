@@ -62,7 +62,7 @@ def test_positional_encoding_of_the_request(ops: Operators) -> None:
 
 @pytest.mark.parametrize(
     ("script", "last"),
-    [("prior_boxes.py", "( 28,  44,  36,  52)"), ("positional_encoding.py", "====")],
+    [("prior_boxes.py", "( 28,  44,  36,  52)"), ("positional_encoding.py", "++++")],
 )
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_scripts_run(script: str, last: str, target: str) -> None:
