@@ -475,6 +475,17 @@ def indices(extents: Sequence[int]) -> Iterator[tuple[int, ...]]:
     return _product(*map(range, extents))
 
 
+def placed(
+    slots: Sequence[int], extents: Sequence[int], around: Sequence[int] = ()
+) -> Iterator[list[int]]:
+    """Every multi-index of a box, its entries at these places of a pack; `around` has others."""
+    for index in indices(extents):
+        pack = [*around, *[0] * (MAX_RANK - len(around))]
+        for slot, entry in zip(slots, index, strict=True):
+            pack[slot] = entry
+        yield pack
+
+
 def dot(steps: Sequence[int], index: Sequence[int]) -> int:
     return sum(step * entry for step, entry in zip(steps, index, strict=False))
 

@@ -65,6 +65,7 @@ class PythonPrinter:
         self.operator = program.operator
         self.tensors = {item.name for item in self.operator.inputs}
         self.reals = False  # whether numbers can be real; on the host they are integers
+        self.open_packs: frozenset[str] = frozenset()  # bound in part by what is around
 
     def type_of(self, type_name: str) -> str:
         """The element type that a type of the formula stands for in a call."""
@@ -128,7 +129,7 @@ class PythonPrinter:
             case i.Contains(element=element, collection=collection):
                 return f"{self.expr(element, 7)} in {self.expr(collection, 7)}", 6
             case i.Gather(kind=kind, element=element, over=over, condition=condition):
-                body = f"{self.expr(element)} {self.clauses(over, condition)}"
+                body = f"{self.inside(over, element)} {self.clauses(over, condition)}"
                 function = "tuple" if kind == "list" else "support.ascending"
                 return f"{function}({body})", PRIMARY
             case i.Fold():
@@ -232,11 +233,24 @@ class PythonPrinter:
                 case i.Over(index=index, low=low, high=high):
                     assert low is not None
                     parts.append(f"for {identifier(index)} in {self.span(low, high)}")
-                case i.OverPack(pack=pack, extents=extents):
+                case i.OverPack(pack=pack, extents=extents, slots=None):
                     parts.append(f"for {pack} in support.indices({self.expr(extents)})")
+                case i.OverPack(pack=pack, extents=extents, slots=slots):
+                    assert slots is not None
+                    around = f", {pack}" if pack in self.open_packs else ""
+                    box = f"{self.expr(slots)}, {self.expr(extents)}{around}"
+                    parts.append(f"for {pack} in support.placed({box})")
         if condition is not None:
-            parts.append(f"if {self.expr(condition, 2)}")
+            parts.append(f"if {self.inside(over, condition, 2)}")
         return " ".join(parts)
+
+    def inside(self, over: tuple[i.Over | i.OverPack, ...], expr: i.Expr, least: int = 0) -> str:
+        """An expression where these indices are bound."""
+        around = self.open_packs
+        self.open_packs |= {each.pack for each in over if isinstance(each, i.OverPack)}
+        text = self.expr(expr, least)
+        self.open_packs = around
+        return text
 
     def span(self, low: i.Expr, high: i.Expr) -> str:
         if low == i.Const(0):
@@ -246,9 +260,10 @@ class PythonPrinter:
     def fold(self, expr: i.Fold) -> str:
         clauses = self.clauses(expr.over, expr.condition)
         if expr.op == "count":
-            test = "" if expr.element == i.Const(True) else f" if {self.expr(expr.element, 2)}"
+            whole = expr.element == i.Const(True)
+            test = "" if whole else f" if {self.inside(expr.over, expr.element, 2)}"
             return f"{self.builtin('sum')}(1 {clauses}{test})"
-        body = f"{self.expr(expr.element)} {clauses}"
+        body = f"{self.inside(expr.over, expr.element)} {clauses}"
         if expr.op == "prod":
             return f"support.size([{body}])"
         return f"{self.builtin(FOLDS[expr.op])}({body})"

@@ -128,6 +128,7 @@ class Unfold:
     def __init__(self, taken: Iterable[str], *, everything: bool) -> None:
         self.taken = set(taken)
         self.locals: set[str] = set()
+        self.open_packs: set[str] = set()  # bound in part by what is around
         self.everything = everything
         self.out: list[i.Stmt] = []
         self.span: Span
@@ -282,10 +283,15 @@ class Unfold:
             return (), result
         return tuple(statements), result
 
-    def inside(self, expr: i.Expr) -> tuple[tuple[i.Stmt, ...], i.Expr]:
-        """An expression for the body of a loop, with the statements before it."""
+    def inside(
+        self, expr: i.Expr, over: tuple[i.Over | i.OverPack, ...]
+    ) -> tuple[tuple[i.Stmt, ...], i.Expr]:
+        """An expression for the body of loops, with the statements before it."""
         outer, self.out = self.out, []
+        packs = {each.pack for each in over if isinstance(each, i.OverPack) and each.slots}
+        around, self.open_packs = self.open_packs, self.open_packs | packs
         result = self.expr(expr)
+        self.open_packs = around
         statements, self.out = self.out, outer
         return tuple(statements), result
 
@@ -330,7 +336,7 @@ class Unfold:
         kind = "bool" if expr.op in ("any", "all") else "int"
         self.out.append(i.Let(local, kind, start, self.span))
         span = self.span
-        block, value = self.inside(expr.element)
+        block, value = self.inside(expr.element, expr.over)
         if expr.op == "count":
             one = i.Const(1)
             value = one if value == i.Const(True) else i.Select(value, one, i.Const(0))
@@ -354,7 +360,7 @@ class Unfold:
             for entry, pack in expr.entries:
                 self.put(name, "list", self.expr(entry), every=pack)
             return
-        block, value = self.inside(expr.element)
+        block, value = self.inside(expr.element, expr.over)
         body: tuple[i.Stmt, ...] = (*block, i.Append(name, expr.kind, value, span))
         self.out.extend(self.around(expr.over, expr.condition, body))
 
@@ -384,24 +390,41 @@ class Unfold:
         """`body` inside the filter inside the loops."""
         span = self.span
         if condition is not None:
-            block, test = self.inside(condition)
+            block, test = self.inside(condition, over)
             body = (*block, i.If(test, body, (), span))
         for each in reversed(over):
-            if self.everything and isinstance(each, i.OverPack) and each.slots is None:
-                body = (self.positions(each, body),)
+            if self.everything and isinstance(each, i.OverPack):
+                body = self.positions(each, body)
             else:
                 body = (loop_over(each, body, span),)
         # Bounds of the loops may need statements of their own.
         return self.block(body) if self.everything else body
 
-    def positions(self, over: i.OverPack, body: tuple[i.Stmt, ...]) -> i.Stmt:
-        """A loop over the positions of a box, the multi-index of each in a local list."""
-        at = self.fresh(f"{over.pack}_at")
-        index = i.Call("unflatten", (i.Var(at), over.extents))
-        if over.pack in names_in(body):
-            body = (i.Let(over.pack, "list", index, self.span), *body)
-        size = i.Call("size", (over.extents,))
-        return i.Loop(at, i.Const(0), size, body, 0, self.span)
+    def positions(self, over: i.OverPack, body: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+        """A loop over the positions of a box, the multi-index of each in a local list.
+
+        Where only a part of a pack runs, its entries are written to their places in the pack.
+        """
+        span, pack, box, slots = self.span, over.pack, over.extents, over.slots
+        before: tuple[i.Stmt, ...] = ()
+        if slots is not None:
+            box = i.Var(self.fresh(f"{pack}_extents"))
+            before = (i.Let(box.name, "list", over.extents, span),)
+        at = self.fresh(f"{pack}_at")
+        index = i.Call("unflatten", (i.Var(at), box))
+        if pack in names_in(body) and slots is None:
+            body = (i.Let(pack, "list", index, span), *body)
+        elif pack in names_in(body) and slots is not None:
+            entries, slot = self.fresh(f"{pack}_entries"), self.fresh("slot")
+            entry = i.Item(i.Var(entries), i.Var(slot))
+            write = i.SetAt(pack, i.Item(slots, i.Var(slot)), entry, span)
+            loop = i.Loop(slot, i.Const(0), i.Call("len", (slots,)), (write,), 0, span)
+            body = (i.Let(entries, "list", index, span), loop, *body)
+            if pack not in self.open_packs:
+                zeros = i.Call("zeros", (i.Call("max_rank", ()),))
+                body = (i.Let(pack, "list", zeros, span), *body)
+        size = i.Call("size", (box,))
+        return (*before, i.Loop(at, i.Const(0), size, body, 0, span))
 
 
 class UnfoldHost(Unfold):

@@ -29,7 +29,7 @@ GROUPS = (
         "an item such as 'input', 'let' or 'output'",
     ),
     ({"CONST", "DEF"}, {word.upper() for word in DECLARATIONS}, "a declaration"),
-    ({"NAME", "WHERE"}, {"NAME", "WHERE"}, "a name"),
+    ({"NAME", "WHERE", "DIV", "MOD"}, {"NAME", "WHERE", "DIV", "MOD"}, "a name"),
 )
 # A formula that has begun can nearly always go on with one of these: naming them helps nobody.
 CONTINUE = {"SUM_SIGN", "PRODUCT_SIGN", "CIRCUMFLEX", "AND", "OR", "IF", "IN", "LSQB"}

@@ -287,26 +287,28 @@ def test_words_that_cannot_be_names() -> None:
     assert set(words[1].split("|")) == RESERVED
 
 
-def test_where_names_operators() -> None:
-    text = """
-    operator where {
-      alias  where, f
-      Y[i] = a  where a = X[i]
-      example where([1]) == [1]
-    }
-    operator where = g(+)
+@pytest.mark.parametrize("word", ["where", "div", "mod"])
+def test_words_that_name_operators(word: str) -> None:
+    text = f"""
+    operator {word} {{
+      alias  {word}, f
+      Y[i] = a mod 2 div 3  where a = X[i]
+      example {word}([1]) == [1]
+    }}
+    operator {word} = g(mod)
     """
     operator, instance = parse(Source("test.cvm", text))
     assert isinstance(operator, d.OperatorDecl)
     assert isinstance(instance, d.InstanceDecl)
-    assert (operator.name, operator.name_span.text, instance.name) == ("where", "where", "where")
+    assert (operator.name, operator.name_span.text, instance.name) == (word, word, word)
+    assert [sign.text for sign in instance.actuals if isinstance(sign, d.Sign)] == ["mod"]
     alias, equation, example = operator.block.items
     assert isinstance(alias, d.AliasDecl)
-    assert [each.text for each in alias.names] == ["where", "f"]
+    assert [each.text for each in alias.names] == [word, "f"]
     assert isinstance(equation, d.EquationDecl)
     assert [each.name for each in equation.where] == ["a"]
     assert isinstance(example, d.ExampleDecl)
-    assert example.operator == "where"
+    assert example.operator == word
 
 
 def test_every_terminal_has_a_spelling() -> None:
