@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from decimal import Decimal
 from enum import IntEnum
 
+from cvmgen.dtypes import DType
 from cvmgen.functions import FUNCTIONS
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
@@ -46,6 +49,7 @@ def print_operator(operator: f.Operator) -> str:
         lines.append(f"  alias  {', '.join(operator.aliases)}")
     if operator.although:
         lines.append(f'  although "{operator.although}"')
+    lines += (f"  {line}" for line in type_lines(operator.types))
     lines += printer.block(operator.items, "  ")
     lines += (f"  {printer.example(operator, each)}" for each in operator.examples)
     return "\n".join([*lines, "}"]) + "\n"
@@ -60,6 +64,31 @@ def macros_of(items: tuple[f.Item, ...]) -> frozenset[str]:
     """The names of the definitions that stand outside the operator, as `def`."""
     definitions = (item for item in items if isinstance(item, f.Definition))
     return frozenset(each.name for each in definitions if each.span.text.startswith("def"))
+
+
+def type_lines(table: f.TypeTable) -> Iterator[str]:
+    """A `type` item for each group of type parameters that are chosen together."""
+    names, rows = table.names, table.rows
+    while names:
+        count = chosen_together(rows)
+        first = dict.fromkeys(row[:count] for row in rows)
+        yield f"type   {', '.join(names[:count])} in {', '.join(map(type_row, first))}"
+        names, rows = names[count:], tuple(dict.fromkeys(row[count:] for row in rows))
+
+
+def chosen_together(rows: Sequence[tuple[DType, ...]]) -> int:
+    """How many of the first columns the others do not depend on: every row is joined of both."""
+    for count in range(1, len(rows[0])):
+        first = dict.fromkeys(row[:count] for row in rows)
+        second = dict.fromkeys(row[count:] for row in rows)
+        if rows == tuple((*one, *other) for one in first for other in second):
+            return count
+    return len(rows[0])
+
+
+def type_row(row: tuple[DType, ...]) -> str:
+    names = ", ".join(each.name for each in row)
+    return names if len(row) == 1 else f"({names})"
 
 
 class Printer:
@@ -332,6 +361,10 @@ class Printer:
         match expr:
             case n.Truth(value=value):
                 return "true" if value else "false"
+            case n.Real(value=value):
+                return real_text(value)
+            case n.Name(text=text):  # `inf` or `nan`, in an example
+                return text
             case n.Word(text=text):
                 return quoted(text)
             case n.Ref(name=name):
@@ -358,6 +391,8 @@ class Printer:
                 return f"p({self.tensor(tensor, which)})"
             case n.Present(name=name):
                 return f"present({name})"
+            case n.Limit(end=end, type_name=name):
+                return f"{end}({name})"
             case n.Apply(name=name, arguments=arguments):
                 return self.apply(name, arguments)
             case n.Function(name=name, arguments=arguments):
@@ -387,6 +422,14 @@ class Printer:
             is_list = spread and FUNCTIONS[name].parameters[at] == "list"
             shown.append(f"{self.text(argument)}{dots(is_list)}")
         return f"{name}({', '.join(shown)})"
+
+
+def real_text(value: float) -> str:
+    """A real number as it is written: digits on both sides of a point, no exponent."""
+    if not math.isfinite(value):
+        return str(value)
+    digits = f"{Decimal(repr(value)):f}"
+    return digits if "." in digits else f"{digits}.0"
 
 
 def or_empty(operand: f.Input | f.Output) -> str:
