@@ -220,11 +220,11 @@ class Printer:
                 yield from self.broken(left, column, margin)
                 yield f"{sign} {self.text(right, Level.PRODUCT)}"
             case n.Reduction(function=function, binders=binders, body=body):
-                ranges = self.ranges(binders.items)
-                if binders.condition is None:
-                    yield f"{function}[{ranges}]("
+                first = f"{function}[{self.binders(binders)}]("
+                if binders.condition is None or column + margin + len(first) <= WIDTH:
+                    yield first
                 else:
-                    yield f"{function}[{ranges}"
+                    yield f"{function}[{self.ranges(binders.items)}"
                     *tests, last = self.filled(binders.condition, WIDTH - column - margin - 6)
                     yield from (f"    {line}" for line in tests)
                     yield f"    {last}]("
