@@ -14,10 +14,11 @@ from dataclasses import dataclass, field, replace
 from cvmgen.derive.gradient import Gradient, length_of
 from cvmgen.derive.substitution import free_names, fresh, is_number
 from cvmgen.derive.terms import Linear
+from cvmgen.derive.types import linear_in, reduced, telling
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.printing import Printer, macros_of, or_empty
+from cvmgen.spec.printing import Printer, macros_of, or_empty, type_lines
 
 
 def adjoint(operator: f.Operator, wrt: str, name: str = "") -> str:
@@ -34,7 +35,9 @@ def adjoint(operator: f.Operator, wrt: str, name: str = "") -> str:
         if output.name != outputs[0].name:
             message = "an operator of several outputs has no adjoint of its own"
             raise SpecError(output.span, message, "derive from an operator of one output")
-    return Adjoint(operator, item, outputs[0], name or f"{operator.name}_adjoint_{wrt}").text()
+    linear, rows = linear_in(operator, item, outputs[0])
+    name = name or f"{operator.name}_adjoint_{wrt}"
+    return Adjoint(operator, item, outputs[0], name, linear, rows).text()
 
 
 @dataclass(slots=True)
@@ -45,6 +48,8 @@ class Adjoint:
     wrt: f.Input
     output: f.Output  # of operators whose cases have their own, the first
     name: str
+    linear: Linear
+    rows: tuple[int, ...]  # the choices of types for which it is linear
     declared: frozenset[str] = field(init=False)
     names: tuple[str, str] = field(init=False)  # dX, dY
     used: set[str] = field(default_factory=set)
@@ -61,9 +66,10 @@ class Adjoint:
     def text(self) -> str:
         shape = fresh("y", self.declared) if self.in_cases or self.in_parts else ""
         equations = self.equations(n.Ref(shape, "extent", self.output.span) if shape else None)
-        kept = Needs(self, equations, shape).kept()
-        lines = [f"operator {self.name} {{", f'  "{self.doc}"']
-        lines += self.lines(kept, equations, shape)
+        needs = Needs(self, equations, shape)
+        kept = needs.kept()
+        lines = [f"operator {self.name} {{", f'  "{self.doc}"', *self.type_lines(needs)]
+        lines += self.lines(kept, equations, shape, needs.telling)
         return "\n".join([*lines, "}"]) + "\n"
 
     @property
@@ -71,6 +77,11 @@ class Adjoint:
         wrt, output = self.wrt.name, self.output.name
         about = f"Adjoint of {self.operator.name} with respect to {wrt}"
         return f"{about}: the gradient of {output}, carried back to {wrt}."
+
+    def type_lines(self, needs: Needs) -> Iterator[str]:
+        if len(self.rows) < len(self.operator.types.rows):
+            yield f"  # Of the types of {self.operator.name} those for which it is linear."
+        yield from (f"  {line}" for line in type_lines(needs.types))
 
     @property
     def in_cases(self) -> bool:
@@ -90,7 +101,6 @@ class Adjoint:
 
     def equations(self, shape: n.Expr | None) -> dict[int, f.Equation]:
         """By case (or 0 without cases) the equation of the adjoint."""
-        linear = Linear(self.operator, self.wrt.name)
         common = [each for each in self.operator.items if isinstance(each, f.Equation)]
         found: dict[int, f.Equation | None] = {}
         for at, case in enumerate(self.operator.cases or (None,)):
@@ -98,7 +108,7 @@ class Adjoint:
             own = [each for each in items if isinstance(each, f.Equation)]
             output = next((each for each in items if isinstance(each, f.Output)), self.output)
             declared = self.declared | ({shape.name} if isinstance(shape, n.Ref) else set())
-            gradient = Gradient(linear, self.wrt, output, items, self.names, declared, shape)
+            gradient = Gradient(self.linear, self.wrt, output, items, self.names, declared, shape)
             found[at] = gradient.equation(own)
             self.used |= gradient.used
         if not any(found.values()):
@@ -125,15 +135,23 @@ class Adjoint:
     # -------------------------------------------------------- the block
 
     def lines(
-        self, kept: Sequence[f.Item], equations: dict[int, f.Equation], shape: str
+        self,
+        kept: Sequence[f.Item],
+        equations: dict[int, f.Equation],
+        shape: str,
+        telling: Collection[str],
     ) -> Iterator[str]:
         printer = Printer(self.operator.items)
         gradient = self.gradient_input(shape)
+        read = tensors_in(tuple(equations.values()))
         cases = [each for each in kept if isinstance(each, f.Case)]
         for item in kept:
             if isinstance(item, f.Case):
                 continue
-            yield from self.item_lines(item, printer, gradient, equations, "  ")
+            if isinstance(item, f.Input) and item.name not in read:
+                what = "type" if item.name in telling else "shape"
+                yield f"  # Of {item.name} only the {what} counts."
+            yield from self.item_lines(item, printer, gradient, "  ")
         dtype = self.wrt.dtype
         slots = ", ".join(printer.slot(each.value, each.pack) for each in self.wrt.extents)
         yield f"  output {self.names[0]} : {dtype}[{slots}]{or_empty(self.wrt)}"
@@ -142,7 +160,7 @@ class Adjoint:
         for at, case in enumerate(cases):
             yield f"  case {printer.text(case.condition)} {{"
             for each in self.needed_in(case, equations[at]):
-                yield from self.item_lines(each, printer, gradient, equations, "    ")
+                yield from self.item_lines(each, printer, gradient, "    ")
             if shape:
                 (output,) = (each for each in case.items if isinstance(each, f.Output))
                 yield from (f"    {line}" for line in self.shape_rule(output, shape))
@@ -150,12 +168,7 @@ class Adjoint:
             yield "  }"
 
     def item_lines(
-        self,
-        item: f.Item,
-        printer: Printer,
-        gradient: str,
-        equations: dict[int, f.Equation],
-        margin: str,
+        self, item: f.Item, printer: Printer, gradient: str, margin: str
     ) -> Iterator[str]:
         match item:
             case f.Output():
@@ -166,8 +179,6 @@ class Adjoint:
                         yield from (f"{margin}{line}" for line in self.shape_rule(item, shape))
             case f.Input():
                 given = replace(item, optional=item.optional and item.name != self.wrt.name)
-                if item.name not in tensors_in(tuple(equations.values())):
-                    yield f"{margin}# Of {item.name} only the shape counts."
                 yield f"{margin}{printer.item(given)}"
             case f.Equation():
                 pass
@@ -242,6 +253,9 @@ class Needs:
     equations: dict[int, f.Equation]
     shape: str
     providers: dict[str, f.Item] = field(default_factory=dict)
+    types: f.TypeTable = field(default_factory=f.TypeTable)
+    telling: set[str] = field(default_factory=set)
+    """The inputs that are there for their types."""
 
     def __post_init__(self) -> None:
         for item in self.adjoint.operator.items:
@@ -255,7 +269,7 @@ class Needs:
         free = self.free_slots()
         needed = self.needed(free)
         inputs = self.inputs(needed, free)
-        bound = set(free).union(*(extents_of(each) for each in inputs if not each.optional))
+        bound = self.bound(free, inputs)
         available = self.available(needed, bound)
         kept: list[f.Item] = []
         for item in operator.items:
@@ -310,13 +324,23 @@ class Needs:
             return set()
         slots = self.adjoint.output.slots
         bare = {each.value.name for each in slots if isinstance(each.value, n.Ref)}
-        bare -= self.adjoint.used
         others = used_names(tuple(each for each in slots if not isinstance(each.value, n.Ref)))
         computed = {each for each in bare if not isinstance(self.providers.get(each), f.Input)}
+        bare -= computed & self.adjoint.used
+        computed &= bare
         fixed = self.closure((self.seed() | others) - bare)
-        free = {each for each in computed if not (self.closure({each}) - {each}) & fixed}
+        free = {
+            each
+            for each in computed
+            if not ((self.closure({each}) | self.declared_with(each)) - {each}) & fixed
+        }
         before = self.closure(others | (computed - free))
         return free | (bare - computed - before)
+
+    def declared_with(self, name: str) -> set[str]:
+        """The names that one attribute declares."""
+        item = self.providers.get(name)
+        return set(item.bound_names) if isinstance(item, f.Attribute) else set()
 
     def needed(self, free: set[str]) -> set[str]:
         slots = () if self.adjoint.in_cases else self.adjoint.output.slots
@@ -330,21 +354,46 @@ class Needs:
         kept = [each for each in inputs if each.name in read | asked]
         for each in kept:
             needed |= self.closure(used_names(each.extents), free)
-        bound = set(free).union(*(extents_of(each) for each in kept if not each.optional))
-        extents = {name for each in inputs for name in extents_of(each)}
+        bound = self.bound(free, kept)
+        extents = {name for each in inputs for name in extents_of(each) if self.measured(name)}
         order = sorted(inputs, key=lambda each: each.name == self.adjoint.wrt.name)
         for each in order:
             missing = needed & extents - bound
             if each not in kept and not each.optional and extents_of(each) & missing:
                 kept.append(each)
                 bound |= extents_of(each)
-        return [each for each in inputs if each in kept]
+        self.choose_types(needed, kept, [each for each in order if each not in kept])
+        return [each for each in inputs if each in kept or each.name in self.telling]
+
+    def choose_types(
+        self, needed: set[str], kept: Sequence[f.Input], others: Sequence[f.Input]
+    ) -> None:
+        """The choices of types that count, and the inputs that have to tell them."""
+        adjoint = self.adjoint
+        gradient = replace(adjoint.wrt, dtype=adjoint.output.dtype, optional=False)
+        given = [replace(each, optional=each.optional and each != adjoint.wrt) for each in kept]
+        definitions = tuple(self.providers[name] for name in needed if name in self.providers)
+        parts = (tuple(self.equations.values()), definitions)
+        names = {each.dtype for each in (adjoint.wrt, gradient, *kept)}
+        names |= {each.type_name for each in n.walk(parts) if isinstance(each, n.Limit)}
+        self.types = reduced(adjoint.operator.types, adjoint.rows, names)
+        self.telling = telling(self.types, [gradient, *given], others)
+
+    def bound(self, free: set[str], inputs: Sequence[f.Input]) -> set[str]:
+        """Names that the shapes of the gradient and of these inputs give a value."""
+        given = set[str]().union(*(extents_of(each) for each in inputs if not each.optional))
+        return free | {name for name in given if self.measured(name)}
+
+    def measured(self, name: str) -> bool:
+        """Whether a name comes from a shape rather than from an attribute."""
+        return not isinstance(self.providers.get(name), f.Attribute)
 
     def available(self, needed: set[str], bound: set[str]) -> set[str]:
         """Every name that has a value among the kept items, or could have one."""
-        known = bound | {
-            name for name in needed if isinstance(self.providers.get(name), f.Attribute)
-        }
+        attributes = (self.providers.get(name) for name in needed)
+        known = bound.union(
+            *(each.bound_names for each in attributes if isinstance(each, f.Attribute))
+        )
         for item in self.adjoint.operator.items:
             names = provided(item)
             if isinstance(item, (f.Let, f.Definition)) and used_names(item) - set(names) <= known:
@@ -358,7 +407,7 @@ class Needs:
             match node:
                 case n.Precision():
                     return False
-                case n.Present(name=name) if name not in given:
+                case n.Present(name=name) if name not in given and self.measured(name):
                     return False
                 case _:
                     pass

@@ -20,6 +20,7 @@ from cvmgen.derive.polynomials import (
     scaled,
 )
 from cvmgen.derive.substitution import entry, free_names, is_number
+from cvmgen.functions import FUNCTIONS
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 
@@ -372,22 +373,39 @@ class Facts:
         return False if normal(opposite(condition)) in assumed else None
 
 
+def speaks_of_elements(condition: n.Expr) -> bool:
+    """Whether a condition may be one of real numbers, where nan compares with nothing."""
+    for each in n.walk(condition):
+        match each:
+            case n.Access() | n.Apply() | n.Real() | n.Limit():
+                return True
+            case n.Function(name=name) if FUNCTIONS[name].result == "real":
+                return True
+            case _:
+                pass
+    return False
+
+
 def opposite(condition: n.Expr) -> n.Expr:
     """The condition that holds where this one does not."""
     others = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
     match condition:
         case n.Not(operand=operand):
             return operand
-        case n.Compare(relations=(relation,)):
+        case n.Compare(relations=(relation,)) if relation in ("==", "!=") or not speaks_of_elements(
+            condition
+        ):
             return replace(condition, relations=(others[relation],))
         case _:
             return n.Not(condition, condition.span)
 
 
 def normal(condition: n.Expr) -> object:
-    """Comparisons of integers in a form in which equal ones are equal."""
+    """Comparisons of indices in a form in which equal ones are equal."""
     match condition:
-        case n.Compare(relations=(relation,), operands=(left, right)):
+        case n.Compare(relations=(relation,), operands=(left, right)) if not speaks_of_elements(
+            condition
+        ):
             pass
         case _:
             return condition

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
-from cvmgen.derive.facts import Facts
+from cvmgen.derive.digits import Digit, Digits
+from cvmgen.derive.facts import Facts, speaks_of_elements
+from cvmgen.derive.left import Place, Target, targets_of
 from cvmgen.derive.solving import Solver
 from cvmgen.derive.substitution import (
     bound_by,
@@ -17,22 +20,15 @@ from cvmgen.derive.substitution import (
     replaced,
     substitute,
 )
-from cvmgen.derive.terms import Linear, Term
+from cvmgen.derive.terms import Factor, Linear, Term
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """An index of the adjoint's left side, and what it runs over."""
-
-    name: str
-    pack: bool
-    extent: n.Expr
-
-    def ref(self, like: n.Expr) -> n.Ref:
-        return n.Ref(self.name, "pack" if self.pack else "index", like.span)
+# Conditions, factors, and the slots of the gradient.
+Inner: TypeAlias = tuple[tuple[n.Expr, ...], tuple[Factor, ...], tuple[n.Slot, ...]]
+# An index of a term, what it is to be, and of a multi-index the box that this runs over.
+Pair: TypeAlias = tuple[n.Expr, n.Expr, n.Expr | None]
 
 
 @dataclass(slots=True)
@@ -55,56 +51,63 @@ class Gradient:
         found = [(each, term) for each in equations for term in self.linear.terms(each)]
         if not found:
             return None
-        targets = self.targets(*found[0])
+        places = self.places(*found[0])
         whole: n.Expr | None = None
         for equation, term in found:
-            part, negative = self.part(equation, term, targets)
+            part, negative = self.part(equation, term, places)
             sign = "-" if negative else "+"
             if whole is None:
                 whole = n.Negate(part, part.span) if negative else part
             else:
                 whole = n.Arithmetic(sign, whole, part, part.span)
         assert whole is not None
-        return self.written(found[0][0], targets, whole)
+        return self.written(found[0][0], places, whole)
 
-    def written(self, like: f.Equation, targets: Sequence[Target], value: n.Expr) -> f.Equation:
+    def written(self, like: f.Equation, places: Sequence[Place], value: n.Expr) -> f.Equation:
         span = like.domain.span
-        slots = tuple(n.Slot(each.ref(value), each.pack, span) for each in targets)
-        ranges = tuple(range_of(each, value) for each in targets)
-        gather = self.as_declared(targets)
+        targets = targets_of(places)
+        slots = tuple(n.Slot(each.value(value), each.pack, span) for each in places)
+        ranges = tuple(each.range(value) for each in targets)
+        gather = self.as_declared(places) and all(each.plain for each in places)
         names = frozenset(names_in(value) | {each.name for each in targets})
         where = tuple(explained(name, *each, names) for name, each in self.where.items())
         domain = n.Binders(ranges, None, None, span)
         return f.Equation(self.names[0], slots, domain, gather, value, where, span)
 
-    def as_declared(self, slots: Iterable[Target | n.Slot]) -> bool:
+    def as_declared(self, slots: Iterable[Place | n.Slot]) -> bool:
         return [each.pack for each in slots] == [each.pack for each in self.wrt.extents]
 
     # -------------------------------------------------------- the left side
 
-    def targets(self, equation: f.Equation, term: Term) -> tuple[Target, ...]:
-        """A name for each slot: the index that stands there, or one that fits."""
+    def places(self, equation: f.Equation, term: Term) -> tuple[Place, ...]:
+        """A name for each index: the one that stands in its place, or one that fits."""
+        solver = Solver(self.facts(), {*self.declared})
+        solver.bind((*map(self.shaped, equation.domain.items), *term.binders))
+        digits = Digits(solver.facts, conditions_of(equation, term))
         bound = {bound_by(each) for each in (*equation.domain.items, *term.binders)}
         names: list[str] = []
+        found: list[Place] = []
         for slot, extent in zip(term.slots, self.extents(equation, term), strict=True):
-            names.append(self.name(slot, extent, bound, names))
-        return tuple(
-            Target(name, slot.pack, extent)
-            for name, slot, extent in zip(
-                names, term.slots, self.extents(equation, term), strict=True
-            )
-        )
+            whole = (Digit(slot.value, extent),)
+            targets = []
+            for digit in whole if slot.pack else digits.of(slot.value, extent):
+                names.append(self.name(digit, slot.pack, bound, names))
+                targets.append(Target(names[-1], slot.pack, digit.extent))
+            found.append(Place(tuple(targets), slot.pack, extent))
+        self.used |= solver.facts.used
+        return tuple(found)
 
-    def name(self, slot: n.Slot, extent: n.Expr, bound: set[str], names: Sequence[str]) -> str:
+    def name(self, digit: Digit, pack: bool, bound: set[str], names: Sequence[str]) -> str:
         taken = {*self.declared, *names}
-        match slot.value:
+        match digit.value:
             case n.Ref(name=name) if name in bound and name not in taken:
                 return name
             case value:
                 known = self.linear.names.get(value, "")
-        lower = extent.name.lower() if isinstance(extent, n.Ref) and not slot.pack else ""
+        extent = digit.extent
+        lower = extent.name.lower() if isinstance(extent, n.Ref) and not pack else ""
         wanted = [each for each in (known, lower) if each and each not in taken]
-        return wanted[0] if wanted else fresh("d" if slot.pack else "i", taken)
+        return wanted[0] if wanted else fresh("d" if pack else "i", taken)
 
     def extents(self, equation: f.Equation, term: Term) -> tuple[n.Expr, ...]:
         """What each slot runs over: the declared extent, or that of the index there."""
@@ -144,36 +147,36 @@ class Gradient:
     # -------------------------------------------------------- one term
 
     def part(
-        self, equation: f.Equation, term: Term, targets: Sequence[Target]
+        self, equation: f.Equation, term: Term, places: Sequence[Place]
     ) -> tuple[n.Expr, bool]:
         """What a term gives: a sum over the elements of the gradient that it reaches."""
-        if [slot.pack for slot in term.slots] != [each.pack for each in targets]:
+        if [slot.pack for slot in term.slots] != [each.pack for each in places]:
             self.refuse(term.slots[0], "'{}' is read by other indices elsewhere in the formula")
+        targets = targets_of(places)
         solver = Solver(self.facts(), self.taken(equation, term, targets))
         renaming = renamings(equation, term, targets, solver)
         domain = tuple(self.shaped(each) for each in equation.domain.items)
         solver.bind(changed(each, renaming) for each in (*domain, *term.binders))
         solver.facts.below.update({each.name: each.extent for each in targets})
-        slots = substitute(term.slots, renaming)
-        about = tuple(n.conjuncts(equation.domain.condition)) + tuple(
-            each for test in term.conditions for each in n.conjuncts(test)
-        )
-        inner = (about, term.factors, equation.slots)
-        about, factors, left = self.simplified(substitute(inner, renaming), slots, targets)
-        for slot, target in zip(slots, targets, strict=True):
-            if slot.pack:
-                solver.pack(slot.value, target.ref(slot.value), target.extent)
+        about = substitute(conditions_of(equation, term), renaming)
+        pairs = pairs_of(substitute(term.slots, renaming), places, Digits(solver.facts, about))
+        inner = (about, *substitute((term.factors, equation.slots), renaming))
+        about, factors, left = self.simplified(inner, pairs)
+        for value, wanted, box in pairs:
+            if box is None:
+                solver.equation(value, wanted)
             else:
-                solver.equation(slot.value, target.ref(slot.value))
+                assert isinstance(wanted, n.Ref)
+                solver.pack(value, wanted, box)
         self.name_packs(solver, (about, factors, left, tuple(solver.tests)))
         conditions = [
             *substitute(tuple(solver.tests), solver.solved),
             *(each for each in substitute(about, solver.solved) if not self.holds(each, solver)),
             *solver.filters,
         ]
-        value: n.Expr = n.Access(self.names[1], None, substitute(left, solver.solved), left[0].span)
-        for factor in substitute(factors, solver.solved):
-            value = n.Arithmetic("*", value, factor, factor.span)
+        value = n.Access(self.names[1], None, substitute(left, solver.solved), left[0].span)
+        for sign, factor in substitute(factors, solver.solved):
+            value = n.Arithmetic(sign, value, factor, factor.span)
         whole = summed(tuple(solver.loops()), conditions, value)
         self.used |= solver.facts.used
         whole = self.with_names(whole, solver, renaming)
@@ -201,17 +204,10 @@ class Gradient:
             raise SpecError(binder.span, "the range of this multi-index has no name", "name it")
         return replace(binder, extents=shape)
 
-    def simplified(
-        self,
-        parts: tuple[tuple[n.Expr, ...], tuple[n.Expr, ...], tuple[n.Slot, ...]],
-        slots: Sequence[n.Slot],
-        targets: Sequence[Target],
-    ) -> tuple[tuple[n.Expr, ...], tuple[n.Expr, ...], tuple[n.Slot, ...]]:
+    def simplified(self, parts: Inner, pairs: Sequence[Pair]) -> Inner:
         """With the index of the left side for what is computed in its place."""
         known: dict[n.Expr, n.Expr] = {
-            slot.value: target.ref(slot.value)
-            for slot, target in zip(slots, targets, strict=True)
-            if isinstance(slot.value, n.Arithmetic)
+            value: wanted for value, wanted, _ in pairs if isinstance(value, n.Arithmetic)
         }
         return replaced(parts, known) if known else parts
 
@@ -222,7 +218,9 @@ class Gradient:
                 return value
             case n.Present(name=name):
                 return name == self.wrt.name
-            case n.Compare(relations=relations, operands=operands):
+            case n.Compare(relations=relations, operands=operands) if not speaks_of_elements(
+                condition
+            ):
                 links = zip(relations, operands, operands[1:], strict=False)
                 return all(proved(solver.facts, *link) for link in links)
             case _:
@@ -262,6 +260,28 @@ class Gradient:
             self.where[name] = ((), value)
             whole = replaced(whole, {value: n.Ref(name, "parameter", value.span)})
         return whole
+
+
+def conditions_of(equation: f.Equation, term: Term) -> tuple[n.Expr, ...]:
+    """The conditions under which a term counts, one by one."""
+    tests = (equation.domain.condition, *term.conditions)
+    return tuple(each for test in tests for each in n.conjuncts(test))
+
+
+def pairs_of(slots: Sequence[n.Slot], places: Sequence[Place], digits: Digits) -> list[Pair]:
+    """What the slots of a term are to be, digit by digit where they have those of the left."""
+    found: list[Pair] = []
+    for slot, place in zip(slots, places, strict=True):
+        value = slot.value
+        parts = () if slot.pack else digits.of(value, place.extent)
+        if slot.pack:
+            found.append((value, place.value(value), place.extent))
+        elif place.has_extents_of(parts):
+            own = zip(parts, place.targets, strict=True)
+            found += [(each.value, target.ref(value), None) for each, target in own]
+        else:
+            found.append((value, place.value(value), None))
+    return found
 
 
 def explained(
@@ -305,13 +325,6 @@ def changed(binder: n.Binder, renaming: dict[str, n.Expr]) -> n.Binder:
     binder = substitute(binder, renaming)
     new = renaming.get(bound_by(binder))
     return renamed(binder, new.name) if isinstance(new, n.Ref) else binder
-
-
-def range_of(target: Target, like: n.Expr) -> n.Binder:
-    span = like.span
-    if target.pack:
-        return n.PackRange(target.name, target.extent, None, span)
-    return n.IndexRange(target.name, n.Number(0, span), target.extent, span)
 
 
 def length_of(box: n.Expr) -> n.Expr:

@@ -89,3 +89,18 @@ def quotient(terms: Polynomial, divisor: n.Expr) -> Polynomial | None:
         rest.remove(divisor)
         result[tuple(rest)] = coefficient
     return result
+
+
+def divided(terms: Polynomial, by: n.Expr) -> Polynomial | None:
+    """`terms` over a product that is in every monomial."""
+    match list(polynomial(by).items()):
+        case [(factors, coefficient)]:
+            pass
+        case _:
+            return None
+    rest: Polynomial | None = terms
+    for factor in factors:
+        rest = None if rest is None else quotient(rest, factor)
+    if rest is None or any(each % coefficient for each in rest.values()):
+        return None
+    return {monomial: each // coefficient for monomial, each in rest.items()}

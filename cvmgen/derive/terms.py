@@ -1,10 +1,13 @@
-"""A formula as a sum of terms, each one element of the input times what does not read it."""
+"""A formula as a sum of terms, each one element of the input times what does not read it.
+
+Elements are integers or real numbers; what makes one of the other is no product of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from cvmgen.derive.facts import opposite
 from cvmgen.derive.substitution import bound_by, fresh, is_number, names_in, renamed, substitute
@@ -14,30 +17,47 @@ from cvmgen.spec import nodes as n
 from cvmgen.spec.printing import macros_of
 
 NOT_LINEAR = "only sums of products with other values have an adjoint that is a formula"
+ROUNDING = ("int", "floor", "ceil", "trunc", "float32")
+
+PLURALS = {f.INT: "integers", f.REAL: "real numbers", f.BOOL: "conditions"}
+
+Factor: TypeAlias = tuple[str, n.Expr]  # `*` or `over`, and what stands behind it
+
+
+@dataclass(frozen=True, slots=True)
+class Placed(Span):
+    """Where a definition is applied, for a part of it that stands at `origin`."""
+
+    origin: Span
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """`factors * X[slots]`, summed over `binders` where the conditions hold."""
+    """`X[slots]` times or over each factor, summed over `binders` where the conditions hold."""
 
     slots: tuple[n.Slot, ...]
     binders: tuple[n.Binder, ...] = ()
     conditions: tuple[n.Expr, ...] = ()
-    factors: tuple[n.Expr, ...] = ()
+    factors: tuple[Factor, ...] = ()
     negative: bool = False
 
 
 @dataclass(slots=True)
 class Linear:
-    """Takes the equations of an operator apart with respect to one input."""
+    """Takes the equations of an operator apart with respect to one input.
+
+    `kind` is what elements of the input are: types that are chosen leave the formula the same.
+    """
 
     operator: f.Operator
     wrt: str
+    kind: f.Kind
     definitions: dict[str, f.Definition] = field(init=False)
     macros: frozenset[str] = field(init=False)
     reading: dict[str, bool] = field(default_factory=dict)
     names: dict[n.Expr, str] = field(default_factory=dict)
-    """What the formula itself calls a compound index: the parameter that it is given for."""
+    """What the formula itself calls a compound index: a name of `where`, or the parameter that
+    it is given for."""
 
     def __post_init__(self) -> None:
         found = f.all_items(self.operator.items)
@@ -62,6 +82,8 @@ class Linear:
             if node.name in where:
                 definition = where[node.name]
                 body = self.written_out(definition.body, where)
+                if not definition.parameters and isinstance(body, n.Arithmetic):
+                    self.names.setdefault(body, node.name)
                 return self.applied(node, replace(definition, body=body))
             definition = self.definitions[node.name]
             given = any(self.reads(each) for each in node.arguments)
@@ -133,6 +155,19 @@ class Linear:
                         yield replace(term, conditions=(test, *term.conditions))
             case n.Reduction(function="sum", binders=binders, body=body):
                 yield from self.reduction(binders, body, taken)
+            case n.Arithmetic(sign="over", left=left, right=right):
+                if self.reads(right):
+                    self.refuse(expr, "this divides by elements of '{}'")
+                for term in self.split(left, taken | names_in(right)):
+                    yield replace(term, factors=(*term.factors, ("over", right)))
+            case n.Function(name="real" | "int" as name, arguments=(value,)) if (
+                self.kind.name == name
+            ):
+                yield from self.split(value, taken)
+            case n.Function(name="real"):
+                self.refuse(expr, *self.made_real())
+            case n.Function(name=name) if name in ROUNDING:
+                self.refuse(expr, "this rounds, so it is not linear in '{}'")
             case _:
                 self.refuse(expr, "this is not linear in '{}'")
 
@@ -146,7 +181,7 @@ class Linear:
             factor = factor.then
         for term in self.split(reading, taken | names_in(factor)):
             conditions = (*tests, *term.conditions)
-            yield replace(term, factors=(*term.factors, factor), conditions=conditions)
+            yield replace(term, factors=(*term.factors, ("*", factor)), conditions=conditions)
 
     def reduction(self, binders: n.Binders, body: n.Expr, taken: set[str]) -> Iterator[Term]:
         """The terms of a sum; its indices get other names where theirs are taken."""
@@ -170,9 +205,25 @@ class Linear:
             tests = term.conditions if condition is None else (condition, *term.conditions)
             yield replace(term, binders=(*items, *term.binders), conditions=tests)
 
-    def refuse(self, node: n.Expr | n.Binders, message: str) -> NoReturn:
-        raise SpecError(node.span, message.format(self.wrt), NOT_LINEAR)
+    def made_real(self) -> tuple[str, str]:
+        """Why there is no adjoint where an element that is no real number is made one."""
+        elements = f"elements of '{{}}' are {PLURALS[self.kind]}"
+        message = f"this makes real numbers, but {elements}: the adjoint has no type"
+        hint = f"a gradient of real numbers has real ones; declare '{self.wrt}' of a real type"
+        return message, hint
+
+    def refuse(self, node: n.Expr | n.Binders, message: str, hint: str = NOT_LINEAR) -> NoReturn:
+        span = node.span
+        if isinstance(span, Placed):
+            text = self.operator.quote(span.origin)
+            hint = f"this is '{text}' in {span.origin.place}; {hint}"
+        raise SpecError(span, message.format(self.wrt), hint)
 
 
 def placed(node: object, span: Span) -> object:
-    return replace(node, span=span) if hasattr(node, "span") else node  # type: ignore[type-var]
+    """A part of a definition as a part of what it is applied to."""
+    if not hasattr(node, "span"):
+        return node
+    origin = node.span.origin if isinstance(node.span, Placed) else node.span
+    own = Placed(span.source, span.start, span.end, origin)
+    return replace(node, span=own)  # type: ignore[type-var]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 from enum import IntEnum
 
+from cvmgen.dtypes import DType
 from cvmgen.functions import FUNCTIONS
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
@@ -48,7 +49,7 @@ def print_operator(operator: f.Operator) -> str:
         lines.append(f"  alias  {', '.join(operator.aliases)}")
     if operator.although:
         lines.append(f'  although "{operator.although}"')
-    lines += types(operator.types)
+    lines += (f"  {line}" for line in type_lines(operator.types))
     lines += printer.block(operator.items, "  ")
     lines += (f"  {printer.example(operator, each)}" for each in operator.examples)
     return "\n".join([*lines, "}"]) + "\n"
@@ -63,6 +64,31 @@ def macros_of(items: tuple[f.Item, ...]) -> frozenset[str]:
     """The names of the definitions that stand outside the operator, as `def`."""
     definitions = (item for item in items if isinstance(item, f.Definition))
     return frozenset(each.name for each in definitions if each.span.text.startswith("def"))
+
+
+def type_lines(table: f.TypeTable) -> Iterator[str]:
+    """A `type` item for each group of type parameters that are chosen together."""
+    names, rows = table.names, table.rows
+    while names:
+        count = chosen_together(rows)
+        first = dict.fromkeys(row[:count] for row in rows)
+        yield f"type   {', '.join(names[:count])} in {', '.join(map(type_row, first))}"
+        names, rows = names[count:], tuple(dict.fromkeys(row[count:] for row in rows))
+
+
+def chosen_together(rows: Sequence[tuple[DType, ...]]) -> int:
+    """How many of the first columns the others do not depend on: every row is joined of both."""
+    for count in range(1, len(rows[0])):
+        first = dict.fromkeys(row[:count] for row in rows)
+        second = dict.fromkeys(row[count:] for row in rows)
+        if rows == tuple((*one, *other) for one in first for other in second):
+            return count
+    return len(rows[0])
+
+
+def type_row(row: tuple[DType, ...]) -> str:
+    names = ", ".join(each.name for each in row)
+    return names if len(row) == 1 else f"({names})"
 
 
 class Printer:
@@ -194,11 +220,11 @@ class Printer:
                 yield from self.broken(left, column, margin)
                 yield f"{sign} {self.text(right, Level.PRODUCT)}"
             case n.Reduction(function=function, binders=binders, body=body):
-                ranges = self.ranges(binders.items)
-                if binders.condition is None:
-                    yield f"{function}[{ranges}]("
+                first = f"{function}[{self.binders(binders)}]("
+                if binders.condition is None or column + margin + len(first) <= WIDTH:
+                    yield first
                 else:
-                    yield f"{function}[{ranges}"
+                    yield f"{function}[{self.ranges(binders.items)}"
                     *tests, last = self.filled(binders.condition, WIDTH - column - margin - 6)
                     yield from (f"    {line}" for line in tests)
                     yield f"    {last}]("
@@ -292,8 +318,6 @@ class Printer:
         match expr:
             case n.Number(value=value):
                 return str(value), Level.ATOM if value >= 0 else Level.FACTOR
-            case n.Real(value=value):
-                return real(value), Level.ATOM
             case n.Arithmetic(sign=sign, left=left, right=right):
                 return self.arithmetic(sign, left, right)
             case n.Negate(operand=operand):
@@ -337,12 +361,12 @@ class Printer:
         match expr:
             case n.Truth(value=value):
                 return "true" if value else "false"
+            case n.Real(value=value):
+                return real_text(value)
             case n.Word(text=text):
                 return quoted(text)
-            case n.Ref(name=name) | n.Name(text=name):
+            case n.Ref(name=name) | n.Name(text=name):  # of an example `inf` or `nan`
                 return name
-            case n.Limit(end=end, type_name=name):
-                return f"{end}({name})"
             case n.TupleOf(elements=elements):
                 comma = "," if len(elements) == 1 else ""
                 return f"({', '.join(map(self.text, elements))}{comma})"
@@ -365,6 +389,8 @@ class Printer:
                 return f"p({self.tensor(tensor, which)})"
             case n.Present(name=name):
                 return f"present({name})"
+            case n.Limit(end=end, type_name=name):
+                return f"{end}({name})"
             case n.Apply(name=name, arguments=arguments):
                 return self.apply(name, arguments)
             case n.Function(name=name, arguments=arguments):
@@ -396,20 +422,12 @@ class Printer:
         return f"{name}({', '.join(shown)})"
 
 
-def types(table: f.TypeTable) -> Iterator[str]:
-    """The type parameters, where there are some, as one table."""
-    if not table.names:
-        return
-    rows = (", ".join(dtype.name for dtype in row) for row in table.rows)
-    if len(table.names) > 1:
-        rows = (f"({row})" for row in rows)
-    yield f"  type   {', '.join(table.names)} in {', '.join(rows)}"
-
-
-def real(value: float) -> str:
-    """A real number as the language writes it, without an exponent."""
-    text = f"{Decimal(repr(value)):f}" if math.isfinite(value) else str(value)
-    return f"{text}.0" if text.isdecimal() else text
+def real_text(value: float) -> str:
+    """A real number as it is written: digits on both sides of a point, no exponent."""
+    if not math.isfinite(value):
+        return str(value)
+    digits = f"{Decimal(repr(value)):f}"
+    return digits if "." in digits else f"{digits}.0"
 
 
 def or_empty(operand: f.Input | f.Output) -> str:

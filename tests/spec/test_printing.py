@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from cvmgen.source import Source
 from cvmgen.spec import nodes as n
 from cvmgen.spec.check import SpecFile, check_files, read_folder
 from cvmgen.spec.formula import Operator
-from cvmgen.spec.printing import print_expression, print_operator
+from cvmgen.spec.printing import print_expression, print_operator, real_text
 from tests.conftest import EXTRA, ROOT, extra, product
 
 OPERATORS = {each.full_name: each for each in (*product(), *extra())}
@@ -46,6 +47,22 @@ def signed(node: Any) -> Any:
     if isinstance(node, n.Negate) and isinstance(node.operand, n.Number):
         return replace(node.operand, value=-node.operand.value)
     return node
+
+
+TYPES = (
+    ("type   T in int8, float32", "one line"),
+    ("type   T in int8, int16\n  type   S in float32, float64", "each by itself"),
+    ("type   T, S in (int8, int32), (int16, int32), (int16, int64)", "chosen together"),
+)
+
+
+@pytest.mark.parametrize(("text", "why"), TYPES)
+def test_types_that_are_chosen_together_stay_together(text: str, why: str) -> None:
+    other = "S" if "S" in text else "T"
+    operands = f"input  A : T[N]\n  input  B : {other}[N]\n  output Y : T[N]"
+    source = f'operator f {{\n  ""\n  {text}\n  {operands}\n  Y[i] = A[i]\n}}\n'
+    (operator,) = check_files([SpecFile(Source("typed", source), "toy")])
+    assert print_operator(operator) == source, why
 
 
 EXPRESSIONS = (
@@ -86,6 +103,13 @@ def test_parentheses_stand_where_they_must(written: str, printed: str | None, wh
     if printed is not None:
         assert text == printed, why
     assert value_of(text) == first, why
+
+
+@pytest.mark.parametrize("value", [0.1, 1e-300, 1e22, 2.0**53, inf])
+def test_real_numbers_are_printed_exactly(value: float) -> None:
+    text = real_text(value)
+    assert float(text) == value
+    assert "e" not in text
 
 
 def value_of(expression: str) -> object:
