@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -29,24 +27,10 @@ from tests.conftest import load_all
 from tests.emit import texts
 from tests.emit.digests import CALLS as LARGE_CALLS
 from tests.emit.nests import made_by_nests
+from tests.emit.processes import ROOT, python
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
-
-
-def python(*arguments: str | Path, folder: Path = ROOT, **environment: str) -> str:
-    """What a fresh Python prints; the test fails with its errors when it does not end well."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", *map(str, arguments)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{done.stdout[-500:]}\n{done.stderr[-4000:]}"
-    return done.stdout
 
 
 # ---------------------------------------------------------------- C and C++ programs
