@@ -41,27 +41,27 @@ CALLS: dict[str, tuple[str, list[Array], str]] = {
     "int8": (
         "extra.narrowed",
         [np.zeros(SHAPE, np.int8), scattered("int16", 43)],
-        f"element ({FIRST // 200}, {FIRST % 200}): the value of this element does not fit int8",
+        f"element ({FIRST // 200}, {FIRST % 200}) does not fit int8",
     ),
     "int32": (
         "extra.narrowed",
         [np.zeros(SHAPE, np.int32), scattered("int64", -(2**30))],
-        f"element ({FIRST // 200}, {FIRST % 200}): the value of this element does not fit int32",
+        f"element ({FIRST // 200}, {FIRST % 200}) does not fit int32",
     ),
     "int64": (
         "extra.narrowed",
         [scattered("int64", 2**63 - 1), scattered("int64", 1)],
-        f"element ({FIRST // 200}, {FIRST % 200}): the value of this element does not fit int64",
+        f"element ({FIRST // 200}, {FIRST % 200}) does not fit int64",
     ),
     "sums": (
         "extra.exact_totals",
         [rows("int64", -(2**63))],
-        "element (1234,): the value of this element does not fit int64",
+        "element (1234,) does not fit int64",
     ),
     "running": (
         "extra.running_sums",
         [np.full(2000, 20, np.int16)],
-        "element (1638,): the value of this element does not fit int16",
+        "element (1638,) does not fit int16",
     ),
 }
 

@@ -19,7 +19,7 @@ from tests.emit.processes import python
 TARGETS = ("python", "c", "cuda")
 # Blocks and threads of a grid, and whether the last thread runs first.
 GRIDS = [(1, 1, False), (3, 5, True), (3, 5, False), (2, 64, True)]
-EXPECTED = {key: f"{name}: Y = {said}" for key, (name, _, said) in overflows.CALLS.items()}
+EXPECTED = {key: f"{name}: Y: {said}" for key, (name, _, said) in overflows.CALLS.items()}
 
 
 def array(dtype: str, *values: Any) -> Array:
@@ -71,7 +71,7 @@ def refusal(name: str, place: str) -> str:
     if not place:
         return ""
     element, _, dtype = place.rpartition(" ")
-    return f"extra.{name}: Y = element {element}: the value of this element does not fit {dtype}"
+    return f"extra.{name}: Y: element {element} does not fit {dtype}"
 
 
 @pytest.mark.parametrize(
