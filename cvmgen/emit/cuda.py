@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from cvmgen.dtypes import CVM, DType
 from cvmgen.emit import c, interface
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
+from cvmgen.emit.c_prologue import Prologue
 from cvmgen.emit.c_text import chosen, file_header, signature, wrapped, wrapped_list
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter, Grid, grid
 from cvmgen.emit.cuda_lists import BlockPrinter
@@ -279,7 +280,7 @@ class CudaEmitter(c.CEmitter):
         """A nest that runs for each tensor of a variadic input."""
         assert nest.each is not None
         index, tensor, _ = nest.each
-        prologue = c.Prologue(self.typed, self.typed.nests[number])
+        prologue = Prologue(self.typed, self.typed.nests[number])
         test = f"{index} < args->{tensor}_count && status == CVMGEN_OK"
         head = f"for (int64_t {index} = 0; {test}; ++{index}) {{"
         return [head, *indent([*prologue.lines(), *self.start(number, nest)]), "}"]
