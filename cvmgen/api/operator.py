@@ -393,7 +393,7 @@ class Operator:
             made = []
             for name, shape, precision in zip(self.outputs, *inferred, strict=True):
                 if name in types:
-                    wanted = typed.typed_result(operator, asked, types[name])
+                    wanted = typed.typed_result(operator, name, asked, types[name])
                 else:
                     assert precision is not None
                     wanted = support.result_dtype(operator, name, dtype, precision, default)
@@ -408,7 +408,7 @@ class Operator:
         for name, target, shape, precision in zip(self.outputs, targets, *inferred, strict=True):
             if name in types:
                 typed.check_typed_out(operator, name, target, shape, types[name], apart)
-                typed.typed_result(operator, asked, types[name])
+                typed.typed_result(operator, name, asked, types[name])
                 apart.append((name, target))
                 continue
             assert precision is not None

@@ -58,6 +58,7 @@ def emit_support() -> dict[str, str]:
         "precision_range": rules.PRECISION_RANGE,
         "dtype_names": dtype_names((name, dtype.code) for name, dtype in DTYPES.items()),
         "dtype_bytes": dtype_bytes(),
+        "dtypes_text": interface.alternatives(DTYPES),
         "last_dtype": max(dtype.code for dtype in DTYPES.values()),
         "most_rows": MOST_ROWS,
         "dtype_codes": ", ".join(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
@@ -153,7 +154,12 @@ def types_text(operator: Operator, name: str) -> str:
     dtypes: tuple[DType, ...] = CVM_TYPES
     if kind != CVM:
         dtypes = tuple(dict.fromkeys(choice[name] for choice in operator.choices))
-    *others, last = (dtype.name for dtype in dtypes)
+    return alternatives(dtype.name for dtype in dtypes)
+
+
+def alternatives(names: Iterable[str]) -> str:
+    """`int8, int16 or int32`."""
+    *others, last = names
     return f"{', '.join(others)} or {last}" if others else last
 
 

@@ -158,7 +158,7 @@ class Calls:
             lines.append(f"{identifier(output)} = [0] * support.size(plan.{output}_shape)")
             if output not in self.precise:
                 asked = "None" if self.precise else "dtype"
-                wanted = f"OPERATOR, {asked}, types[{literal(output)}]"
+                wanted = f"OPERATOR, {literal(output)}, {asked}, types[{literal(output)}]"
                 lines.append(f"{output}_dtype = typed.typed_result({wanted})")
                 continue
             wanted = f"OPERATOR, {literal(output)}, dtype, plan.{output}_precision, {default}"

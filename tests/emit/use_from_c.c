@@ -114,12 +114,13 @@ static int from_dlpack(void) {
     source.strides = columns;
     print_error(cvmgen_from_dlpack(&source, 0, &X, &error), &error);
     source.strides = NULL;
+    source.dtype.code = 1;
+    print_error(cvmgen_from_dlpack(&source, 0, &X, &error), &error);
+    source.dtype.code = 4;
     source.dtype.bits = 16;
     print_error(cvmgen_from_dlpack(&source, 0, &X, &error), &error);
-    source.dtype.bits = 32;
-    source.dtype.code = 2;
-    print_error(cvmgen_from_dlpack(&source, 0, &X, &error), &error);
     source.dtype.code = 0;
+    source.dtype.bits = 32;
     source.ndim = 17;
     print_error(cvmgen_from_dlpack(&source, 0, &X, &error), &error);
     source.ndim = 2;
