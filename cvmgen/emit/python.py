@@ -120,7 +120,7 @@ class PythonEmitter:
             more_imports=self.more_imports(nests),
             types=self.calls.type_rows(),
             call_doc="\n".join(indent(self.calls.call_doc())),
-            imports="import builtins\n" if "builtins." in prepare + nests else "",
+            imports="import builtins\n" if uses("builtins", f"{prepare}\n{nests}") else "",
             prepare_head=definition("_prepare", self.prepare_parameters()),
             prepare=prepare,
             nests=nests,
@@ -133,7 +133,7 @@ class PythonEmitter:
 
     def more_imports(self, nests: str) -> str:
         """The modules for elements of other types than `cvm`, where they are used."""
-        lines = ["from . import _reals as reals"] if "reals." in nests else []
+        lines = ["from . import _reals as reals"] if uses("reals", nests) else []
         lines += ["from . import _typed as typed"] if self.types else []
         return "".join(f"{line}\n" for line in lines)
 
@@ -364,6 +364,12 @@ class PythonEmitter:
             if isinstance(each, i.PackLoop) and each.slots is not None and not strided(each)
         }
         return [f"{identifier(pack)} = [0] * support.MAX_RANK" for pack in sorted(packs)]
+
+
+def uses(module: str, text: str) -> bool:
+    """Whether code speaks of a module; comments name files, which may be called like it."""
+    lines = (line.lstrip() for line in text.splitlines())
+    return any(f"{module}." in line for line in lines if not line.startswith("#"))
 
 
 def given_in(nodes: tuple[object, ...]) -> frozenset[str]:
