@@ -83,10 +83,11 @@ def packages(
 ) -> Iterator[dict[str, ModuleType]]:
     """The packages as a program of somebody else imports them."""
     place = tmp_path_factory.mktemp("packages")
-    shutil.copytree(generated / "python" / "cvm", place / "alone_cvm")
-    shutil.copytree(extra_generated / "python" / "extra", place / "alone_extra")
+    opsets = [*(generated / "python").iterdir(), extra_generated / "python" / "extra"]
+    for folder in opsets:
+        shutil.copytree(folder, place / f"alone_{folder.name}")
     sys.path.insert(0, str(place))
-    yield {opset: importlib.import_module(f"alone_{opset}") for opset in ("cvm", "extra")}
+    yield {folder.name: importlib.import_module(f"alone_{folder.name}") for folder in opsets}
     sys.path.remove(str(place))
 
 
