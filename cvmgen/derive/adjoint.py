@@ -443,7 +443,11 @@ class Needs:
         return [*early, self.adjoint.output, *late, *kept[at:]]
 
     def needs_of(self, item: f.Item) -> set[str]:
-        return set() if isinstance(item, f.Input) else self.closure(used_names(item))
+        """The names that have to stand before an item."""
+        if isinstance(item, f.Input):
+            computed = (each for each in item.extents if not isinstance(each.value, n.Ref))
+            return self.closure(used_names(tuple(computed)))
+        return self.closure(used_names(item))
 
 
 def provided(item: f.Item) -> tuple[str, ...]:

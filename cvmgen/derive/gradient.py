@@ -338,6 +338,10 @@ def length_of(box: n.Expr) -> n.Expr:
 
 def proved(facts: Facts, relation: str, left: n.Expr, right: n.Expr) -> bool:
     match relation:
+        case ">":
+            return proved(facts, "<", right, left)
+        case ">=":
+            return proved(facts, "<=", right, left)
         case "<":
             return facts.is_below(left, right)
         case "<=" if is_number(left, 0):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from math import prod
 from pathlib import Path
@@ -17,9 +19,10 @@ from cvmgen import driver
 from cvmgen.api import Operators
 from cvmgen.build import compile_cuda, cuda_compiler, write_changed
 from cvmgen.derive import adjoint
+from cvmgen.dtypes import CVM, DTYPES
 from cvmgen.errors import BuildError, OperatorError
 from cvmgen.reference import FormulaError, Reference, Tensor
-from cvmgen.reference.failures import WorkLimit
+from cvmgen.reference.failures import Budget, WorkLimit
 from cvmgen.reference.operator import stored
 from cvmgen.reference.probe import check_operators
 from cvmgen.reference.sampling import Sampler
@@ -47,12 +50,24 @@ SUPPORTED = (
     *("linear.mirrored.X", "linear.wrapped.X", "linear.crossed.X", "linear.gathered.X"),
     *("linear.affine.X", "linear.affine.B", "linear.moved.X"),
     *("linear.maybe_empty.X", "linear.maybe_empty.W"),
+    *("linear.weighted.X", "linear.masked.X", "linear.masked.Z", "linear.widened.X"),
+    *("linear.widened_sums.X", "linear.widened_sums.W", "linear.either_kind.X"),
+    *("linear.whole_numbers.X", "linear.rows_joined.X", "linear.first_rows.X"),
+    *("linear.first_rows.W", "linear.maybe_no_blocks.X", "linear.maybe_no_blocks.W"),
+    *("systemml.conv2d.x", "systemml.conv2d.w", "systemml.avg_pool.x", "systemml.bias_add.x"),
+    *("systemml.bias_add.bias", "systemml.bias_multiply.x", "systemml.bias_multiply.bias"),
+    *("systemml.mul.X", "systemml.mul.Y", "systemml.div.X", "systemml.add.X", "systemml.add.Y"),
+    *("systemml.sub.X", "systemml.sub.Y", "systemml.neg.X", "systemml.rep.Z"),
+    "tosa.reduce_sum.input1",
 )
+DIVIDING = ("linear.weighted.X", "systemml.avg_pool.x", "systemml.div.X")
+MULTIPLE = 5040  # of what the divisors are, the numbers up to 10: all quotients are exact
 CALLS = 25
 ATTEMPTS = 12 * CALLS
 STEPS = 20_000
 LARGEST = 7
 MOST_ELEMENTS = 300
+MOST_WORK = 100_000
 
 
 @cache
@@ -119,38 +134,78 @@ def calls(name: str) -> Iterator[tuple[dict[str, Any], dict[str, Any], dict[str,
             continue
         if any(each and prod(each.shape) > MOST_ELEMENTS for each in sizes(sampler)):
             continue
-        inputs = {key: filled(each, random) for key, each in sampler.env["$inputs"].items()}
+        divisors = name in DIVIDING
+        inputs = {
+            key: filled(
+                each, random, multiple=divisors and key == wrt, zero=not divisors or key == wrt
+            )
+            for key, each in sampler.env["$inputs"].items()
+        }
         attributes = dict(sampler.env["$attributes"])
-        try:
-            (output,) = Reference(operator).infer(inputs, attributes).outputs.values()
-        except OperatorError:  # a precision that the drawn call did not have
+        output = computed(operator, inputs, attributes)
+        if output is None:
             continue
-        if prod(output.shape) > MOST_ELEMENTS:
-            continue
-        gradient = filled(output, random)
+        gradient = filled(output, random, multiple=divisors)
         (own,) = (each for each in wanted if each not in inputs)
         given = {each: inputs.get(each) for each in wanted} | {own: gradient}
+        if not of_known_types(derived(name), given):
+            continue
         found += 1
         yield inputs, attributes, given
+
+
+def computed(
+    operator: Operator, inputs: dict[str, Any], attributes: dict[str, Any]
+) -> Tensor | None:
+    """The output, unless it is large or takes long, or a precision is one that no call had."""
+    try:
+        (output,) = Reference(operator).infer(inputs, attributes).outputs.values()
+        if prod(output.shape) > MOST_ELEMENTS:
+            return None
+        result = Reference(operator, Budget(MOST_WORK)).evaluate(inputs, attributes)
+    except (OperatorError, WorkLimit):
+        return None
+    (output,) = result.outputs.values()
+    return output
+
+
+def of_known_types(operator: Operator, given: dict[str, Any]) -> bool:
+    try:
+        Reference(operator).row(given)
+    except OperatorError:
+        return False
+    return True
 
 
 def sizes(sampler: Sampler) -> list[Tensor | None]:
     return list(sampler.env["$inputs"].values())
 
 
-def filled(tensor: Tensor | None, random: Random) -> Tensor | None:
+def filled(
+    tensor: Tensor | None, random: Random, *, multiple: bool = False, zero: bool = True
+) -> Tensor | None:
+    """Small integers or multiples of MULTIPLE, as real numbers where the type asks for these."""
     if tensor is None:
         return None
     values = [random.randint(-LARGEST, LARGEST) for _ in range(prod(tensor.shape))]
-    return Tensor(tensor.shape, values, 4)
+    scale, least = MULTIPLE if multiple else 1, 0 if zero else 1
+    return of_type(tensor, [value * scale or least for value in values])
 
 
 def zeros(tensor: Tensor) -> Tensor:
-    return Tensor(tensor.shape, [0] * len(tensor.values), 4)
+    return of_type(tensor, [0] * tensor.size)
 
 
-def dot(left: list[int], right: list[int]) -> int:
-    return sum(one * other for one, other in zip(left, right, strict=True))
+def of_type(tensor: Tensor, values: list[int]) -> Tensor:
+    """A tensor like another one; those of type `cvm` have 4 bits."""
+    if DTYPES[tensor.dtype].kind == "real":
+        return replace(tensor, values=list(map(float, values)), precision=0)
+    return replace(tensor, values=values, precision=4)
+
+
+def dot(left: list[Any], right: list[Any]) -> Fraction:
+    pairs = zip(left, right, strict=True)
+    return sum((Fraction(one) * Fraction(other) for one, other in pairs), Fraction(0))
 
 
 # ---------------------------------------------------------------- targets
@@ -169,13 +224,16 @@ def test_targets_agree_with_the_reference(targets: dict[str, Operators], name: s
     own = derived(name)
     reference = Reference(own)
     accepted = {each.name for each in own.attributes}
+    precisions = [4 if each.dtype == CVM else None for each in own.inputs]
     for _, attributes, given in calls(name):
         kept = {key: each for key, each in attributes.items() if key in accepted}
         (expected,) = reference.evaluate(given, kept).outputs.values()
-        arrays = [array(given[each.name]) for each in own.inputs]
+        arrays = [array(given[each.name], each.dtype) for each in own.inputs]
         for target, loaded in targets.items():
-            result = loaded[own.full_name](*arrays, precisions=[4] * len(arrays), **kept)
-            wanted = [stored(value, result.dtype.name) for value in expected.values]
+            result = loaded[own.full_name](*arrays, precisions=precisions, **kept)
+            wanted = expected.values
+            if own.precise_outputs:
+                wanted = [stored(value, result.dtype.name) for value in wanted]
             assert result.shape == expected.shape, target
             assert result.ravel().tolist() == wanted, f"{target}: {kept}"
 
@@ -197,10 +255,11 @@ def test_kernels_compile_for_cuda(cuda_files: dict[str, str], name: str) -> None
     assert compile_cuda(source, architecture="sm_90", includes=includes, flags=flags)
 
 
-def array(tensor: Tensor | None) -> Any:
+def array(tensor: Tensor | None, declared: str) -> Any:
     if tensor is None:
         return None
-    return np.array(tensor.values, np.int8).reshape(tensor.shape)
+    dtype = "int8" if declared == CVM else tensor.dtype
+    return np.array(tensor.values, dtype).reshape(tensor.shape)
 
 
 # ---------------------------------------------------------------- texts
