@@ -50,7 +50,11 @@ class HostValues:
         self.lets: list[i.Stmt] = []
 
     def change(self, node: i.Expr) -> i.Expr:
-        if not is_list_value(node, self.shapes) or names_in(node) & self.inner or node in self.guarded:
+        if (
+            not is_list_value(node, self.shapes)
+            or names_in(node) & self.inner
+            or node in self.guarded
+        ):
             return node
         if node not in self.local:
             name = self.known.get(node) or fresh(name_for(node), self.taken)

@@ -273,6 +273,40 @@ operator dense_adjoint_X {
   dX[i, k] = sum[j < N](dY[i, j]*W[j, k])
 }
 """
+AT = " " * 31
+CONV2D_DATA = f"""\
+  output dx : float64[N, C*H*W]
+  dx[n, (c*H + i)*W + j] = sum[f < F,
+{AT}max(0, ceildiv(i + PH - R + 1, SH)) <= p < min(YH, (i + PH) div SH + 1),
+{AT}max(0, ceildiv(j + PW - S + 1, SW)) <= q < min(YW, (j + PW) div SW + 1)](
+                             dy[n, (f*YH + p)*YW + q]*w[f, (c*R + r)*S + s])
+    forall n < N, c < C, i < H, j < W
+    where r = i - p*SH + PH,
+          s = j - q*SW + PW
+}}
+"""
+CONV2D_FILTER = """\
+  output dw : float64[F, C*R*S]
+  dw[f, (c*R + r)*S + s] = sum[n < N, p < YH, q < YW if 0 <= i < H and 0 <= j < W](
+                             dy[n, (f*YH + p)*YW + q]*x[n, (c*H + i)*W + j])
+    forall f < F, c < C, r < R, s < S
+    where i = p*SH - PH + r,
+          j = q*SW - PW + s
+}
+"""
+REDUCE_SUM = """\
+  type   T in int32, float32
+  # Of input1 only the shape counts.
+  input  input1 : T[n...]
+"""
+EITHER_KIND = """\
+  # Of the types of either_kind those for which it is linear.
+  type   T in float32, float64
+  # Of X only the type counts.
+  input  X : T[n...]
+  input  dY : float64[n...]
+  output dX : T[n...]
+"""
 MAYBE_EMPTY = """\
 operator maybe_empty_adjoint_X {
   "Adjoint of maybe_empty with respect to X: the gradient of Y, carried back to X."
@@ -338,7 +372,15 @@ FORMULAS = (
     ("cvm.transpose.X", "dX[d...] = dY[(d[R[i]] for i < N)...]", "a scatter becomes a gather"),
     ("cvm.tile.X", "dX[d...] = sum[r... < SR...](", "how often is a list with a name"),
     ("cvm.where.B", "dB[d...] = dY[d...] if Cond[d...] == 0 else 0", "the other branch"),
-    ("linear.prefixes.X", "dX[j] = sum[i < N if j < i + 1](dY[i])", "the range becomes a test"),
+    ("linear.prefixes.X", "dX[j] = sum[j <= i < N](dY[i])", "the range of the other index"),
+    ("linear.window.X", "sum[max(0, n - M + 1) <= k < min(K, n + 1)](", "tests become ranges"),
+    ("systemml.conv2d.x", CONV2D_DATA, "like conv2d_backward_data"),
+    ("systemml.conv2d.w", CONV2D_FILTER, "like conv2d_backward_filter"),
+    ("systemml.bias_add.bias", "dbias[c, 0] = sum[n < N, i < K div C](", "an extent of 1"),
+    ("systemml.avg_pool.x", "dy[n, (c*YH + p)*YW + q] over real(R*S))", "each share by itself"),
+    ("tosa.reduce_sum.input1", REDUCE_SUM, "types are carried over"),
+    ("linear.either_kind.X", EITHER_KIND, "types of the other kind are left out"),
+    ("linear.masked.Z", "dY[i]*3 if not A[i] < A[N - 1 - i] else 0", "nan is not in order"),
     ("linear.gathered.X", "sum[i < M if 0 <= P[i] < N and P[i] == n](dY[i])", "guards come first"),
     ("linear.mirrored.X", "dX[d...] = dY[(n[i] - d[i] - 1 for i < len(n))...]", "always inside"),
     ("linear.some_columns.X", "dX[i, c] = dY[i] if c in C else 0", "a member of a set"),
@@ -361,6 +403,14 @@ REFUSED = (
     ("cvm.concatenate.I", "'I' are several inputs; an adjoint is made for a single one", "input"),
     ("cvm.get_valid_count.X", "an operator of several outputs has no adjoint of its own", "output"),
     ("cvm.non_max_suppression.X", "this list depends on elements of 'X'", "U[b]"),
+    ("mxnet.index_array.data", "the formula does not read 'data'", "idx[d..., j] = d[A[j]]"),
+    ("systemml.max_pool.x", "this is not linear in 'x'", "max[r < R, s < S if"),
+    ("systemml.pow.X", "this condition depends on elements of 'X'", "OP(X["),
+    ("systemml.div.Y", "this divides by elements of 'Y'", "OP(X["),
+    ("systemml.intdiv.X", "this rounds, so it is not linear in 'X'", "OP(X["),
+    ("tosa.reduce_max.input1", "this condition depends on elements of 'input1'", "nan_mode =="),
+    ("tosa.reduce_any.input1", "this is not linear in 'input1'", "FUNC[d[j] < n[j] for j in R]"),
+    ("linear.widened_sums.F", "this range depends on elements of 'F'", "j < M if F[j] > 0.5"),
     ("cvm.slice_like.shape_like", "the formula does not read 'shape_like'", "Y[d...] = X[d...]"),
 )
 
@@ -374,17 +424,52 @@ def test_refusals_show_what_prevents_it(name: str, message: str, place: str) -> 
     assert caught.value.span.text.startswith(place)
 
 
-SQUARE = """
-operator square {
-  "The square of each element."
-  input  X : cvm[n...]
-  output Y : cvm[n...]
-  Y[d...] = X[d...] * X[d...]
-}
+def test_what_a_definition_does_is_quoted_from_it() -> None:
+    operator, wrt = taken_apart("systemml.pow.X")
+    with pytest.raises(SpecError) as caught:
+        adjoint(operator, wrt)
+    quoted = "this is 'x == 1 and (isnan(y) or abs(y) == inf)' in spec/systemml/elementwise.cvm:"
+    assert caught.value.hint.startswith(quoted)
+
+
+ONE = """
+operator one {{
+  "One equation."
+  input  X : {given}[n...]
+  input  S : float64[1]
+  output Y : {result}[n...]
+  Y[d...] = {value}
+}}
 """
+KINDS = (
+    ("cvm", "float64", "real(X[d...]) * S[0]", "this makes real numbers", "real("),
+    ("int8", "float32", "real(X[d...]) * S[0]", "elements of 'X' are integers", "real("),
+    ("int8", "float32", "2.0 * real(3 * X[d...])", "the adjoint has no type", "real("),
+    ("int32", "int32", "int(real(X[d...]) * S[0])", "this makes real numbers", "real("),
+    ("float64", "int32", "int(X[d...])", "this rounds", "int("),
+    ("float64", "float64", "float32(X[d...] * S[0])", "this rounds", "float32("),
+    ("bool", "float64", "real(X[d...]) * S[0]", "elements of 'X' are conditions", "real("),
+    ("bool", "bool", "X[d...]", "elements of 'X' are conditions, which have no sums", "input"),
+    (
+        "float64",
+        "float64",
+        "X[d...] if X[d...] > 0 else 0",
+        "this condition depends",
+        "X[d...] > 0",
+    ),
+    ("float64", "float64", "S[0] over X[d...]", "this divides by elements of 'X'", "S[0] over"),
+    ("int32", "int32", "X[d...] * X[d...]", "multiplies elements of 'X' by each other", "X["),
+    ("float64", "float64", "sqrt(X[d...])", "this is not linear in 'X'", "sqrt("),
+)
 
 
-def test_a_product_of_the_input_with_itself_is_refused() -> None:
-    (operator,) = check_files([SpecFile(Source("square.cvm", SQUARE), "")])
-    with pytest.raises(SpecError, match="multiplies elements of 'X' by each other"):
+@pytest.mark.parametrize(("given", "result", "value", "message", "place"), KINDS)
+def test_kinds_of_elements_that_an_adjoint_cannot_keep(
+    given: str, result: str, value: str, message: str, place: str
+) -> None:
+    source = Source("one.cvm", ONE.format(given=given, result=result, value=value))
+    (operator,) = check_files([SpecFile(source, "")])
+    with pytest.raises(SpecError) as caught:
         adjoint(operator, "X")
+    assert message in caught.value.message
+    assert caught.value.span.text.startswith(place)
