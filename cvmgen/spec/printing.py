@@ -217,7 +217,11 @@ class Printer:
                 yield f"{tensor}[({self.text(element)}"
                 yield f"{' ' * len(tensor)}  for {self.binders(binders)})...]"
             case n.Arithmetic(sign="+" | "-" as sign, left=left, right=right):
-                yield from self.broken(left, column, margin)
+                _, level = self.leveled(left)
+                if level < Level.SUM:
+                    yield self.text(left, Level.SUM)
+                else:
+                    yield from self.broken(left, column, margin)
                 yield f"{sign} {self.text(right, Level.PRODUCT)}"
             case n.Reduction(function=function, binders=binders, body=body):
                 first = f"{function}[{self.binders(binders)}]("

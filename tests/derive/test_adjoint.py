@@ -53,14 +53,20 @@ SUPPORTED = (
     *("linear.weighted.X", "linear.masked.X", "linear.masked.Z", "linear.widened.X"),
     *("linear.widened_sums.X", "linear.widened_sums.W", "linear.either_kind.X"),
     *("linear.whole_numbers.X", "linear.rows_joined.X", "linear.first_rows.X"),
-    *("linear.first_rows.W", "linear.maybe_no_blocks.X", "linear.maybe_no_blocks.W"),
+    *(
+        
+        "linear.halved.X",
+        "linear.first_rows.W",
+        "linear.maybe_no_blocks.X",
+        "linear.maybe_no_blocks.W",
+    ),
     *("systemml.conv2d.x", "systemml.conv2d.w", "systemml.avg_pool.x", "systemml.bias_add.x"),
     *("systemml.bias_add.bias", "systemml.bias_multiply.x", "systemml.bias_multiply.bias"),
     *("systemml.mul.X", "systemml.mul.Y", "systemml.div.X", "systemml.add.X", "systemml.add.Y"),
     *("systemml.sub.X", "systemml.sub.Y", "systemml.neg.X", "systemml.rep.Z"),
     "tosa.reduce_sum.input1",
 )
-DIVIDING = ("linear.weighted.X", "systemml.avg_pool.x", "systemml.div.X")
+DIVIDING = ("linear.halved.X", "linear.weighted.X", "systemml.avg_pool.x", "systemml.div.X")
 MULTIPLE = 5040  # of what the divisors are, the numbers up to 10: all quotients are exact
 CALLS = 25
 ATTEMPTS = 12 * CALLS
