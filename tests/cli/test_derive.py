@@ -67,6 +67,27 @@ def test_what_is_not_linear_is_shown(cvmgen: Command, spec: Path) -> None:
     )
 
 
+WIDE = """
+operator wide {
+  "Elements with a precision times elements without one."
+  input  X : cvm[N]
+  input  W : int32[N]
+  output Y : int32[N]
+  Y[i] = X[i] * W[i]
+}
+"""
+
+
+def test_an_adjoint_that_no_precision_admits_is_refused(cvmgen: Command, spec: Path) -> None:
+    (spec / "toy/wide.cvm").write_text(WIDE)
+    outcome = cvmgen("derive", "wide", "--wrt", "X", "--spec", spec)
+    message = "the adjoint has the type of 'X', but its values more than the 32 bits of cvm"
+    assert (outcome.code, outcome.out) == (1, "")
+    assert message in outcome.err
+    assert "input  X : cvm[N]" in outcome.err
+    assert cvmgen("derive", "wide", "--wrt", "W", "--spec", spec).code == 0
+
+
 REFUSED = (
     (("double", "--wrt", "Z"), "toy.double has no input 'Z'; its inputs are X", "unknown input"),
     (("duoble", "--wrt", "X"), "did you mean 'double'", "unknown operator"),

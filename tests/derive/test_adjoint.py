@@ -54,7 +54,6 @@ SUPPORTED = (
     *("linear.widened_sums.X", "linear.widened_sums.W", "linear.either_kind.X"),
     *("linear.whole_numbers.X", "linear.rows_joined.X", "linear.first_rows.X"),
     *(
-        
         "linear.halved.X",
         "linear.first_rows.W",
         "linear.maybe_no_blocks.X",
@@ -123,6 +122,23 @@ def test_inner_products_agree(name: str) -> None:
         assert dot(image, gradient.values) == dot(inputs[wrt].values, found.values), where
         checked += 1
     assert checked >= CALLS // 2, "the calls are refused too often to say much"
+
+
+WRITTEN = (
+    ("systemml.conv2d.x", "systemml.conv2d_backward_data"),
+    ("systemml.conv2d.w", "systemml.conv2d_backward_filter"),
+    ("systemml.avg_pool.x", "systemml.avg_pool_backward"),
+)
+
+
+@pytest.mark.parametrize(("name", "written"), WRITTEN)
+def test_the_adjoint_is_what_people_wrote(name: str, written: str) -> None:
+    ours, theirs = Reference(derived(name)), Reference(operators()[written])
+    for inputs, attributes, given in calls(name):
+        gradient = next(each for key, each in given.items() if key not in inputs)
+        (expected,) = theirs.evaluate({**inputs, "dout": gradient}, attributes).outputs.values()
+        (found,) = ours.evaluate(given, attributes).outputs.values()
+        assert found == expected, attributes
 
 
 def calls(name: str) -> Iterator[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
