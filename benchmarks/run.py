@@ -58,7 +58,8 @@ def compare(
 
 
 RANDOM = np.random.default_rng(7)
-OPS = cvmgen.load("c").cvm
+LIBRARY = cvmgen.load("c")
+OPS = LIBRARY.cvm
 LARGE = (1024, 4096)
 
 
@@ -153,8 +154,45 @@ def lists() -> Iterator[Row]:
     yield compare("get_valid_count, 8 x 20000 x 6", "numpy, mask by batch", run, selected)
 
 
+def real_numbers() -> Iterator[Row]:
+    """Floating point, summed in order and in 64 bits; numpy adds in pairs and in 32."""
+    tosa, systemml = LIBRARY.tosa, LIBRARY.systemml
+    x = RANDOM.normal(size=(1024, 4096)).astype(np.float32)
+    across, down = np.empty((1024, 1), np.float32), np.empty((1, 4096), np.float32)
+    run = tosa.reduce_sum.bind(x, axis=1, out=across)
+    peer = partial(np.sum, x, axis=1, keepdims=True, out=across)
+    yield compare("tosa.reduce_sum, rows of 4 M float32", "np.sum(out=)", run, peer)
+    run = tosa.reduce_sum.bind(x, axis=0, out=down)
+    peer = partial(np.sum, x, axis=0, keepdims=True, out=down)
+    yield compare("tosa.reduce_sum, columns of 4 M float32", "np.sum(out=)", run, peer)
+    run = tosa.reduce_max.bind(x, axis=1, out=across)
+    peer = partial(np.max, x, axis=1, keepdims=True, out=across)
+    yield compare("tosa.reduce_max, rows of 4 M float32", "np.max(out=)", run, peer)
+
+    a, b = RANDOM.normal(size=(2, 1024, 1024))
+    out = np.empty_like(a)
+    run = systemml.mul.bind(a, b, out=out)
+    yield compare(
+        "systemml.mul, 1 M float64", "np.multiply(out=)", run, partial(np.multiply, a, b, out=out)
+    )
+
+    images, filters = RANDOM.normal(size=(8, 16 * 28 * 28)), RANDOM.normal(size=(32, 16 * 9))
+    shapes = {"input_shape": (8, 16, 28, 28), "filter_shape": (32, 16, 3, 3)}
+    result = np.empty((8, 32 * 28 * 28))
+    run = systemml.conv2d.bind(images, filters, stride=1, padding="same", out=result, **shapes)
+
+    def by_columns() -> None:
+        padded = np.pad(images.reshape(8, 16, 28, 28), ((0, 0), (0, 0), (1, 1), (1, 1)))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
+        columns = windows.transpose(0, 1, 4, 5, 2, 3).reshape(8, 144, 784)
+        np.matmul(filters, columns, out=result.reshape(8, 32, 784))
+
+    yield compare("systemml.conv2d, 3x3, 8x16x28x28 to 32", "numpy, im2col", run, by_columns)
+
+
 def rows() -> list[Row]:
-    return [row for group in (overhead, arithmetic, movement, lists) for row in group()]
+    groups = (overhead, arithmetic, movement, lists, real_numbers)
+    return [row for group in groups for row in group()]
 
 
 def main() -> int:

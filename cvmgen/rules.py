@@ -26,7 +26,7 @@ from cvmgen.support import (
     shape_text,
     shapes_text,
 )
-from cvmgen.typed import element_text, overflow_rule, row_of
+from cvmgen.typed import overflow_rule, row_of
 
 __all__ = [
     "ATTRIBUTE_MISSING",
@@ -48,7 +48,6 @@ __all__ = [
     "RANK_LIMIT_OR_EMPTY",
     "SIZE_LIMIT",
     "Limits",
-    "element_text",
     "needed",
     "overflow_rule",
     "row_of",

@@ -201,8 +201,7 @@ def stored_as(
         ends = np.iinfo(dtype)
         for position, value in enumerate(values):
             if not ends.min <= value <= ends.max:
-                at = element_text(unflatten(position, shape))
-                refuse(operator, name, at, overflow_rule(str(dtype)))
+                refuse(operator, name, "", overflow_rule(unflatten(position, shape), str(dtype)))
         return np.array(values, dtype=dtype).reshape(tuple(shape))
     if dtype.kind == "b":
         return np.array(values, dtype=np.bool_).reshape(tuple(shape))
@@ -227,9 +226,5 @@ def check_typed_out(
     check_out_memory(operator, name, out, inputs)
 
 
-def element_text(index: Sequence[int]) -> str:
-    return f"element {shape_text(index)}"
-
-
-def overflow_rule(dtype: str) -> str:
-    return f"the value of this element does not fit {dtype}"
+def overflow_rule(index: Sequence[int], dtype: str) -> str:
+    return f"element {shape_text(index)} does not fit {dtype}"

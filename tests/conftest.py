@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -73,10 +74,12 @@ def load_all(target: str, *folders: Path, libraries: Sequence[Path | None] = ())
     return Operators(target, opsets)
 
 
+@functools.cache
 def product() -> tuple[Operator, ...]:
     return driver.read_operators(ROOT / "spec")
 
 
+@functools.cache
 def extra() -> tuple[Operator, ...]:
     """Operators that use what the language has and the product's operators do not."""
     shared = [file for file in read_folder(ROOT / "spec") if not file.opset]

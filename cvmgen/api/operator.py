@@ -91,6 +91,14 @@ class Operator:
         return self._info.outputs
 
     @property
+    def types(self) -> tuple[dict[str, str], ...]:
+        """For each choice of element types those of the operands, but for operands of type `cvm`.
+
+        `ops.tosa.reduce_sum.types[0]` is {"input1": "int32", "output1": "int32"}.
+        """
+        return tuple(dict(row) for row in self._info.types)
+
+    @property
     def formula(self) -> str:
         """The operator's block in the spec."""
         return self._info.formula
@@ -135,9 +143,11 @@ class Operator:
     ) -> Any:
         """The result: an array, or a named tuple of arrays where there are several outputs.
 
-        inputs: int8 or int32 arrays, in the order of `inputs`; optional ones may be None
+        inputs: arrays of the element types that `types` lists, in the order of `inputs`; optional
+            ones may be None. Those that `types` does not name are int8 or int32.
         precisions: declared precision by input name; the others are measured
-        dtype: int8 or int32, of the result; out: array (or tuple of them) to write to
+        dtype: of the result, int8 or int32 where it has a precision; out: array (or tuple of
+            them) to write to
         check: "values" refuses data beyond their declared precision
         Raises OperatorError for a call that the formula does not admit.
         """
@@ -347,7 +357,7 @@ class Operator:
         declared = self._declared(given, arrays)
         for name, array, known in zip(self._input_names, arrays, declared, strict=True):
             if array is None or not self._info.has_precision(name):
-                found.append(None)
+                found.append(known)
             elif isinstance(known, list):
                 found.append(
                     [

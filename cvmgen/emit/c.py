@@ -18,10 +18,11 @@ from cvmgen.dtypes import (
 from cvmgen.emit import c_words, interface
 from cvmgen.emit.c_kernels import KernelPrinter, parallel
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
+from cvmgen.emit.c_prologue import Prologue
 from cvmgen.emit.c_text import chosen, file_header, signature, wrapped
 from cvmgen.emit.c_types import TypeChoice, dtype_names
 from cvmgen.emit.interface import Variant
-from cvmgen.emit.plan import Field, host_types, plan_fields
+from cvmgen.emit.plan import Field, plan_fields
 from cvmgen.emit.prepare import Prepare
 from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_c
@@ -29,7 +30,6 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
 from cvmgen.lower.copies import copy_runs
 from cvmgen.lower.facts import Facts
-from cvmgen.lower.guards import changed
 from cvmgen.lower.parallel import mark_parallel
 from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.spec.formula import Input, Operator
@@ -129,7 +129,9 @@ class CEmitter:
             opset=self.operator.opset,
             name=self.name,
             types="".join(f"{line}\n" for line in self.types.declaration()),
-            prepare_head="\n".join(self.prepare_head()),
+            prepare_head=self.head("static int", f"{self.name}_prepare", f"{self.name}_plan *plan"),
+            infer_head=self.head("int", f"{self.function}_infer"),
+            run_head=self.head("int", self.function),
             function=self.function,
             full_name=self.operator.full_name,
             fields="\n".join(indent(self.field_lines())),
@@ -139,13 +141,10 @@ class CEmitter:
             run="\n".join(wrap_c(indent(self.run()))),
         )
 
-    def prepare_head(self) -> list[str]:
-        parameters = [
-            f"const {self.function}_args *args",
-            f"{self.name}_plan *plan",
-            "cvmgen_error *error",
-        ]
-        return signature(f"static int {self.name}_prepare(", parameters)
+    def head(self, result: str, function: str, *more: str) -> str:
+        """The head of a function that takes a call and says what is wrong with it."""
+        parameters = [f"const {self.function}_args *args", *more, "cvmgen_error *error"]
+        return "\n".join(signature(f"{result} {function}(", parameters))
 
     # -------------------------------------------------------- the plan
 
@@ -187,7 +186,14 @@ class CEmitter:
         return f"{self.name}_{nest.tensor}{suffix}"
 
     def kernel_name(self, number: int, variant: Variant) -> str:
-        return f"{self.nest_name(number)}{variant.suffix}"
+        name = f"{self.nest_name(number)}{variant.suffix}"
+        return f"{name}_nest" if name in self.taken else name
+
+    @property
+    def taken(self) -> set[str]:
+        """What the file has beside its kernels."""
+        own = ("plan", "prepare", "rows", "types", "types_names", "infer")
+        return {f"{self.name}_{each}" for each in own} | set(interface.row_names(self.operator))
 
     def dtypes(self, variant: Variant) -> Mapping[str, DType]:
         source, stored = variant.source or INT32, variant.stored or INT32
@@ -497,29 +503,3 @@ def overflow_parameter(body: tuple[i.Stmt, ...]) -> list[str]:
     """The parameter of a kernel that can find a value beyond the type of its output."""
     found = any(isinstance(each, i.Overflow) for each in walk(body))
     return ["int64_t *overflow"] if found else []
-
-
-class Prologue(Prepare):
-    """The host code of one tensor of a variadic input, written into the plan."""
-
-    def __init__(self, program: i.Program, nest: i.Nest) -> None:
-        super().__init__(program)
-        self.nest = nest
-
-    def lines(self) -> list[str]:
-        assert self.nest.each is not None
-        index = self.nest.each[0]
-        types = host_types(self.program)
-        made = {each.name for each in walk(self.nest.prologue) if isinstance(each, i.Let)}
-        kept = [field for field in self.fields if field.name in made or field.name == index]
-        read = names_in(self.nest.prologue) - made - {index}
-        available = {field.name for field in self.fields}
-        available |= {f"{name}_shape" for name in self.program.operator.output_names}
-        unpack = []
-        for name in sorted(read & types.keys()):
-            if name in available:
-                unpack.append(f"const {types[name]} {identifier(name)} = plan.{identifier(name)};")
-        self.printer.changing = frozenset(changed(self.nest.prologue))
-        body = [line for statement in self.nest.prologue for line in self.statement(statement)]
-        store = [f"plan.{identifier(f.name)} = {identifier(f.name)};" for f in kept]
-        return [*unpack, *body, *store]

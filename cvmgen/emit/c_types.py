@@ -26,25 +26,23 @@ class TypeChoice:
         if not self.tensors:
             return []
         choices = self.operator.choices
-        rows = [
-            f"    {{{', '.join(f'CVMGEN_{dtype.name.upper()}' for dtype in choice.values())}}},"
-            for choice in choices
-        ]
         lines = [
             f"/* The element types of {', '.join(self.tensors)}. */",
-            f"static const int32_t {self.rows}[{len(rows)}][{len(self.tensors)}] = {{",
-            *rows,
-            "};",
+            f"static const int32_t {self.rows}[{len(choices)}][{len(self.tensors)}] = {{",
         ]
-        if len(rows) > 1:
-            lines.append(f"enum {{ {', '.join(interface.row_names(self.operator))} }};")
+        for choice in choices:
+            codes = [f"CVMGEN_{dtype.name.upper()}" for dtype in choice.values()]
+            lines += wrapped_list("    {", codes, "},")
+        lines.append("};")
+        if len(choices) > 1:
+            lines += wrapped_list("enum { ", interface.row_names(self.operator), " };")
         if self.inputs:
-            names = ", ".join(quoted(self.shown(item)) for item in self.inputs)
-            sizes = f"{len(self.tensors)}, {len(self.inputs)}, {len(rows)}"
+            names = [quoted(self.shown(item)) for item in self.inputs]
+            sizes = [str(len(each)) for each in (self.tensors, self.inputs, choices)]
+            values = [*sizes, f"{self.rows}[0]", f"{self.types}_names"]
             lines += [
-                f"static const char *const {self.types}_names[] = {{{names}}};",
-                f"static const cvmgen_types {self.types} = {{{sizes}, {self.rows}[0], "
-                f"{self.types}_names}};",
+                *wrapped_list(f"static const char *const {self.types}_names[] = {{", names, "};"),
+                *wrapped_list(f"static const cvmgen_types {self.types} = {{", values, "};"),
             ]
         return [*lines, ""]
 
@@ -81,8 +79,7 @@ class TypeChoice:
 
     def check_output(self, output: str, fail: str) -> list[str]:
         arguments = f"error, {quoted(output)}, args->{output}, &plan.{output}_shape"
-        head = "if (cvmgen_check_typed_output("
-        return wrapped_list(head, [arguments, self.dtype(output)], f")) {fail}")
+        return [f"if (cvmgen_check_typed_output({arguments}, {self.dtype(output)})) {fail}"]
 
     def set_output(self, output: str) -> str:
         arguments = f"args->{output}, &plan.{output}_shape"

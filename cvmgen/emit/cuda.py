@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from cvmgen.dtypes import CVM, DType
 from cvmgen.emit import c, interface
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
+from cvmgen.emit.c_prologue import Prologue
 from cvmgen.emit.c_text import chosen, file_header, signature, wrapped, wrapped_list
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter, Grid, grid
 from cvmgen.emit.cuda_lists import BlockPrinter
@@ -105,15 +106,12 @@ class CudaEmitter(c.CEmitter):
             infer="\n".join(wrap_c(indent(self.infer()))),
             run="\n".join(wrap_c(indent(self.run()))),
             prepare_head=self.head("static int", f"{self.name}_prepare", f"{self.name}_plan *plan"),
+            infer_head=self.head("int", f"{self.function}_cuda_infer"),
             run_head=self.head("int", f"{self.function}_cuda", "cvmgen_stream stream"),
         )
 
     def includes(self) -> list[str]:
         return ["cvmgen_cuda.h", *(["cvmgen_block.h"] if self.program.scratch else [])]
-
-    def head(self, result: str, function: str, parameter: str) -> str:
-        parameters = [f"const {self.function}_args *args", parameter, "cvmgen_error *error"]
-        return "\n".join(signature(f"{result} {function}(", parameters))
 
     # -------------------------------------------------------- kernels
 
@@ -282,7 +280,7 @@ class CudaEmitter(c.CEmitter):
         """A nest that runs for each tensor of a variadic input."""
         assert nest.each is not None
         index, tensor, _ = nest.each
-        prologue = c.Prologue(self.typed, self.typed.nests[number])
+        prologue = Prologue(self.typed, self.typed.nests[number])
         test = f"{index} < args->{tensor}_count && status == CVMGEN_OK"
         head = f"for (int64_t {index} = 0; {test}; ++{index}) {{"
         return [head, *indent([*prologue.lines(), *self.start(number, nest)]), "}"]

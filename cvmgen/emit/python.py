@@ -9,10 +9,10 @@ from pathlib import Path
 from types import ModuleType
 
 from cvmgen import reals, support, typed
-from cvmgen.dtypes import CVM
 from cvmgen.emit import interface
 from cvmgen.emit.plan import plan_fields
 from cvmgen.emit.prepare import needed, reads
+from cvmgen.emit.python_calls import Calls
 from cvmgen.emit.python_inputs import InputChecks
 from cvmgen.emit.python_names import identifier
 from cvmgen.emit.python_printer import PythonPrinter, indent
@@ -74,6 +74,7 @@ class PythonEmitter:
         self.printer = PythonPrinter(program)
         self.types = interface.typed_operands(self.operator)
         self.precise = self.operator.precise_outputs
+        self.calls = Calls(self)
         bodies = tuple(without_slots(nest.body) for nest in program.nests)
         read = names_in(bodies) | names_in(tuple(nest.prologue for nest in program.nests))
         read |= given_in(bodies) | {each.size for each in program.scratch}
@@ -117,8 +118,8 @@ class PythonEmitter:
             doc=operator.doc,
             formula=formula.replace("\\", "\\\\").replace('"""', "'''"),
             more_imports=self.more_imports(nests),
-            types=self.type_rows(),
-            dtype_doc=self.dtype_doc(),
+            types=self.calls.type_rows(),
+            call_doc="\n".join(indent(self.calls.call_doc())),
             imports="import builtins\n" if "builtins." in prepare + nests else "",
             prepare_head=definition("_prepare", self.prepare_parameters()),
             prepare=prepare,
@@ -126,8 +127,8 @@ class PythonEmitter:
             head=definition(operator.name, self.parameters()),
             infer_head=definition("infer", self.infer_parameters()),
             contract="\n".join(indent(self.contract())),
-            infer="\n".join(indent(self.infer())),
-            run="\n".join(wrap_python(indent(self.run()))),
+            infer="\n".join(indent(self.calls.infer())),
+            run="\n".join(wrap_python(indent(self.calls.run()))),
         )
 
     def more_imports(self, nests: str) -> str:
@@ -135,22 +136,6 @@ class PythonEmitter:
         lines = ["from . import _reals as reals"] if "reals." in nests else []
         lines += ["from . import _typed as typed"] if self.types else []
         return "".join(f"{line}\n" for line in lines)
-
-    def type_rows(self) -> str:
-        """The choices of element types by operand."""
-        if not self.types:
-            return ""
-        rows = [
-            ", ".join(f'"{name}": "{dtype.name}"' for name, dtype in choice.items())
-            for choice in self.operator.choices
-        ]
-        return "\n".join(["TYPES = (", *indent(f"{{{row}}}," for row in rows), ")", ""])
-
-    def dtype_doc(self) -> str:
-        names = dict.fromkeys(
-            interface.types_text(self.operator, name) for name in self.operator.output_names
-        )
-        return "; ".join(names)
 
     # -------------------------------------------------------- signatures
 
@@ -379,186 +364,6 @@ class PythonEmitter:
             if isinstance(each, i.PackLoop) and each.slots is not None and not strided(each)
         }
         return [f"{identifier(pack)} = [0] * support.MAX_RANK" for pack in sorted(packs)]
-
-    # -------------------------------------------------------- infer and run
-
-    def infer(self) -> list[str]:
-        lines = []
-        names = [item.name for item in self.operator.inputs]
-        lines.append(f"names = [{literals(names)}]")
-        arguments = []
-        for at, item in enumerate(self.operator.inputs):
-            if item.variadic and item.dtype != CVM:
-                arguments.append(
-                    f"[support.described(OPERATOR, names[{at}], shape, None)"
-                    f" for shape in shapes[{at}]]"
-                )
-            elif item.variadic:
-                arguments.append(
-                    f"[support.described(OPERATOR, names[{at}], shape, precision)"
-                    f" for shape, precision in zip(shapes[{at}], precisions[{at}], strict=True)]"
-                )
-            else:
-                arguments.append(
-                    f"support.described(OPERATOR, names[{at}], shapes[{at}], precisions[{at}])"
-                )
-        arguments += [identifier(attribute.name) for attribute in self.operator.attributes]
-        lines += ["plan = _prepare(", *indent(f"{each}," for each in arguments), ")"]
-        shapes = ", ".join(f"plan.{name}_shape" for name in self.operator.output_names)
-        found = ", ".join(
-            f"plan.{name}_precision" if name in self.precise else "None"
-            for name in self.operator.output_names
-        )
-        lines.append(f"return ({shapes},), ({found},)")
-        return lines
-
-    def run(self) -> list[str]:
-        operator = self.operator
-        names = [item.name for item in operator.inputs if item.dtype == CVM]
-        lines = self.choose_types()
-        lines += [f"declared = support.declared(OPERATOR, [{literals(names)}], precisions)"]
-        if not names:
-            lines[-1] = "support.declared(OPERATOR, [], precisions)"
-        for item in operator.inputs:
-            name = identifier(item.name)
-            shown = literal(item.name)
-            if item.dtype != CVM:
-                lines.append(f"{name} = typed.typed_operand(OPERATOR, {shown}, given[{shown}])")
-                continue
-            value = f"support.operand(OPERATOR, {shown}, {name}, declared.get({shown}))"
-            if item.variadic:
-                value = value.replace("support.operand(", "support.operands(", 1)
-            lines.append(f"{name} = {value}")
-        lines.append(f"plan = _prepare({', '.join(self.prepare_parameters())})")
-        if self.types:
-            lines.append("plan.types = types")
-        if names:
-            lines.append('if check == "values":')
-            lines += [f"    {line}" for name in names for line in self.check(name)]
-        lines += self.results()
-        for each in self.program.scratch:
-            size = f"plan.{identifier(each.size)}"
-            size = size if each.case is None else f"({size} or 0)"
-            lines.append(f"{identifier(each.name)} = [0] * {size}")
-        for number, nest in enumerate(self.program.nests):
-            call = self.call(number, nest)
-            if nest.case is not None:
-                lines += [f"if plan.which_case == {nest.case}:", f"    {call}"]
-            else:
-                lines.append(call)
-        return [*lines, *self.finish()]
-
-    def choose_types(self) -> list[str]:
-        """The row of the types that the inputs have, and the inputs as arrays."""
-        if not self.types:
-            return []
-        items = [item for item in self.operator.inputs if item.dtype != CVM]
-        pairs = ", ".join(f"{literal(item.name)}: {identifier(item.name)}" for item in items)
-        chosen = "types, given" if items else "types, _"
-        several = ", ".join(literal(item.name) for item in items if item.variadic)
-        rest = f", [{several}]" if several else ""
-        return [f"{chosen} = typed.typed_operands(OPERATOR, TYPES, {{{pairs}}}{rest})"]
-
-    def check(self, tensor: str) -> list[str]:
-        name = identifier(tensor)
-        item = next(each for each in self.operator.inputs if each.name == tensor)
-        if item.variadic:
-            return [f"for each in {name}:", "    each.check_values()"]
-        if item.optional:
-            return [f"if {name} is not None:", f"    {name}.check_values()"]
-        return [f"{name}.check_values()"]
-
-    def results(self) -> list[str]:
-        moved = interface.moved_inputs(self.program)
-        default = "support.INT32"
-        if moved:
-            arrays = []
-            for item in self.operator.inputs:
-                name = identifier(item.name)
-                if item.name in moved:
-                    each = f"*(each.array for each in {name})" if item.variadic else ""
-                    optional = f"{name} and " if item.optional else ""
-                    arrays.append(each or f"{optional}{name}.array")
-            default = f"support.moved_dtype([{', '.join(arrays)}])"
-        lines = self.out_checks()
-        for output in self.operator.output_names:
-            lines.append(f"{identifier(output)} = [0] * support.size(plan.{output}_shape)")
-            if output not in self.precise:
-                asked = "None" if self.precise else "dtype"
-                wanted = f"OPERATOR, {asked}, types[{literal(output)}]"
-                lines.append(f"{output}_dtype = typed.typed_result({wanted})")
-                continue
-            wanted = f"OPERATOR, {literal(output)}, dtype, plan.{output}_precision, {default}"
-            lines.append(f"{output}_dtype = support.result_dtype({wanted})")
-        return lines
-
-    def out_checks(self) -> list[str]:
-        """An output array of the caller fits and shares no memory with an input."""
-        arrays = []
-        for item in self.operator.inputs:
-            name = identifier(item.name)
-            if item.variadic:
-                arrays.append(f"*(({literal(item.name)}, each.array) for each in {name})")
-            elif item.optional:
-                arrays.append(f"({literal(item.name)}, {name} and {name}.array)")
-            else:
-                arrays.append(f"({literal(item.name)}, {name}.array)")
-        lines = ["if out is not None:", f"    arrays = [{', '.join(arrays)}]"]
-        outputs = self.operator.output_names
-        for at, output in enumerate(outputs):
-            target = "out" if len(outputs) == 1 else f"out[{at}]"
-            known = f"plan.{output}_shape, plan.{output}_precision, arrays"
-            check = "support.check_out"
-            if output not in self.precise:
-                known = f"plan.{output}_shape, types[{literal(output)}], arrays"
-                check = "typed.check_typed_out"
-            lines.append(f"    {check}(OPERATOR, {literal(output)}, {target}, {known})")
-        if len(outputs) == 1 and outputs[0] in self.precise:
-            lines.append("    dtype = out.dtype")
-        return lines
-
-    def call(self, number: int, nest: i.Nest) -> str:
-        arguments = ["plan"]
-        for tensor in self.tensors(nest):
-            item = next((each for each in self.operator.inputs if each.name == tensor), None)
-            name = identifier(tensor)
-            if item is None:
-                arguments.append(name)
-            elif item.variadic:
-                arguments.append(f"[each.values for each in {name}]")
-            elif item.optional:
-                arguments.append(f"{name} and {name}.values")
-            else:
-                arguments.append(f"{name}.values")
-        return f"{self.nest_name(number)}({', '.join(arguments)})"
-
-    def finish(self) -> list[str]:
-        outputs = self.operator.output_names
-        arrays = []
-        for output in outputs:
-            shape = f"plan.{output}_shape"
-            if output in self.precise:
-                arrays.append(f"support.stored({identifier(output)}, {shape}, {output}_dtype)")
-                continue
-            values = f"OPERATOR, {literal(output)}, {identifier(output)}, {shape}"
-            arrays.append(f"typed.stored_as({values}, {output}_dtype)")
-        if len(outputs) == 1:
-            return [
-                f"result = {arrays[0]}",
-                "if out is None:",
-                "    return result",
-                "out[...] = result",
-                "return out",
-            ]
-        joined = ", ".join(arrays)
-        return [
-            f"results = ({joined})",
-            "if out is None:",
-            "    return results",
-            "for target, result in zip(out, results, strict=True):",
-            "    target[...] = result",
-            "return out",
-        ]
 
 
 def given_in(nodes: tuple[object, ...]) -> frozenset[str]:

@@ -17,7 +17,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, substitute, walk
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.guards import changed
-from cvmgen.lower.typed_values import BITS
+from cvmgen.lower.machine_types import BITS
 
 Run = i.Copy | i.Fill
 ZERO = i.Const(0)

@@ -16,15 +16,10 @@ from math import prod
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, CVM, INT32, MAX_INPUTS, MAX_SIZE, DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, walk
-from cvmgen.lower.modular import modular_accumulators
-from cvmgen.lower.ranges import Range
-from cvmgen.lower.typed_values import (
+from cvmgen.lower.machine_types import (
     BITS,
-    EXTENT,
-    EXTENT_OR_0,
     INT64,
     WIDEST,
-    ValueTyper,
     as_real,
     converted,
     holding,
@@ -32,6 +27,10 @@ from cvmgen.lower.typed_values import (
     limits,
     saturated,
 )
+from cvmgen.lower.modular import modular_accumulators
+from cvmgen.lower.ranges import Range
+from cvmgen.lower.settled import settled
+from cvmgen.lower.typed_values import EXTENT, EXTENT_OR_0, ValueTyper
 from cvmgen.source import SpecError
 from cvmgen.spec.formula import Operator
 
@@ -61,7 +60,10 @@ def type_nest(program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType]) -> 
     if nest.each is not None:
         host.ranges[nest.each[0]] = Range(0, MAX_INPUTS)
     host.block(nest.prologue)
-    return typed_nest(program, nest, dtypes, host)[0]
+    typed = typed_nest(program, nest, dtypes, host)[0]
+    if program.operator.has_reals and len(program.operator.types.rows) > 1:
+        return replace(typed, body=settled(typed.body))
+    return typed
 
 
 def typed_nest(
@@ -70,6 +72,7 @@ def typed_nest(
     """The nest with types, and the ranges of what lies in the memory of selected lists."""
     wide: set[str] = set()
     real: set[str] = set()
+    truths: set[str] = set()
     assigned = {each.name: "i32" for each in walk(nest.body) if isinstance(each, i.Assign)}
     sums = frozenset(_accumulated(nest.body, "+", "*"))
     scratch = kept_ranges(program, nest, dtypes, host)
@@ -80,15 +83,16 @@ def typed_nest(
         typer.counters = counters(nest.body)
         typer.types = dict.fromkeys(host.ranges, "i64") | dict(host.types)
         typer.modular = modular_accumulators(nest.body, {*scratch, *typer.exact}) - real
-        typer.real = set(real)
+        typer.real, typer.truths = set(real), set(truths)
         typer.sums = sums
         typer.wide = set(wide)
         typer.assigned = dict(assigned)
         body = typer.block(nest.body)
-        if typer.wide == wide and typer.assigned == assigned and typer.real == real:
+        before = (wide, assigned, real, truths)
+        if (typer.wide, typer.assigned, typer.real, typer.truths) == before:
             return replace(nest, body=body), typer.scratch
         # A local turned out to need another type than its declaration has: once more.
-        wide, assigned, real = typer.wide, typer.assigned, typer.real
+        wide, assigned, real, truths = typer.wide, typer.assigned, typer.real, typer.truths
 
 
 def kept_ranges(
@@ -127,18 +131,19 @@ class Typer(ValueTyper):
     `sums` are the accumulators of sums and products; `wide` those whose terms int32 does not
     hold; `counters` the locals that only count. `assigned` are the types of maxima and minima,
     and of the locals that a nest sets on several ways. `real` are the locals of all these kinds
-    that hold real numbers.
+    that hold real numbers, `truths` those that hold conditions.
     """
 
     sums: frozenset[str] = frozenset()
     counters: frozenset[str] = frozenset()
     wide: set[str]
     real: set[str]
+    truths: set[str]
     assigned: dict[str, str]
 
     def __init__(self, operator: Operator, dtypes: Mapping[str, DType], *, host: bool) -> None:
         super().__init__(operator, dtypes, host=host)
-        self.real = set()
+        self.real, self.truths = set(), set()
         self.unset: set[str] = set()  # maxima and minima that have no value yet
         self.trips: list[int] = []  # how often the loops around run at most, outermost first
         self.depths: dict[str, int] = {}  # how many of them are around an accumulator's start
@@ -256,9 +261,10 @@ class Typer(ValueTyper):
 
     def let(self, statement: i.Let) -> i.Let:
         name, value = statement.name, statement.value
-        if statement.type == "bool":
+        if statement.type == "bool" or name in self.truths:
             self.types[name], self.ranges[name] = "bool", Range(0, 1)
-            return replace(statement, value=self.condition(value))
+            test = i.Const(False) if name in self.truths else self.condition(value)
+            return replace(statement, type="bool", value=test)
         if name in self.real:
             self.types[name], self.ranges[name] = "f64", None
             return replace(statement, type="f64", value=self.real_start(value))
@@ -326,6 +332,9 @@ class Typer(ValueTyper):
         if self.types.get(statement.name) == "bool":
             return replace(statement, value=self.condition(statement.value))
         typed, type_name, found = self.expr(statement.value)
+        if type_name == "bool":
+            self.truths.add(statement.name)
+            return statement
         if statement.name in self.real:
             return replace(statement, value=as_real((typed, type_name, found)))
         if not self.host:

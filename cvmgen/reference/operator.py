@@ -108,8 +108,8 @@ class Reference:
         output.dtype = dtype.name
         for position, value in enumerate(output.values):
             if dtype.kind == "int" and not dtype.low <= value <= dtype.high:
-                at = rules.element_text(unflatten(position, output.shape))
-                raise self.refuse(name, at, rules.overflow_rule(dtype.name))
+                index = unflatten(position, output.shape)
+                raise self.refuse(name, "", rules.overflow_rule(index, dtype.name))
             if dtype.kind == "real":
                 exact = float(value)
                 output.values[position] = to_float32(exact) if dtype == FLOAT32 else exact

@@ -86,7 +86,7 @@ class Builder(Transformer[Token, Any]):
 
     def family(self, meta: Meta, children: list[Any]) -> d.FamilyDecl:
         name, *parameters, block = children
-        words = tuple(self.word(token) for token in parameters)
+        words = tuple(self.word(token) for token in written(parameters))
         return d.FamilyDecl(str(name), words, block, self.token(name), self.span(meta))
 
     def operator_name(self, meta: Meta, children: list[Any]) -> Token:
@@ -99,8 +99,8 @@ class Builder(Transformer[Token, Any]):
         return d.OperatorDecl(str(name), block, (), span.text, self.token(name), span)
 
     def instance(self, meta: Meta, children: list[Any]) -> d.InstanceDecl:
-        name, family, *actuals = children
-        block = actuals.pop() if isinstance(actuals[-1], d.BlockDecl) else None
+        name, family, *actuals = written(children)
+        block = actuals.pop() if actuals and isinstance(actuals[-1], d.BlockDecl) else None
         return d.InstanceDecl(
             str(name),
             str(family),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from cvmgen.source import SpecError, did_you_mean
+from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec import declarations as d
 from cvmgen.spec import nodes as n
 from cvmgen.spec.calls import plural
@@ -26,10 +26,10 @@ def instantiate(instance: d.InstanceDecl, families: Mapping[str, d.FamilyDecl]) 
         )
     if len(instance.actuals) != len(family.parameters):
         raise SpecError(
-            instance.actuals[0].span.to(instance.actuals[-1].span),
+            actuals_span(instance),
             f"family '{family.name}' has {plural(len(family.parameters), 'parameter')}, "
             f"{len(instance.actuals)} given",
-            f"its parameters are {', '.join(name.text for name in family.parameters)}",
+            parameters_are(family),
         )
     names = (parameter.text for parameter in family.parameters)
     actuals = dict(zip(names, instance.actuals, strict=True))
@@ -40,6 +40,17 @@ def instantiate(instance: d.InstanceDecl, families: Mapping[str, d.FamilyDecl]) 
     holes = tuple((name, actual.span.text) for name, actual in actuals.items())
     text = f"{family.span.text}\n\n{instance.span.text}"
     return d.OperatorDecl(instance.name, block, holes, text, instance.name_span, instance.span)
+
+
+def actuals_span(instance: d.InstanceDecl) -> Span:
+    if not instance.actuals:
+        return instance.family_span
+    return instance.actuals[0].span.to(instance.actuals[-1].span)
+
+
+def parameters_are(family: d.FamilyDecl) -> str:
+    names = ", ".join(name.text for name in family.parameters)
+    return f"its parameters are {names}" if names else f"write {family.name}()"
 
 
 def families_are(families: Iterable[str]) -> str:

@@ -381,11 +381,9 @@ class Printer:
                 return "true" if value else "false"
             case n.Real(value=value):
                 return real_text(value)
-            case n.Name(text=text):  # `inf` or `nan`, in an example
-                return text
             case n.Word(text=text):
                 return quoted(text)
-            case n.Ref(name=name):
+            case n.Ref(name=name) | n.Name(text=name):  # of an example `inf` or `nan`
                 return name
             case n.TupleOf(elements=elements):
                 comma = "," if len(elements) == 1 else ""

@@ -626,9 +626,8 @@ static inline int cvmgen_refuse_overflow(cvmgen_error *error, const char *name,
                                          const cvmgen_tensor *output, int64_t first) {
     if (first == CVMGEN_NO_OVERFLOW) return CVMGEN_OK;
     const cvmgen_list shape = cvmgen_extents(output), at = cvmgen_unflatten(first, &shape);
-    return cvmgen_refuse(error, name,
-                         cvmgen_format("element %s", cvmgen_list_text(&at).text).text,
-                         cvmgen_format("the value of this element does not fit %s",
+    return cvmgen_refuse(error, name, "",
+                         cvmgen_format("element %s does not fit %s", cvmgen_list_text(&at).text,
                                        cvmgen_dtype_name(output->dtype)).text);
 }
 

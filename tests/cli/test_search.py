@@ -33,6 +33,13 @@ FOUND = (
     (("pool2d",), "cvm.max_pool2d", "a part of the name"),
     (("window",), "cvm.max_pool2d", "a word of what is said of it"),
     (("boxes", "score"), "cvm.non_max_suppression", "several words of it"),
+    (("meshgrid",), "mxnet.index_array", "NumPy"),
+    (("ConvTranspose",), "systemml.conv2d_backward_data", "ONNX"),
+    (("ReduceProd",), "tosa.reduce_product", "ONNX"),
+    (("FloorDiv",), "systemml.intdiv", "TensorFlow"),
+    (("float_power",), "systemml.pow", "NumPy"),
+    (("AveragePool",), "systemml.avg_pool", "ONNX"),
+    (("logical_or",), "tosa.reduce_any", "NumPy"),
     (("tranpose",), "cvm.transpose", "a letter is missing"),
     (("convolutoin",), "cvm.conv2d", "letters are exchanged"),
 )

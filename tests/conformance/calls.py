@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvmgen.api import Operators
+from cvmgen.api import Operator, Operators
 from cvmgen.dtypes import CVM
 from cvmgen.errors import OperatorError
 from cvmgen.reference import Reference, Tensor
@@ -54,8 +54,8 @@ class Call:
     def __str__(self) -> str:
         shapes = ", ".join(map(described, self.inputs))
         attributes = "".join(f", {name}={value}" for name, value in self.attributes.items())
-        declared = "" if self.precisions is None else f", precisions={self.precisions}"
-        return f"{self.operator}({shapes}{attributes}{declared})"
+        given = "" if self.precisions is None else f", precisions={self.precisions}"
+        return f"{self.operator}({shapes}{attributes}{given})"
 
     def of_type(self, dtype: Any) -> Call:
         """The same call with every operand of one element type."""
@@ -69,6 +69,11 @@ class Expected:
     outputs: tuple[Tensor, ...] = ()
     refusal: str = ""
     typed: tuple[bool, ...] = ()  # whether an output has a storage type of its own
+
+    def empty_results(self, dtype: Any) -> tuple[Array, ...]:
+        """Arrays for the outputs; of `dtype` for those whose elements have a precision."""
+        pairs = zip(self.outputs, self.typed, strict=True)
+        return tuple(np.zeros(each.shape, each.dtype if typed else dtype) for each, typed in pairs)
 
 
 class Conformance:
@@ -84,10 +89,10 @@ class Conformance:
         """What the formula says of a call. A FormulaError comes through: it is a faulty formula."""
         reference = self.references[call.operator]
         names = [item.name for item in reference.operator.inputs]
-        declared = call.precisions or [None] * len(names)
+        precisions = call.precisions or [None] * len(names)
         inputs = {
             name: tensors(operand, precision)
-            for name, operand, precision in zip(names, call.inputs, declared, strict=False)
+            for name, operand, precision in zip(names, call.inputs, precisions, strict=False)
         }
         try:
             result = reference.evaluate(inputs, call.attributes)
@@ -116,15 +121,9 @@ class Conformance:
             return
         found = operator(*call.inputs, precisions=call.precisions, dtype=dtype, **call.attributes)
         compare(found, expected, wanted_dtype(call, dtype), where)
-        types = self.references[call.operator].operator
         inferred = operator.infer(
             [mapped_shape(each) for each in call.inputs],
-            [
-                measured(each) if item.dtype == CVM else None
-                for item, each in zip(types.inputs, call.inputs, strict=False)
-            ]
-            if call.precisions is None
-            else call.precisions,
+            declared(operator, call.inputs) if call.precisions is None else call.precisions,
             **call.attributes,
         )
         assert inferred.shapes == tuple(output.shape for output in expected.outputs), where
@@ -181,6 +180,12 @@ def tensors(operand: Given, precision: Any) -> Any:
 def tensor(array: Array, precision: int | None) -> Tensor:
     known = measured(array) if precision is None else precision
     return Tensor(array.shape, array.ravel().tolist(), known, array.dtype.name)
+
+
+def declared(operator: Operator, inputs: Sequence[Given]) -> list[Any]:
+    """The measured precisions of inputs; None where elements have a type of their own."""
+    pairs = zip(operator.inputs, inputs, strict=False)
+    return [measured(each) if operator._info.has_precision(name) else None for name, each in pairs]
 
 
 def measured(operand: Given) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.conformance import typed_calls
+from tests.conformance import opset_calls, typed_calls
 from tests.conformance.calls import Call, Given, data
 
 MOST_ELEMENTS = 240
@@ -537,6 +537,7 @@ def shifted(random: Random) -> Drawn:
 
 
 DRAW: dict[str, Callable[[Random], Drawn]] = {
+    **opset_calls.DRAW,
     **typed_calls.DRAW,
     "extra.indices_of": maybe_empty(),
     "extra.total": maybe_empty(high=20),

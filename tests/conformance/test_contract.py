@@ -11,7 +11,7 @@ import pytest
 
 from cvmgen.api import Operators
 from cvmgen.errors import OperatorError
-from tests.conformance.calls import Call, Conformance, mapped, measured
+from tests.conformance.calls import Call, Conformance, declared, mapped
 from tests.conformance.random_calls import DRAW, call
 from tests.conformance.wild import UNBOUNDED, wild
 
@@ -25,9 +25,9 @@ def test_wild_data_wrap_alike(conformance: Conformance, name: str) -> None:
     random = Random(name)
     for _ in range(20):
         drawn = call(name, random)
-        declared = tuple(measured(each) for each in drawn.inputs)
+        precisions = tuple(declared(conformance.libraries["c"][name], drawn.inputs))
         inputs = tuple(mapped(lambda one: wild(random, one), drawn.inputs))
-        conformance.check(replace(drawn, inputs=inputs, precisions=declared))
+        conformance.check(replace(drawn, inputs=inputs, precisions=precisions))
 
 
 # Operator, inputs, attributes, declared precisions, and what two's complement makes of them.

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from cvmgen.errors import OperatorError
+from cvmgen.reference.probe import alike, example_arguments
+from cvmgen.reference.tensor import Tensor
 from cvmgen.spec.examples import plain
 from cvmgen.spec.formula import Operator
 from tests import conftest
-from tests.conformance.calls import Call, Conformance
+from tests.conformance.calls import Call, Conformance, bits
 
 EXAMPLES = [
     pytest.param(operator.full_name, number, id=f"{operator.full_name}-{number}")
@@ -132,10 +134,20 @@ def test_examples_of_the_spec(
 ) -> None:
     operator = formulas[name]
     example = operator.examples[number]
-    given = {key: plain(value) for key, value in example.given}
-    inputs = tuple(operand(given.pop(item.name, None), item.variadic) for item in operator.inputs)
-    expected = conformance.check(Call(name, inputs, given))
-    assert expected.outputs[0].nested() == plain(example.result)
+    given, attributes = example_arguments(operator, example)
+    inputs = tuple(arrays(given.get(item.name)) for item in operator.inputs)
+    expected = conformance.check(Call(name, inputs, attributes))
+    result = expected.outputs[0]
+    stated = Tensor.of(plain(example.result), dtype=result.dtype)
+    assert result.shape == stated.shape
+    assert all(map(alike, result.values, stated.values))
+
+
+def arrays(operand: Any) -> Any:
+    """What an example gives for an input."""
+    if isinstance(operand, list):
+        return [arrays(one) for one in operand]
+    return None if operand is None else bits(operand)
 
 
 def test_every_operator_has_an_example(formulas: dict[str, Operator]) -> None:

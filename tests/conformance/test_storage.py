@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
-from itertools import product
 from random import Random
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from cvmgen.api import Operators
+from cvmgen.dtypes import CVM
 from tests.conformance.calls import (
     MOVED,
     Array,
@@ -22,9 +23,14 @@ from tests.conformance.calls import (
     wanted_dtype,
 )
 from tests.conformance.random_calls import DRAW, call
+from tests.conftest import extra, product
 
 TARGETS = ["c", "python"]
 SMALL = 8  # bits that int8 holds
+# The operators that have an input, and those that have an output, with a precision.
+FORMULAS = {operator.full_name: operator for operator in (*product(), *extra())}
+READ_PRECISE = [name for name in DRAW if any(item.dtype == CVM for item in FORMULAS[name].inputs)]
+STORE_PRECISE = [name for name in DRAW if FORMULAS[name].precise_outputs]
 
 
 def narrow_call(name: str, random: Random) -> Call:
@@ -49,26 +55,32 @@ ALWAYS_WIDE = {
 
 def fits(operand: Any) -> bool:
     arrays = operand if isinstance(operand, list) else [operand]
-    return all(int(np.abs(one.astype(np.int64)).max(initial=0)) < 128 for one in arrays)
+    whole = [one.astype(np.int64) for one in arrays if one.dtype.kind == "i"]
+    return all(int(np.abs(one).max(initial=0)) < 128 for one in whole)
 
 
 # ---------------------------------------------------------------- element types
 
 
-@pytest.mark.parametrize("name", DRAW)
+@pytest.mark.parametrize("name", READ_PRECISE)
 def test_every_mixture_of_element_types(conformance: Conformance, name: str) -> None:
     random = Random(name)
     drawn = narrow_call(name, random)
-    for types in product((np.int8, np.int32), repeat=len(drawn.inputs)):
+    precise = conformance.libraries["c"][name]._info.has_precision
+    kinds = [
+        (np.int8, np.int32) if precise(item.name) else (None,)
+        for item in conformance.references[name].operator.inputs
+    ]
+    for types in itertools.product(*kinds):
         inputs = tuple(
-            mapped(lambda one, to=to: one.astype(to), [each])[0]
+            mapped(lambda one, to=to: one.astype(to or one.dtype), [each])[0]
             for to, each in zip(types, drawn.inputs, strict=True)
         )
         conformance.check(Call(drawn.operator, inputs, drawn.attributes))
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int32])
-@pytest.mark.parametrize("name", sorted(DRAW.keys() - ALWAYS_WIDE))
+@pytest.mark.parametrize("name", sorted(set(STORE_PRECISE) - ALWAYS_WIDE))
 def test_both_result_types(conformance: Conformance, name: str, dtype: Any) -> None:
     random = Random(name)
     done = 0
@@ -215,9 +227,7 @@ def test_layouts_of_results(
         for dtype in (np.int8, np.int32):
             if dtype == np.int8 and any(each.precision > SMALL for each in expected.outputs):
                 continue
-            outs = tuple(
-                LAYOUTS[layout](np.full(each.shape, 55, dtype)) for each in expected.outputs
-            )
+            outs = tuple(map(LAYOUTS[layout], expected.empty_results(dtype)))
             out = outs if len(outs) > 1 else outs[0]
             found = libraries[target][name](*drawn.inputs, out=out, **drawn.attributes)
             results = found if isinstance(found, tuple) else (found,)

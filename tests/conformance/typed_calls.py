@@ -109,6 +109,21 @@ def narrowed(random: Random) -> Drawn:
     return [elements(random, shape, one), elements(random, shape, other)], {}
 
 
+def merged(random: Random) -> Drawn:
+    shape, dtype = small(random, 1), random.choice(("bool", "int16", "float32"))
+    return [elements(random, shape, each) for each in ("int32", dtype, dtype)], {}
+
+
+def row_totals(random: Random) -> Drawn:
+    shape = tuple(random.choice((0, 1, 2, 5)) for _ in range(2))
+    return [elements(random, shape, random.choice(("int8", "int64", "float32")))], {}
+
+
+def chosen_rows(random: Random) -> Drawn:
+    dtype = random.choice(("int32", "float64"))
+    return [elements(random, small(random, 2), dtype), elements(random, (1,), dtype)], {}
+
+
 DRAW: dict[str, Callable[[Random], Drawn]] = {
     "extra.exact_totals": alike("int8", "int32", "int64", *REALS, rank=2),
     "extra.extremes": extremes,
@@ -125,4 +140,12 @@ DRAW: dict[str, Callable[[Random], Drawn]] = {
     "extra.stacked": stacked,
     "extra.positive_places": alike("float64", rank=1),
     "extra.narrowed": narrowed,
+    "extra.merged": merged,
+    "extra.widened": alike("bool", *INTEGERS, *REALS),
+    "extra.rounded_once": alike("float64"),
+    "extra.product_and_sum": alike(*REALS, count=3),
+    "extra.dot_products": distances,
+    "extra.running_sums": alike("int16", *REALS, rank=1),
+    "extra.row_totals": row_totals,
+    "extra.chosen_rows": chosen_rows,
 }

@@ -14,6 +14,10 @@ UNBOUNDED = frozenset({"extra.polynomial", "extra.product"})
 
 def wild(random: Random, array: Array) -> Array:
     """Any bits of the element type, its lowest value often: no precision holds that one."""
+    if array.dtype.kind != "i":
+        values = random.randbytes(array.nbytes)
+        found = np.frombuffer(values, np.uint8).view("u1" if array.dtype == bool else array.dtype)
+        return found.astype(array.dtype).reshape(array.shape)
     info = np.iinfo(array.dtype)
     low, high = int(info.min), int(info.max)
     pick = (low, low, high, low + 1, 0, -1, 1)

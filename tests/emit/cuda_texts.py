@@ -104,13 +104,12 @@ def compile_with(command: Sequence[str], folder: Path) -> None:
     assert done.stderr == ""
 
 
-def compile_for_cpu(name: str, folder: Path) -> Path:
-    """The shared library of a file in `folder`, whose kernels run as cuda_on_cpu.h runs them."""
+def compile_for_cpu(folder: Path, *names: str) -> Path:
+    """The shared library of files in `folder`, whose kernels run as cuda_on_cpu.h runs them."""
     shim = ("-include", str(Path(__file__).with_name("cuda_on_cpu.h")), "-I.", "-std=c++17")
     command = (cplusplus(), *shim, *WARNINGS, "-Werror", "-shared", "-fPIC")
-    made = f"{Path(name).stem}.so"
-    compile_with((*command, "-x", "c++", name, "-o", made), folder)
-    return folder / made
+    compile_with((*command, "-x", "c++", *names, "-o", "all.so"), folder)
+    return folder / "all.so"
 
 
 def write_all(folder: Path) -> None:

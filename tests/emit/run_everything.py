@@ -12,7 +12,7 @@ from random import Random
 import cvmgen
 from cvmgen.api import Operator
 from cvmgen.errors import OperatorError
-from tests.conformance.calls import mapped, measured
+from tests.conformance.calls import declared, mapped
 from tests.conformance.random_calls import DRAW, call
 from tests.conformance.wild import UNBOUNDED, wild
 
@@ -32,12 +32,12 @@ def run(operator: Operator, name: str, random: Random) -> None:
     """Calls with data that keep their precision and, in turn, with data that do not."""
     for number in range(CALLS):
         drawn = call(name, random)
-        declared = [measured(each) for each in drawn.inputs]
+        precisions = declared(operator, drawn.inputs)
         inputs = list(drawn.inputs)
         if number % 2 and name not in UNBOUNDED:
             inputs = mapped(lambda one: wild(random, one), inputs)
         with contextlib.suppress(OperatorError):
-            operator(*inputs, precisions=declared, **drawn.attributes)
+            operator(*inputs, precisions=precisions, **drawn.attributes)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def argument(value: Any) -> Any:
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("blocks")
     write(cuda.emit_support() | {SOURCE.name: SOURCE.read_text()}, folder)
-    return compile_for_cpu(SOURCE.name, folder)
+    return compile_for_cpu(folder, SOURCE.name)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from tests.conformance.calls import Conformance
 from tests.conformance.invented import SPACES, VECTOR, Inventor, Space
 from tests.conformance.test_invented import WRONG_ONCE, call, checked
 from tests.emit.cuda_texts import WARNINGS, compile_with, cplusplus
-from tests.emit.test_cuda_on_cpu import OnCpu
+from tests.emit.on_cpu import OnCpu
 
 # What a formula may say (see cvmgen/build), said to g++.
 LEGAL = ("-Wno-type-limits", "-Wno-tautological-compare", "-Wno-div-by-zero")

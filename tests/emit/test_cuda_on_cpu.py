@@ -3,88 +3,30 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import random
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cvmgen.api.c_backend import CBackend, ErrorStruct, TensorStruct
-from cvmgen.api.manifest import Manifest, OperatorInfo, operator_info
+from cvmgen.api.c_backend import ErrorStruct, TensorStruct
 from cvmgen.api.operator import Operator
-from cvmgen.dtypes import DTYPES
+from cvmgen.dtypes import CVM
 from cvmgen.emit import cuda, interface
 from cvmgen.errors import OperatorError
 from cvmgen.reference import Reference, Tensor
+from cvmgen.reference.probe import alike, example_arguments
 from cvmgen.spec.examples import plain
 from tests.conformance import random_calls
-from tests.emit.cuda_texts import (
-    NAMES,
-    State,
-    compile_for_cpu,
-    operators,
-    program,
-    write_all,
-)
+from tests.conformance.calls import bits
+from tests.emit.cuda_texts import NAMES, operators, program
+from tests.emit.on_cpu import OnCpu, info
 
 CALLS = 15  # of each operator
 MARGIN = 7  # elements in front of an output and behind it
-
-
-class OnCpu(CBackend):
-    """The operators of a library whose CUDA kernels run on the CPU."""
-
-    stream: int | None = None
-
-    def __init__(self, path: Path, manifest: Manifest, place: Path) -> None:
-        super().__init__(path, manifest, place)
-        self.state = State.in_dll(self.library, "cuda_on_cpu")
-
-    def fix(self, blocks: int, threads: int, *, backwards: bool) -> None:
-        """Run kernels on this grid, whatever is launched: they stride over what is beyond."""
-        self.state.fix(blocks, threads, backwards=backwards)
-
-    def free(self) -> None:
-        """Run what is launched, the first thread first."""
-        self.state.free()
-        self.stream = None
-
-    def function(self, name: str) -> Any:
-        if name.endswith("_infer"):
-            return super().function(f"{name.removesuffix('_infer')}_cuda_infer")
-        run = super().function(f"{name}_cuda")
-        stream = ctypes.c_void_p(self.stream)
-        return lambda args, error: run(args, stream, error)
-
-
-@pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> OnCpu:
-    folder = tmp_path_factory.mktemp("cuda")
-    write_all(folder)
-    (folder / "all.cc").write_text(
-        "".join(f'#include "{name.replace(".", "/")}.cu"\n' for name in NAMES)
-    )
-    codes = {name: dtype.code for name, dtype in DTYPES.items()}
-    return OnCpu(
-        compile_for_cpu("all.cc", folder), Manifest(tuple(map(info, NAMES)), codes), folder
-    )
-
-
-@pytest.fixture
-def on_cpu(library: OnCpu) -> Iterator[OnCpu]:
-    yield library
-    library.free()
-    assert library.state.allocated == 0
-
-
-@functools.cache
-def info(name: str) -> OperatorInfo:
-    return operator_info(interface.manifest_entry(program(name)))
 
 
 # ---------------------------------------------------------------- results
@@ -104,18 +46,18 @@ class Call:
         return [found[each] for each in operators()[self.name].output_names]
 
     def run(self, on_cpu: OnCpu, out: Any = None) -> None:
-        arrays = {item: each_of(array, operand) for item, operand in self.given.items()}
-        precisions = {item: each_of(precision, operand) for item, operand in self.given.items()}
+        arrays = {item: each_of(bits, operand) for item, operand in self.given.items()}
         operator = Operator(info(self.name), on_cpu)
+        precisions = {
+            item: each_of(precision, operand)
+            for item, operand in self.given.items()
+            if operator._info.has_precision(item)
+        }
         operator(**arrays, precisions=precisions, out=out, **self.attributes)
 
 
 def each_of(function: Callable[[Any], Any], operand: Any) -> Any:
     return [function(one) for one in operand] if isinstance(operand, list) else function(operand)
-
-
-def array(tensor: Tensor) -> Any:
-    return np.array(tensor.values, tensor.dtype).reshape(tensor.shape)
 
 
 def precision(tensor: Tensor) -> int:
@@ -124,16 +66,25 @@ def precision(tensor: Tensor) -> int:
 
 def check(made: Call, expected: Sequence[Tensor], dtype: str, on_cpu: OnCpu) -> None:
     """Call the operator; compare every element, and what lies around the outputs."""
-    around = [np.full(each.size + 2 * MARGIN, 99, dtype) for each in expected]
+    precise = operators()[made.name].precise_outputs
+    types = [
+        dtype if name in precise else each.dtype
+        for name, each in zip(operators()[made.name].output_names, expected, strict=True)
+    ]
+    around = [
+        np.full(each.size + 2 * MARGIN, 99, kind)
+        for each, kind in zip(expected, types, strict=True)
+    ]
     outputs = tuple(
         whole[MARGIN:-MARGIN].reshape(each.shape)
         for whole, each in zip(around, expected, strict=True)
     )
     made.run(on_cpu, outputs if len(outputs) > 1 else outputs[0])
-    for output, whole, each in zip(outputs, around, expected, strict=True):
-        assert output.ravel().tolist() == each.values, made
-        assert (whole[:MARGIN] == 99).all(), made
-        assert (whole[-MARGIN:] == 99).all(), made
+    for output, whole, each, kind in zip(outputs, around, expected, types, strict=True):
+        assert output.tobytes() == bits(replace(each, dtype=kind)).tobytes(), made
+        untouched = np.full(MARGIN, 99, kind).tobytes()
+        assert whole[:MARGIN].tobytes() == untouched, made
+        assert whole[-MARGIN:].tobytes() == untouched, made
 
 
 def outcome(made: Call) -> tuple[list[Tensor], str]:
@@ -145,21 +96,29 @@ def outcome(made: Call) -> tuple[list[Tensor], str]:
 
 
 def of_one_type(name: str, inputs: Sequence[Any], *, narrow: bool) -> dict[str, Any]:
-    """Inputs as tensors of the element types that kernels take: int8 if asked for and possible."""
+    """Inputs as tensors of the element types that kernels take: where these have a precision,
+    int8 if asked for and possible."""
     wide = interface.int32_inputs(program(name))
     operands = {
         item.name: operand
         for item, operand in zip(operators()[name].inputs, inputs, strict=True)
         if operand is not None
     }
-    free = [operand for item, operand in operands.items() if item not in wide]
+    typed = [item.name for item in operators()[name].inputs if item.dtype != CVM]
+    free = [operand for item, operand in operands.items() if item not in (*wide, *typed)]
     arrays = [one for each in free for one in (each if isinstance(each, list) else [each])]
     fits = all(np.abs(one.astype(np.int64)).max(initial=0) < 128 for one in arrays)
     dtype = "int8" if narrow and fits else "int32"
+    kinds = dict.fromkeys(operands, dtype) | dict.fromkeys(wide, "int32")
     return {
-        item: each_of(partial(Tensor.of, dtype="int32" if item in wide else dtype), operand)
+        item: each_of(partial(tensor_of, dtype=None if item in typed else kinds[item]), operand)
         for item, operand in operands.items()
     }
+
+
+def tensor_of(array: Any, dtype: str | None) -> Tensor:
+    """An array as a tensor of this type, or of its own."""
+    return Tensor.of(array, dtype=dtype or array.dtype.name)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -186,17 +145,13 @@ def test_kernels_compute_the_formula(name: str, on_cpu: OnCpu) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_kernels_compute_the_examples(name: str, on_cpu: OnCpu) -> None:
     operator = operators()[name]
-    inputs = {item.name: item for item in operator.inputs}
     for example in operator.examples:
-        values = {given: plain(value) for given, value in example.given}
-        tensors = {
-            given: [Tensor.of(one) for one in value] if inputs[given].variadic else Tensor.of(value)
-            for given, value in values.items()
-            if given in inputs
-        }
-        attributes = {given: value for given, value in values.items() if given not in inputs}
-        made = Call(name, tensors, attributes)
-        assert made.expected()[0].nested() == plain(example.result)
+        inputs, attributes = example_arguments(operator, example)
+        made = Call(name, inputs, dict(attributes))
+        result = made.expected()[0]
+        stated = Tensor.of(plain(example.result), dtype=result.dtype)
+        assert result.shape == stated.shape
+        assert all(map(alike, result.values, stated.values))
         check(made, made.expected(), "int32", on_cpu)
 
 

@@ -85,7 +85,9 @@ def test_windows(ops: Operators, name: str) -> None:
     for at in WINDOWS if name in CONVOLUTIONS else POOL_WINDOWS:
         given = operands(name, at)
         expected = getattr(oracles, name)(*given, at)
-        same_bits(ops.systemml[name](*given, **attributes(name, at)), expected, f"{name}: {at}")
+        same_bits(
+            ops[f"systemml.{name}"](*given, **attributes(name, at)), expected, f"{name}: {at}"
+        )
 
 
 @pytest.mark.parametrize("name", ["avg_pool", "avg_pool_backward"])
@@ -94,7 +96,7 @@ def test_means_of_windows_in_the_padding(ops: Operators, name: str) -> None:
     at = Windows(1, 1, 2, 2, 2, 2, stride=(2, 2), padding=(2, 2))
     given = operands(name, at)
     expected = getattr(oracles, name)(*given, at)
-    same_bits(ops.systemml[name](*given, **at.pool), expected)
+    same_bits(ops[f"systemml.{name}"](*given, **at.pool), expected)
 
 
 @pytest.mark.parametrize("name", WINDOWED)
@@ -140,8 +142,8 @@ def test_gradients_of_pools(ops: Operators, at: Windows) -> None:
     x = np.random.default_rng(6).permutation(at.N * columns).reshape(at.N, columns) / 4.0
     dout = whole(at.N, at.columns[3], 7)
     for name in ("max_pool", "avg_pool"):
-        forward = ops.systemml[name]
-        gradient = ops.systemml[f"{name}_backward"](x, dout, **at.pool)
+        forward = ops[f"systemml.{name}"]
+        gradient = ops[f"systemml.{name}_backward"](x, dout, **at.pool)
         before = forward(x, **at.pool)
         for index in np.ndindex(*x.shape):
             moved = x.copy()
@@ -234,7 +236,7 @@ def test_the_worked_example(
         first[0, i] = second[0, j] = 1.0
         pair = {(one, str(i + 1), other, str(j + 1)), (other, str(j + 1), one, str(i + 1))}
         expected = [[float(bool(pair & each)) for each in terms]]
-        assert ops.systemml[name](first, second, **ATTRIBUTES).tolist() == expected
+        assert ops[f"systemml.{name}"](first, second, **ATTRIBUTES).tolist() == expected
 
 
 # ---------------------------------------------------------------- padding by a word
@@ -273,8 +275,8 @@ def test_padding_by_a_word(ops: Operators, name: str, word: str) -> None:
             continue
         given = operands(name, at)
         named = attributes(name, at) | {"padding": word}
-        expected = ops.systemml[name](*given, **attributes(name, at))
-        same_bits(ops.systemml[name](*given, **named), expected, f"{name}: {word}, {at}")
+        expected = ops[f"systemml.{name}"](*given, **attributes(name, at))
+        same_bits(ops[f"systemml.{name}"](*given, **named), expected, f"{name}: {word}, {at}")
     assert halves > 0
 
 
@@ -283,7 +285,7 @@ def refused_half(
 ) -> None:
     given, named = operands(name, at), attributes(name, at) | {"padding": word}
     with pytest.raises(OperatorError) as caught:
-        ops.systemml[name](*given, **named)
+        ops[f"systemml.{name}"](*given, **named)
     twice = ", ".join(
         f"{key} = {2 * value:.0f}" for key, value in zip(("QH", "QW"), wanted, strict=True)
     )
@@ -339,7 +341,7 @@ def test_special_numbers_in_pools(ops: Operators, name: str) -> None:
         x = np.where(random.random(x.shape) < 0.5, random.choice(SPECIAL, x.shape), x)
         with np.errstate(all="ignore"):
             expected = getattr(oracles, name)(x, *errors, at)
-        same_bits(ops.systemml[name](x, *errors, **at.pool), expected, f"{name}: {at}")
+        same_bits(ops[f"systemml.{name}"](x, *errors, **at.pool), expected, f"{name}: {at}")
 
 
 # Elements of one 2 x 2 window, its maximum, and the place of the first one.
@@ -390,11 +392,11 @@ def test_biases(ops: Operators, name: str, combine: Any) -> None:
     for images, channels, places in ((1, 1, 1), (2, 3, 4), (3, 2, 1), (1, 1, 5)):
         x, bias = matrix(images, channels * places, 1), matrix(channels, 1, 2)
         expected = combine(x.reshape(images, channels, places), bias)
-        same_bits(ops.systemml[name](x, bias), expected.reshape(x.shape))
+        same_bits(ops[f"systemml.{name}"](x, bias), expected.reshape(x.shape))
     x, bias = np.array([SPECIAL * 2]), np.array([[-0.0], [INF]])
     with np.errstate(all="ignore"):
         expected = combine(x.reshape(1, 2, -1), bias).reshape(x.shape)
-    same_bits(ops.systemml[name](x, bias), expected)
+    same_bits(ops[f"systemml.{name}"](x, bias), expected)
 
 
 # ---------------------------------------------------------------- arithmetic
@@ -409,7 +411,7 @@ def test_arithmetic(ops: Operators, name: str) -> None:
     y = np.concatenate([y, random.standard_normal(300), random.integers(-20, 20, 300)])
     with np.errstate(all="ignore"):
         expected = oracles.ELEMENTWISE[name](x, y)
-    found = ops.systemml[name](x[None], y[None])[0]
+    found = ops[f"systemml.{name}"](x[None], y[None])[0]
     if name == "pow":
         near(found, expected)
     else:
@@ -480,7 +482,7 @@ def near(found: Array, expected: Array) -> None:
     ],
 )
 def test_single_numbers(ops: Operators, name: str, x: float, y: float, result: float) -> None:
-    same_bits(ops.systemml[name](np.array([[x]]), np.array([[y]])), np.array([[result]]))
+    same_bits(ops[f"systemml.{name}"](np.array([[x]]), np.array([[y]])), np.array([[result]]))
 
 
 def test_negation(ops: Operators) -> None:
@@ -508,8 +510,8 @@ def test_shapes_broadcast(ops: Operators, one: tuple[int, ...], other: tuple[int
     x, y = random.standard_normal(one), random.standard_normal(other)
     for name, compute in oracles.ELEMENTWISE.items():
         if name != "pow":
-            same_bits(ops.systemml[name](x, y), compute(x, y), name)
-            same_bits(ops.systemml[name](y, x), compute(y, x), name)
+            same_bits(ops[f"systemml.{name}"](x, y), compute(x, y), name)
+            same_bits(ops[f"systemml.{name}"](y, x), compute(y, x), name)
 
 
 def test_copies(ops: Operators) -> None:
@@ -551,7 +553,7 @@ HALF = "the padding would be a half-integer: QH/2 and QW/2"
 
 def refusal(ops: Operators, name: str, given: Sequence[Any], named: dict[str, Any]) -> str:
     with pytest.raises(OperatorError) as caught:
-        ops.systemml[name](*given, **named)
+        ops[f"systemml.{name}"](*given, **named)
     return str(caught.value).removeprefix(f"systemml.{name}: ")
 
 
@@ -593,7 +595,7 @@ def test_operands_of_other_shapes(ops: Operators, name: str) -> None:
         if name in CONVOLUTIONS
         else ("N", AT.N, "C*YH*YW", pooled),
     }
-    names = ops.systemml[name].inputs
+    names = ops[f"systemml.{name}"].inputs
     for at, key in enumerate(names):
         rows, count, columns, width = terms[key]
         for shape, rule in [
@@ -665,7 +667,7 @@ def test_copies_that_cannot_be_made(ops: Operators) -> None:
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int16", "int32", "int64", "float32", "float16"])
 def test_other_types_are_refused(ops: Operators, dtype: str) -> None:
     for name in dir(ops.systemml):
-        operator = ops.systemml[name]
+        operator = ops[f"systemml.{name}"]
         given: list[Any] = [np.ones((1, 1)) for _ in operator.inputs]
         one = Windows(1, 1, 1, 1, 1, 1)
         for at, key in enumerate(operator.inputs):

@@ -119,7 +119,7 @@ def test_every_choice_of_axes(ops: Operators, name: str, dtype: str) -> None:
         x = data(dtype, shape, seed)
         for axes in subsets(x.ndim):
             for keep_dims in (0, 1):
-                found = ops.tosa[name](x, axes=axes, keep_dims=keep_dims)
+                found = ops[f"tosa.{name}"](x, axes=axes, keep_dims=keep_dims)
                 where = f"{name} of {dtype}{shape}, axes={axes}, keep_dims={keep_dims}"
                 same_bits(found, oracle(name, x, axes, keep_dims), where)
 
@@ -128,7 +128,7 @@ def test_every_choice_of_axes(ops: Operators, name: str, dtype: str) -> None:
 def test_six_dimensions(ops: Operators, name: str, dtype: str) -> None:
     x = data(dtype, RANK_6, 7)
     for axes in subsets(6):
-        same_bits(ops.tosa[name](x, axes=axes), oracle(name, x, axes), f"{name}, axes={axes}")
+        same_bits(ops[f"tosa.{name}"](x, axes=axes), oracle(name, x, axes), f"{name}, axes={axes}")
 
 
 @pytest.mark.parametrize(("name", "dtype"), CHOICES)
@@ -136,11 +136,11 @@ def test_a_single_axis(ops: Operators, name: str, dtype: str) -> None:
     """As 1.0 has it: one axis, and the dimension stays unless the call says otherwise."""
     x = data(dtype, (2, 3, 4))
     for axis in range(3):
-        found = ops.tosa[name](x, axis=axis)
+        found = ops[f"tosa.{name}"](x, axis=axis)
         assert found.shape == tuple(1 if at == axis else x.shape[at] for at in range(3))
-        same_bits(found, ops.tosa[name](x, axes=(axis,), keep_dims=1))
+        same_bits(found, ops[f"tosa.{name}"](x, axes=(axis,), keep_dims=1))
         same_bits(found, oracle(name, x, (axis,)))
-        same_bits(ops.tosa[name](x, axis=axis, keep_dims=0), oracle(name, x, (axis,), 0))
+        same_bits(ops[f"tosa.{name}"](x, axis=axis, keep_dims=0), oracle(name, x, (axis,), 0))
 
 
 def test_the_order_of_the_axes_does_not_matter(ops: Operators) -> None:
@@ -153,9 +153,9 @@ def test_the_order_of_the_axes_does_not_matter(ops: Operators) -> None:
 def test_everything_without_keep_dims_has_one_element(ops: Operators) -> None:
     for name, dtype in CHOICES:
         x = data(dtype, (2, 3))
-        assert ops.tosa[name](x, axes=(0, 1), keep_dims=0).shape == (1,)
-        assert ops.tosa[name](x[0], axis=0, keep_dims=0).shape == (1,)
-        assert ops.tosa[name](x, axes=(0, 1)).shape == (1, 1)
+        assert ops[f"tosa.{name}"](x, axes=(0, 1), keep_dims=0).shape == (1,)
+        assert ops[f"tosa.{name}"](x[0], axis=0, keep_dims=0).shape == (1,)
+        assert ops[f"tosa.{name}"](x, axes=(0, 1)).shape == (1, 1)
 
 
 def test_inferred_shapes(ops: Operators) -> None:
@@ -169,7 +169,7 @@ def test_the_ends_of_integers(ops: Operators, name: str, dtype: str) -> None:
     ends = np.iinfo(dtype)
     x = np.array([[ends.min, ends.max], [ends.min, ends.min], [ends.max, ends.max]], dtype)
     for mode in ("PROPAGATE", "IGNORE"):
-        same_bits(ops.tosa[name](x, axis=1, nan_mode=mode), oracle(name, x, (1,)))
+        same_bits(ops[f"tosa.{name}"](x, axis=1, nan_mode=mode), oracle(name, x, (1,)))
 
 
 # ---------------------------------------------------------------- real numbers
@@ -180,7 +180,7 @@ def test_zeros_have_an_order(ops: Operators, name: str) -> None:
     x = np.array([[0.0, -0.0], [-0.0, 0.0], [-0.0, -0.0], [0.0, 0.0]], np.float32)
     signs = [False, False, True, False] if name == "reduce_max" else [True, True, True, False]
     for mode in ("PROPAGATE", "IGNORE"):
-        found = ops.tosa[name](x, axis=1, keep_dims=0, nan_mode=mode)
+        found = ops[f"tosa.{name}"](x, axis=1, keep_dims=0, nan_mode=mode)
         assert np.signbit(found).tolist() == signs
 
 
@@ -197,12 +197,12 @@ def test_modes_for_nan(ops: Operators, name: str, mode: str) -> None:
         [1.0, 2.0, 3.0],
     ]
     x = np.array(rows, np.float32)
-    same_bits(ops.tosa[name](x, axis=1, nan_mode=mode), oracle(name, x, (1,), 1, mode))
+    same_bits(ops[f"tosa.{name}"](x, axis=1, nan_mode=mode), oracle(name, x, (1,), 1, mode))
     for seed in range(5):
         x = with_specials(data("float32", (3, 4, 3), seed), seed)
         for axes in subsets(3):
             for keep_dims in (0, 1):
-                found = ops.tosa[name](x, axes=axes, keep_dims=keep_dims, nan_mode=mode)
+                found = ops[f"tosa.{name}"](x, axes=axes, keep_dims=keep_dims, nan_mode=mode)
                 same_bits(found, oracle(name, x, axes, keep_dims, mode), f"axes={axes}")
 
 
@@ -216,7 +216,7 @@ def test_nan_is_stored_in_one_form(ops: Operators) -> None:
     """Whatever its sign and its payload are."""
     odd = np.array([0xFFC12345, 0x7F800001, 0x3F800000], np.uint32).view(np.float32)
     for name in ("reduce_max", "reduce_min", "reduce_sum", "reduce_product"):
-        assert ops.tosa[name](odd, axis=0).view(np.uint32).tolist() == [0x7FC00000]
+        assert ops[f"tosa.{name}"](odd, axis=0).view(np.uint32).tolist() == [0x7FC00000]
 
 
 @pytest.mark.parametrize("name", ["reduce_sum", "reduce_product"])
@@ -234,10 +234,10 @@ def test_sums_and_products_of_special_numbers(ops: Operators, name: str) -> None
         [LARGEST, LARGEST, 0.0],
     ]
     x = np.array(rows, np.float32)
-    same_bits(ops.tosa[name](x, axis=1), oracle(name, x, (1,)))
+    same_bits(ops[f"tosa.{name}"](x, axis=1), oracle(name, x, (1,)))
     for seed in range(5):
         x = with_specials(data("float32", (4, 6), seed), seed)
-        same_bits(ops.tosa[name](x, axis=1), oracle(name, x, (1,)))
+        same_bits(ops[f"tosa.{name}"](x, axis=1), oracle(name, x, (1,)))
 
 
 def test_a_sum_is_rounded_once(ops: Operators) -> None:
@@ -307,7 +307,7 @@ REFUSED: list[tuple[Array, dict[str, Any], str]] = [
 def test_refused_calls(ops: Operators, x: Any, attributes: dict[str, Any], message: str) -> None:
     for name, dtype in CHOICES:
         with pytest.raises(OperatorError) as caught:
-            ops.tosa[name](np.asarray(x).astype(dtype), **attributes)
+            ops[f"tosa.{name}"](np.asarray(x).astype(dtype), **attributes)
         assert str(caught.value) == f"tosa.{name}: {message}"
 
 
@@ -319,7 +319,7 @@ def test_other_types_are_refused(ops: Operators, name: str) -> None:
     for dtype in [*EVERY_TYPE, "uint8", "float16"]:
         if dtype not in known:
             with pytest.raises(OperatorError) as caught:
-                ops.tosa[name](np.ones((2, 2), dtype), axis=0)
+                ops[f"tosa.{name}"](np.ones((2, 2), dtype), axis=0)
             assert str(caught.value) == f"tosa.{name}: input1 = dtype {dtype}: {rule}"
 
 
@@ -327,7 +327,7 @@ def test_other_types_are_refused(ops: Operators, name: str) -> None:
 def test_unknown_modes(ops: Operators, name: str) -> None:
     for mode in ("ignore", "", 1):
         with pytest.raises(OperatorError) as caught:
-            ops.tosa[name](ONES, axis=0, nan_mode=mode)
+            ops[f"tosa.{name}"](ONES, axis=0, nan_mode=mode)
         wanted = f'nan_mode = {mode!r}: "PROPAGATE" or "IGNORE" is needed'
         assert str(caught.value) == f"tosa.{name}: {wanted}"
 
@@ -335,7 +335,7 @@ def test_unknown_modes(ops: Operators, name: str) -> None:
 @pytest.mark.parametrize("name", ["reduce_any", "reduce_all", "reduce_product", "reduce_sum"])
 def test_only_ordered_reductions_have_a_mode(ops: Operators, name: str) -> None:
     with pytest.raises(OperatorError, match="nan_mode = 'IGNORE': there is no such attribute"):
-        ops.tosa[name](ONES.astype(TYPES[name][0]), axis=0, nan_mode="IGNORE")
+        ops[f"tosa.{name}"](ONES.astype(TYPES[name][0]), axis=0, nan_mode="IGNORE")
 
 
 def test_sums_beyond_int32(ops: Operators) -> None:
@@ -346,8 +346,8 @@ def test_sums_beyond_int32(ops: Operators) -> None:
     for keep_dims, element in ((1, "(1, 0)"), (0, "(1,)")):
         with pytest.raises(OperatorError) as caught:
             ops.tosa.reduce_sum(beyond, axis=1, keep_dims=keep_dims)
-        rule = "the value of this element does not fit int32"
-        assert str(caught.value) == f"tosa.reduce_sum: output1 = element {element}: {rule}"
+        rule = f"element {element} does not fit int32"
+        assert str(caught.value) == f"tosa.reduce_sum: output1: {rule}"
         assert caught.value.argument == "output1"
 
 
@@ -408,7 +408,7 @@ def test_arms_reference_model(
         for axis in range(x.ndim):
             expected, valid = run_model(model, tmp_path, name, x, axis, mode)
             assert valid
-            found = ops.tosa[name](x, axis=axis, **attributes)
+            found = ops[f"tosa.{name}"](x, axis=axis, **attributes)
             assert found.dtype == expected.dtype
             np.testing.assert_array_equal(found, expected, f"{name} of {shape}, axis={axis}")
 

@@ -174,7 +174,7 @@ static void non_max_suppression_U_int8(const non_max_suppression_plan *plan,
        < p](iou[b, p, q] < iou_threshold)} */
     CVMGEN_OMP(omp parallel for if (B * N >= 4096))
     for (int64_t b = 0; b < B; ++b) {
-        const int64_t TK = (int32_t)top_k < 0
+        const int64_t TK = top_k < 0
             ? cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
             : cvmgen_min_i64(top_k, cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
         int64_t count = 0;
@@ -239,7 +239,7 @@ static void non_max_suppression_U_int32(const non_max_suppression_plan *plan,
        < p](iou[b, p, q] < iou_threshold)} */
     CVMGEN_OMP(omp parallel for if (B * N >= 4096))
     for (int64_t b = 0; b < B; ++b) {
-        const int64_t TK = (int32_t)top_k < 0
+        const int64_t TK = top_k < 0
             ? cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
             : cvmgen_min_i64(top_k, cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
         int64_t count = 0;
@@ -303,7 +303,7 @@ static void non_max_suppression_Y_int8_int8(const non_max_suppression_plan *plan
     CVMGEN_OMP(omp parallel for collapse(2) if (B * N * 6 >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t n = 0; n < N; ++n) {
-            if (n < ((int32_t)max_output_size < 0 ? U_length[b]
+            if (n < (max_output_size < 0 ? U_length[b]
                 : cvmgen_min_i64(max_output_size, U_length[b]))) {
                 cvmgen_copy_i8(&Y[(b * N + n) * 6],
                     &X[(b * N + I[b * N + U[b * N + n]]) * 6],
@@ -326,7 +326,7 @@ static void non_max_suppression_Y_int8_int32(const non_max_suppression_plan *pla
     CVMGEN_OMP(omp parallel for collapse(2) if (B * N * 6 >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t n = 0; n < N; ++n) {
-            if (n < ((int32_t)max_output_size < 0 ? U_length[b]
+            if (n < (max_output_size < 0 ? U_length[b]
                 : cvmgen_min_i64(max_output_size, U_length[b]))) {
                 for (int64_t k = 0; k < 6; ++k)
                     Y[(b * N + n) * 6 + k] = X[(b * N + I[b * N + U[b * N + n]]) * 6 + k];
@@ -348,7 +348,7 @@ static void non_max_suppression_Y_int32_int8(const non_max_suppression_plan *pla
     CVMGEN_OMP(omp parallel for collapse(2) if (B * N * 6 >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t n = 0; n < N; ++n) {
-            if (n < ((int32_t)max_output_size < 0 ? U_length[b]
+            if (n < (max_output_size < 0 ? U_length[b]
                 : cvmgen_min_i64(max_output_size, U_length[b]))) {
                 for (int64_t k = 0; k < 6; ++k)
                     Y[(b * N + n) * 6 + k] = (int8_t)X[(b * N + I[b * N + U[b * N + n]]) * 6 + k];
@@ -370,7 +370,7 @@ static void non_max_suppression_Y_int32_int32(const non_max_suppression_plan *pl
     CVMGEN_OMP(omp parallel for collapse(2) if (B * N * 6 >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t n = 0; n < N; ++n) {
-            if (n < ((int32_t)max_output_size < 0 ? U_length[b]
+            if (n < (max_output_size < 0 ? U_length[b]
                 : cvmgen_min_i64(max_output_size, U_length[b]))) {
                 cvmgen_copy_i32(&Y[(b * N + n) * 6],
                     &X[(b * N + I[b * N + U[b * N + n]]) * 6],
@@ -382,7 +382,8 @@ static void non_max_suppression_Y_int32_int32(const non_max_suppression_plan *pl
     }
 }
 
-int cvm_non_max_suppression_infer(const cvm_non_max_suppression_args *args, cvmgen_error *error) {
+int cvm_non_max_suppression_infer(const cvm_non_max_suppression_args *args,
+                                  cvmgen_error *error) {
     non_max_suppression_plan plan;
     if (non_max_suppression_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     cvmgen_set_output(args->Y, &plan.Y_shape, plan.Y_precision);

@@ -200,7 +200,8 @@ static int broadcast_greater_prepare(const cvm_broadcast_greater_args *args,
     return CVMGEN_OK;
 }
 
-int cvm_broadcast_greater_cuda_infer(const cvm_broadcast_greater_args *args, cvmgen_error *error) {
+int cvm_broadcast_greater_cuda_infer(const cvm_broadcast_greater_args *args,
+                                     cvmgen_error *error) {
     broadcast_greater_plan plan;
     if (broadcast_greater_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     cvmgen_set_output(args->Y, &plan.Y_shape, plan.Y_precision);

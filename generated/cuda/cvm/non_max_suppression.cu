@@ -109,7 +109,7 @@ cvm_non_max_suppression_U_int8(const __grid_constant__ non_max_suppression_U_val
     /* spec/cvm/vision.cvm:50: let U[b] = {p for p < TK[b] if R[b, p, 0] >= 0 and all[q in U[b] if q
        < p](iou[b, p, q] < iou_threshold)} */
     for (int64_t b = blockIdx.x; b < B; b += gridDim.x) {
-        const int64_t TK = (int32_t)top_k < 0
+        const int64_t TK = top_k < 0
             ? cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
             : cvmgen_min_i64(top_k, cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
         int64_t count = 0;
@@ -176,7 +176,7 @@ cvm_non_max_suppression_U_int32(const __grid_constant__ non_max_suppression_U_va
     /* spec/cvm/vision.cvm:50: let U[b] = {p for p < TK[b] if R[b, p, 0] >= 0 and all[q in U[b] if q
        < p](iou[b, p, q] < iou_threshold)} */
     for (int64_t b = blockIdx.x; b < B; b += gridDim.x) {
-        const int64_t TK = (int32_t)top_k < 0
+        const int64_t TK = top_k < 0
             ? cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
             : cvmgen_min_i64(top_k, cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
         int64_t count = 0;
@@ -254,7 +254,7 @@ cvm_non_max_suppression_Y_int8_int8(const __grid_constant__ non_max_suppression_
         rest /= N;
         const int64_t b = rest;
         Y[(b * N + n) * 6
-            + k] = (int8_t)(n < ((int32_t)max_output_size < 0 ? U_length[b]
+            + k] = (int8_t)(n < (max_output_size < 0 ? U_length[b]
             : cvmgen_min_i64(max_output_size, U_length[b]))
             ? X[(b * N + I[b * N + U[b * N + n]]) * 6 + k] : -1);
     }
@@ -278,7 +278,7 @@ cvm_non_max_suppression_Y_int8_int32(
         const int64_t n = rest % N;
         rest /= N;
         const int64_t b = rest;
-        Y[(b * N + n) * 6 + k] = n < ((int32_t)max_output_size < 0 ? U_length[b]
+        Y[(b * N + n) * 6 + k] = n < (max_output_size < 0 ? U_length[b]
             : cvmgen_min_i64(max_output_size, U_length[b]))
             ? X[(b * N + I[b * N + U[b * N + n]]) * 6 + k] : -1;
     }
@@ -303,7 +303,7 @@ cvm_non_max_suppression_Y_int32_int8(
         rest /= N;
         const int64_t b = rest;
         Y[(b * N + n) * 6
-            + k] = (int8_t)(n < ((int32_t)max_output_size < 0 ? U_length[b]
+            + k] = (int8_t)(n < (max_output_size < 0 ? U_length[b]
             : cvmgen_min_i64(max_output_size, U_length[b]))
             ? X[(b * N + I[b * N + U[b * N + n]]) * 6 + k] : -1);
     }
@@ -327,7 +327,7 @@ cvm_non_max_suppression_Y_int32_int32(
         const int64_t n = rest % N;
         rest /= N;
         const int64_t b = rest;
-        Y[(b * N + n) * 6 + k] = n < ((int32_t)max_output_size < 0 ? U_length[b]
+        Y[(b * N + n) * 6 + k] = n < (max_output_size < 0 ? U_length[b]
             : cvmgen_min_i64(max_output_size, U_length[b]))
             ? X[(b * N + I[b * N + U[b * N + n]]) * 6 + k] : -1;
     }
@@ -416,7 +416,8 @@ static int non_max_suppression_prepare(const cvm_non_max_suppression_args *args,
     return CVMGEN_OK;
 }
 
-int cvm_non_max_suppression_cuda_infer(const cvm_non_max_suppression_args *args, cvmgen_error *error) {
+int cvm_non_max_suppression_cuda_infer(const cvm_non_max_suppression_args *args,
+                                       cvmgen_error *error) {
     non_max_suppression_plan plan;
     if (non_max_suppression_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     cvmgen_set_output(args->Y, &plan.Y_shape, plan.Y_precision);

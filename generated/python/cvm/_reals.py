@@ -59,7 +59,9 @@ def number_power(base: float, exponent: float) -> float:
 
 
 def power(base: float, exponent: float) -> float:
-    """`pow` of the C library."""
+    """`pow` of the C library, but for squares: each of those is one product."""
+    if exponent == 2:
+        return base * base
     try:
         return math.pow(base, exponent)
     except OverflowError:

@@ -121,7 +121,7 @@ def get_valid_count(X, *, score_threshold=0, precisions=None, dtype=None, out=No
     Lists besides the tensors: V[B, N], V_length[B]
 
     precisions: declared precision by input name; otherwise measured from the data
-    dtype: int8 or int32, of the result; out: an array to write to
+    dtype: int8 or int32, of the result; out: a tuple of arrays to write to
     check: "values" refuses data beyond their declared precision
     Raises support.OperatorError for a call that the formula does not admit.
     """

@@ -1,0 +1,49 @@
+"""Nests of integers without the tests that only real numbers need."""
+
+from __future__ import annotations
+
+import pytest
+
+from cvmgen.driver import C_LIKE, lower
+from cvmgen.ir.text import block_lines
+from cvmgen.lower.types import type_nest
+
+from .specs import operator
+
+HEAD = """type T in int32, float32
+input X : T[N]
+attr  m = 0 in [0, 1]
+output Y : T[N]
+"""
+ROWS = [
+    (
+        "Y[i] = 0 if isnan(X[i]) else X[i]",
+        ["for 0 <= i < N:", "  Y@[i] = X@[i]"],
+        "a choice by what is known",
+    ),
+    (
+        "Y[i] = X[0] if m == 1 and any[j < N](isnan(X[j])) else X[i]",
+        ["for 0 <= i < N:", "  Y@[i] = X@[i]"],
+        "a loop that never finds what it looks for, and the branch behind it",
+    ),
+    (
+        "Y[i] = max[j < N if not isnan(X[j])](X[j])",
+        [
+            "for 0 <= i < N:",
+            "  let largest: i32 = -2147483648",
+            "  for 0 <= j < N:",
+            "    largest max= X@[j]",
+            "  Y@[i] = largest",
+        ],
+        "a filter that every element passes",
+    ),
+]
+
+
+@pytest.mark.parametrize(("formula", "lines", "why"), ROWS, ids=[row[2] for row in ROWS])
+def test_integers_are_not_nan(formula: str, lines: list[str], why: str) -> None:
+    program = lower(operator(HEAD + formula), C_LIKE)
+    integers, reals = program.operator.choices
+    (nest,) = program.nests
+    assert block_lines(type_nest(program, nest, integers).body) == lines, why
+    assert "isnan" in "\n".join(block_lines(type_nest(program, nest, reals).body))
