@@ -11,10 +11,11 @@ from cvmgen.cli.exits import Exit, UsageError
 from cvmgen.cli.progress import Progress
 from cvmgen.cli.specs import find_operator, probe_all, read_operators, spec_files
 from cvmgen.derive import adjoint
+from cvmgen.dtypes import CVM, MAX_PRECISION
 from cvmgen.errors import InternalError
-from cvmgen.source import Source, SpecErrors, did_you_mean
+from cvmgen.source import Source, SpecError, SpecErrors, did_you_mean
 from cvmgen.spec.check import SpecFile, check_files
-from cvmgen.spec.formula import Operator
+from cvmgen.spec.formula import Input, Operator
 from cvmgen.spec.words import RESERVED
 
 NAME = re.compile(r"[A-Za-z_]\w*")
@@ -30,7 +31,7 @@ def derive(spec: Path, operator_name: str, wrt: str, name: str | None, *, as_jso
         name = new_name(operators, operator, name or f"{operator.name}_adjoint_{wrt}")
         progress.step(f"deriving {name}")
         text = adjoint(operator, wrt, name)
-        confirm(spec, operator, text, progress)
+        confirm(spec, operator, wrt, text, progress)
     if as_json:
         shown = {"operator": operator.full_name, "wrt": wrt, "name": name, "text": text}
         print(json.dumps(shown, indent=2, ensure_ascii=False))
@@ -58,13 +59,25 @@ def new_name(operators: Sequence[Operator], operator: Operator, name: str) -> st
     return name
 
 
-def confirm(spec: Path, operator: Operator, text: str, progress: Progress) -> None:
+def confirm(spec: Path, operator: Operator, wrt: str, text: str, progress: Progress) -> None:
     """Check and try what was derived before anyone reads it: a fault in it is a fault of ours."""
+    from cvmgen.reference.probe import NO_CALL
+
     file = SpecFile(Source(DERIVED, text), operator.opset)
     files = [each for each in spec_files(spec) if each.opset in ("", operator.opset)]
     try:
         found = check_files([*files, file])
         probe_all([each for each in found if each.span.source.name == DERIVED], progress)
     except SpecErrors as error:
+        (item,) = (each for each in operator.inputs if each.name == wrt)
+        if item.dtype == CVM and all(each.message == NO_CALL for each in error.errors):
+            raise too_precise(item) from error
         message = f"the adjoint of {operator.full_name} is no sound formula:\n{error}"
         raise InternalError(message) from error
+
+
+def too_precise(item: Input) -> SpecError:
+    """Of integers that have no precision of their own sums are as wide as their type."""
+    message = f"the adjoint has the type of '{item.name}', but its values more than"
+    hint = f"declare '{item.name}' of a storage type such as int64"
+    return SpecError(item.span, f"{message} the {MAX_PRECISION} bits of cvm", hint)

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from cvmgen.derive.digits import Digit, Digits
 from cvmgen.derive.facts import Facts, speaks_of_elements
 from cvmgen.derive.left import Place, Target, targets_of
+from cvmgen.derive.ranges import Ranges
 from cvmgen.derive.solving import Solver
 from cvmgen.derive.substitution import (
     bound_by,
@@ -169,17 +170,18 @@ class Gradient:
                 assert isinstance(wanted, n.Ref)
                 solver.pack(value, wanted, box)
         self.name_packs(solver, (about, factors, left, tuple(solver.tests)))
+        ranges = Ranges(solver.facts, solver.loops())
         conditions = [
-            *substitute(tuple(solver.tests), solver.solved),
+            *ranges.narrow(substitute(tuple(solver.tests), solver.solved)),
             *(each for each in substitute(about, solver.solved) if not self.holds(each, solver)),
             *solver.filters,
         ]
         value = n.Access(self.names[1], None, substitute(left, solver.solved), left[0].span)
         for sign, factor in substitute(factors, solver.solved):
             value = n.Arithmetic(sign, value, factor, factor.span)
-        whole = summed(tuple(solver.loops()), conditions, value)
+        whole = summed(tuple(ranges.loops), conditions, value)
         self.used |= solver.facts.used
-        whole = self.with_names(whole, solver, renaming)
+        whole = self.with_names(whole, solver, renaming, ranges.absorbed)
         return distinct(whole, frozenset(each.name for each in targets)), term.negative
 
     def facts(self) -> Facts:
@@ -242,8 +244,15 @@ class Gradient:
                 case _:
                     pass
 
-    def with_names(self, whole: n.Expr, solver: Solver, renaming: dict[str, n.Expr]) -> n.Expr:
-        """Compound indices that stand several times, by a name that `where` explains."""
+    def with_names(
+        self,
+        whole: n.Expr,
+        solver: Solver,
+        renaming: dict[str, n.Expr],
+        absorbed: Sequence[n.Expr],
+    ) -> n.Expr:
+        """Compound indices that stand several times, by a name that `where` explains; those that
+        had a range of their own also where they stand once."""
         wanted = {
             value: name for name, value in solver.solved.items() if name not in new_names(renaming)
         }
@@ -255,7 +264,8 @@ class Gradient:
             compound = isinstance(value, n.Arithmetic)
             if not compound or (name in taken if known is None else known != ((), value)):
                 continue
-            if sum(node == value for node in n.walk(whole)) < 2 and known is None:
+            often = sum(node == value for node in n.walk(whole))
+            if often < (1 if value in absorbed else 2) and known is None:
                 continue
             self.where[name] = ((), value)
             whole = replaced(whole, {value: n.Ref(name, "parameter", value.span)})
@@ -338,6 +348,10 @@ def length_of(box: n.Expr) -> n.Expr:
 
 def proved(facts: Facts, relation: str, left: n.Expr, right: n.Expr) -> bool:
     match relation:
+        case ">":
+            return proved(facts, "<", right, left)
+        case ">=":
+            return proved(facts, "<=", right, left)
         case "<":
             return facts.is_below(left, right)
         case "<=" if is_number(left, 0):

@@ -29,6 +29,7 @@ STEPS_OF_ALL = 30_000
 MOST_TERMS = 8
 LONGEST_SHOWN = 60
 LARGEST_SHOWN = 10**LONGEST_SHOWN
+NO_CALL = "no arguments satisfy the requirements"
 
 
 def check_operators(operators: Iterable[f.Operator]) -> None:
@@ -144,14 +145,13 @@ class Probe:
 
     def vacuous(self) -> SpecError:
         """No call was accepted: point at what refused most of them."""
-        message = "no arguments satisfy the requirements"
         refusals = sorted(self.sampler.refusals.values(), key=lambda each: -each[1])
         if not refusals:
-            return SpecError(name_span(self.operator), message)
+            return SpecError(name_span(self.operator), NO_CALL)
         item, count = refusals[0]
         total = sum(each for _, each in refusals)
         span = item.condition.span if isinstance(item, f.Require) else item.span
-        return SpecError(span, message, f"this refused {count} of {total} small calls")
+        return SpecError(span, NO_CALL, f"this refused {count} of {total} small calls")
 
     def unreached(self) -> Iterator[SpecError]:
         if len(self.tapes) < ENOUGH_FOR_CASES:

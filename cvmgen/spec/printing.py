@@ -217,17 +217,21 @@ class Printer:
                 yield f"{tensor}[({self.text(element)}"
                 yield f"{' ' * len(tensor)}  for {self.binders(binders)})...]"
             case n.Arithmetic(sign="+" | "-" as sign, left=left, right=right):
-                yield from self.broken(left, column, margin)
+                _, level = self.leveled(left)
+                if level < Level.SUM:
+                    yield self.text(left, Level.SUM)
+                else:
+                    yield from self.broken(left, column, margin)
                 yield f"{sign} {self.text(right, Level.PRODUCT)}"
             case n.Reduction(function=function, binders=binders, body=body):
                 first = f"{function}[{self.binders(binders)}]("
-                if binders.condition is None or column + margin + len(first) <= WIDTH:
+                if column + margin + len(first) <= WIDTH:
                     yield first
                 else:
-                    yield f"{function}[{self.ranges(binders.items)}"
-                    *tests, last = self.filled(binders.condition, WIDTH - column - margin - 6)
-                    yield from (f"    {line}" for line in tests)
-                    yield f"    {last}]("
+                    *lines, last = self.split_binders(binders, WIDTH - column - margin - 6)
+                    first, *lines = [*lines, f"{last}]("]
+                    yield f"{function}[{first}"
+                    yield from (f"    {line}" for line in lines)
                 yield f"  {self.text(body)})"
             case n.Conditional(then=then, condition=condition, otherwise=otherwise):
                 yield self.text(then, Level.EITHER)
@@ -235,6 +239,20 @@ class Printer:
                 yield f"else {self.text(otherwise)}"
             case _:
                 yield text
+
+    def split_binders(self, binders: n.Binders, room: int) -> Iterator[str]:
+        """Ranges on as many lines as it takes, and the condition below them."""
+        line = ""
+        for at, binder in enumerate(binders.items):
+            text = self.binder(binder) + "," * (at + 1 < len(binders.items))
+            if line and len(line) + len(text) + 1 > room:
+                yield line
+                line = text
+            else:
+                line = f"{line} {text}" if line else text
+        yield line
+        if binders.condition is not None:
+            yield from self.filled(binders.condition, room)
 
     def filled(self, condition: n.Expr, room: int) -> Iterator[str]:
         """`if ...` on as many lines as it takes, each beginning with `if` or `and`."""

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from .conftest import Command
+from cvmgen import load
+from cvmgen.errors import OperatorError
+
+from .conftest import ROOT, Command
 
 DOUBLE = """\
 operator double_adjoint_X {
@@ -62,6 +67,27 @@ def test_what_is_not_linear_is_shown(cvmgen: Command, spec: Path) -> None:
     )
 
 
+WIDE = """
+operator wide {
+  "Elements with a precision times elements without one."
+  input  X : cvm[N]
+  input  W : int32[N]
+  output Y : int32[N]
+  Y[i] = X[i] * W[i]
+}
+"""
+
+
+def test_an_adjoint_that_no_precision_admits_is_refused(cvmgen: Command, spec: Path) -> None:
+    (spec / "toy/wide.cvm").write_text(WIDE)
+    outcome = cvmgen("derive", "wide", "--wrt", "X", "--spec", spec)
+    message = "the adjoint has the type of 'X', but its values more than the 32 bits of cvm"
+    assert (outcome.code, outcome.out) == (1, "")
+    assert message in outcome.err
+    assert "input  X : cvm[N]" in outcome.err
+    assert cvmgen("derive", "wide", "--wrt", "W", "--spec", spec).code == 0
+
+
 REFUSED = (
     (("double", "--wrt", "Z"), "toy.double has no input 'Z'; its inputs are X", "unknown input"),
     (("duoble", "--wrt", "X"), "did you mean 'double'", "unknown operator"),
@@ -80,3 +106,95 @@ def test_wrong_arguments(
     outcome = cvmgen("derive", *arguments, "--spec", spec)
     assert outcome.code == 2, why
     assert message in outcome.err, why
+
+
+# ---------------------------------------------------------------- against what people wrote
+
+SYSTEMML = ("common.cvm", "systemml/windows.cvm", "systemml/convolution.cvm")
+PAIRS = (
+    ("systemml.conv2d", "x", "conv2d_backward_data"),
+    ("systemml.conv2d", "w", "conv2d_backward_filter"),
+)
+CALLS = 40
+
+
+@pytest.fixture
+def derived(cvmgen: Command, tmp_path: Path) -> Path:
+    """A folder of operators built from a spec to which adjoints were saved."""
+    spec = tmp_path / "spec"
+    (spec / "systemml").mkdir(parents=True)
+    for name in SYSTEMML:
+        (spec / name).write_text((ROOT / "spec" / name).read_text())
+    texts = [cvmgen("derive", name, "--wrt", wrt, "--spec", spec).out for name, wrt, _ in PAIRS]
+    (spec / "systemml/adjoints.cvm").write_text("\n".join(texts))
+    own = [f"{name}_adjoint_{wrt}" for name, wrt, _ in PAIRS]
+    written = [f"systemml.{name}" for *_, name in PAIRS]
+    targets = ("--target", "c", "--target", "python")
+    outcome = cvmgen("build", *own, *written, *targets, "--spec", spec, "--out", tmp_path / "out")
+    assert outcome.code == 0, outcome.err
+    return tmp_path / "out"
+
+
+@pytest.mark.parametrize("target", ["c", "python"])
+def test_saved_and_built_they_are_what_people_wrote(derived: Path, target: str) -> None:
+    loaded = load(target, folder=derived)
+    random = np.random.default_rng(1)
+    for name, wrt, written in PAIRS:
+        ours, theirs = loaded[f"{name}_adjoint_{wrt}"], loaded[f"systemml.{written}"]
+        compared = 0
+        while compared < CALLS:
+            shapes, attributes = convolution(random, wrt)
+            for whole in (True, False):
+                operands = [drawn(random, shape, whole=whole) for shape in shapes]
+                expected, refusal = outcome_of(theirs, operands, attributes)
+                found, own_refusal = outcome_of(ours, operands, attributes)
+                assert bool(own_refusal) == bool(refusal), attributes
+                if refusal:
+                    continue
+                same = np.array_equal if whole else np.allclose
+                assert same(found, expected), attributes
+                compared += whole
+
+
+def convolution(
+    random: np.random.Generator, wrt: str
+) -> tuple[list[tuple[int, int]], dict[str, Any]]:
+    """Shapes of the operands of an adjoint, mostly fitting, and its attributes."""
+    N, C, F, R, S = map(int, random.integers(1, 4, 5))
+    H, W = map(int, random.integers(1, 8, 2))
+    stride = tuple(map(int, random.integers(1, 4, 2)))
+    words = ("valid", "same", "full", None, None)
+    word = words[random.integers(len(words))]
+    padding = word or tuple(map(int, random.integers(0, 3, 2)))
+    YH, YW = (
+        (x + twice(word, given, x, r, s) - r) // s + 1
+        for x, given, r, s in zip((H, W), padding[:2], (R, S), stride, strict=True)
+    )
+    shapes = [(F, C * R * S) if wrt == "x" else (N, C * H * W), (N, F * max(YH * YW, 1))]
+    attributes = {"input_shape": (N, C, H, W), "filter_shape": (F, C, R, S)}
+    return shapes, attributes | {"stride": stride, "padding": padding}
+
+
+def twice(word: str | None, given: Any, x: int, r: int, s: int) -> int:
+    """Twice the padding: what a word stands for has the same result at each stride."""
+    match word:
+        case "valid":
+            return (x - r) * (s - 1)
+        case "same":
+            return x * (s - 1) + r - s
+        case "full":
+            return (s - 1) * x + (s + 1) * r - 2 * s
+        case _:
+            return 2 * int(given)
+
+
+def drawn(random: np.random.Generator, shape: tuple[int, int], *, whole: bool) -> Any:
+    return random.integers(-9, 10, shape).astype(float) if whole else random.normal(size=shape)
+
+
+def outcome_of(operator: Any, operands: list[Any], attributes: dict[str, Any]) -> tuple[Any, str]:
+    """What a call gives, or why it is refused."""
+    try:
+        return operator(*operands, **attributes), ""
+    except OperatorError as error:
+        return None, str(error)

@@ -105,6 +105,22 @@ def test_parentheses_stand_where_they_must(written: str, printed: str | None, wh
     assert value_of(text) == first, why
 
 
+LONG = """operator f {
+  "A long sum that begins with a choice."
+  input  first : cvm[a]
+  input  second : cvm[a]
+  output Y : cvm[a] precision 9
+  Y[i] = (first[i]*second[i]*first[i] if i < 1000000 else second[i]*first[i]*second[i])
+         + (second[i] if i < 2000000 else first[i]*second[i])
+}
+"""
+
+
+def test_a_choice_at_the_start_of_a_long_sum_keeps_its_parentheses() -> None:
+    (operator,) = check_files([SpecFile(Source("long", LONG), "")])
+    assert print_operator(operator) == LONG
+
+
 @pytest.mark.parametrize("value", [0.1, 1e-300, 1e22, 2.0**53, inf])
 def test_real_numbers_are_printed_exactly(value: float) -> None:
     text = real_text(value)
