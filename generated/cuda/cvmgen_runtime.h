@@ -237,6 +237,11 @@ static inline const char *cvmgen_dtype_name(int32_t dtype) {
     static const char *const names[] = {"none", "int8", "int32", "int16", "int64", "bool", "float32", "float64"};
     return names[cvmgen_is_dtype(dtype) ? dtype : 0];
 }
+/* As refusals show a type that they do not want. */
+static inline cvmgen_text cvmgen_dtype_text(int32_t dtype) {
+    if (!cvmgen_is_dtype(dtype)) return cvmgen_format("dtype %d", (int)dtype);
+    return cvmgen_format("dtype %s", cvmgen_dtype_name(dtype));
+}
 static inline int64_t cvmgen_element_bytes(int32_t dtype) {
     static const int64_t bytes[] = {0, 1, 4, 2, 8, 1, 4, 8};
     return bytes[cvmgen_is_dtype(dtype) ? dtype : 0];
@@ -368,11 +373,11 @@ static inline int cvmgen_refuse_extent(cvmgen_error *error, const char *name,
 static inline int cvmgen_check_data(cvmgen_error *error, const char *name,
                                     const cvmgen_tensor *tensor) {
     if (tensor == NULL) return cvmgen_refuse(error, name, "", "this output is missing");
+    if (!cvmgen_is_dtype(tensor->dtype))
+        return cvmgen_refuse(error, name, cvmgen_dtype_text(tensor->dtype).text,
+                             "there is no such element type");
     if (cvmgen_elements(tensor) == 0) return CVMGEN_OK;
     if (tensor->data == NULL) return cvmgen_refuse(error, name, "NULL", "its data are missing");
-    if (!cvmgen_is_dtype(tensor->dtype))
-        return cvmgen_refuse(error, name, cvmgen_format("dtype %d", (int)tensor->dtype).text,
-                             "there is no such element type");
     if ((uintptr_t)tensor->data % (uintptr_t)cvmgen_element_bytes(tensor->dtype) != 0)
         return cvmgen_refuse(error, name, "", "its data are not aligned to its element type");
     return CVMGEN_OK;
@@ -437,8 +442,7 @@ static inline int cvmgen_check_typed_output(cvmgen_error *error, const char *nam
                                             int32_t dtype) {
     if (cvmgen_check_output_shape(error, name, tensor, shape)) return CVMGEN_REFUSED;
     if (tensor->dtype != dtype)
-        return cvmgen_refuse(error, name,
-                             cvmgen_format("dtype %s", cvmgen_dtype_name(tensor->dtype)).text,
+        return cvmgen_refuse(error, name, cvmgen_dtype_text(tensor->dtype).text,
                              cvmgen_format("must be %s", cvmgen_dtype_name(dtype)).text);
     return cvmgen_check_data(error, name, tensor);
 }
@@ -533,7 +537,8 @@ static inline cvmgen_text cvmgen_column_text(const cvmgen_types *types, int colu
     }
     return result;
 }
-/* The types of the inputs, row by row: (int8, int32), (int16, int32). */
+/* The types of the inputs, row by row, the last ones left out of a long text: (int8, int32),
+   (int16, int32). */
 static inline cvmgen_text cvmgen_rows_text(const cvmgen_types *types) {
     cvmgen_text result = {{0}};
     size_t used = 0;
@@ -544,6 +549,10 @@ static inline cvmgen_text cvmgen_rows_text(const cvmgen_types *types) {
             again = memcmp(types->at + other * types->columns, at,
                            (size_t)types->inputs * sizeof *at) == 0;
         if (again) continue;
+        if (used >= 160) {
+            snprintf(result.text + used, sizeof result.text - used, "), ...");
+            return result;
+        }
         for (int column = 0; column < types->inputs && used < sizeof result.text; ++column)
             used += (size_t)snprintf(result.text + used, sizeof result.text - used, "%s%s",
                                      column ? ", " : row ? "), (" : "(",
@@ -569,8 +578,7 @@ static inline int cvmgen_refuse_type(cvmgen_error *error, const cvmgen_types *ty
     if (narrowed)
         rule = cvmgen_format("must be %s%s: the types of (%s) are %s", one, allowed.text,
                              cvmgen_names_text(types).text, cvmgen_rows_text(types).text);
-    return cvmgen_refuse(error, types->names[column],
-                         cvmgen_format("dtype %s", cvmgen_dtype_name(dtype)).text, rule.text);
+    return cvmgen_refuse(error, types->names[column], cvmgen_dtype_text(dtype).text, rule.text);
 }
 /* The first row with the types of the inputs. Of an input that is missing, or whose type is not
    known, every type will do; *row is -1 where that leaves several. */
@@ -600,15 +608,17 @@ static inline int cvmgen_choose_types(cvmgen_error *error, const cvmgen_types *t
         if (count > 1 && inputs[column] != NULL && inputs[column]->dtype == 0) *row = -1;
     return CVMGEN_OK;
 }
-/* The tensors of an input that takes several have one type, that of the first. */
+/* The tensors of an input that takes several have one type, that of the first; those whose type
+   is not known may have any. */
 static inline int cvmgen_check_alike(cvmgen_error *error, const char *name,
                                      const cvmgen_tensor *const *inputs, int64_t count) {
     for (int64_t at = 1; inputs != NULL && at < count; ++at) {
         if (inputs[at] == NULL || inputs[0] == NULL) continue;
         if (inputs[at]->dtype == inputs[0]->dtype) continue;
+        if (inputs[at]->dtype == 0 || inputs[0]->dtype == 0) continue;
         return cvmgen_refuse(
             error, cvmgen_format("%s[%" PRId64 "]", name, at).text,
-            cvmgen_format("dtype %s", cvmgen_dtype_name(inputs[at]->dtype)).text,
+            cvmgen_dtype_text(inputs[at]->dtype).text,
             cvmgen_format("must be %s, as %s[0]", cvmgen_dtype_name(inputs[0]->dtype), name).text);
     }
     return CVMGEN_OK;

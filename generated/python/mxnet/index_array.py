@@ -104,7 +104,7 @@ def index_array(data, *, axes=None, precisions=None, dtype=None, out=None, check
         arrays = [("data", data.array)]
         typed.check_typed_out(OPERATOR, "idx", out, plan.idx_shape, types["idx"], arrays)
     idx = [0] * support.size(plan.idx_shape)
-    idx_dtype = typed.typed_result(OPERATOR, dtype, types["idx"])
+    idx_dtype = typed.typed_result(OPERATOR, "idx", dtype, types["idx"])
     _nest_idx(plan, idx)
     result = typed.stored_as(OPERATOR, "idx", idx, plan.idx_shape, idx_dtype)
     if out is None:

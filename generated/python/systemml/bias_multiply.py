@@ -88,7 +88,7 @@ def bias_multiply(x, bias, *, precisions=None, dtype=None, out=None, check=None)
         arrays = [("x", x.array), ("bias", bias.array)]
         typed.check_typed_out(OPERATOR, "y", out, plan.y_shape, types["y"], arrays)
     y = [0] * support.size(plan.y_shape)
-    y_dtype = typed.typed_result(OPERATOR, dtype, types["y"])
+    y_dtype = typed.typed_result(OPERATOR, "y", dtype, types["y"])
     _nest_y(plan, x.values, bias.values, y)
     result = typed.stored_as(OPERATOR, "y", y, plan.y_shape, y_dtype)
     if out is None:

@@ -205,7 +205,7 @@ def conv2d(x, w, *, input_shape=None, filter_shape=None, stride=None, padding=No
         arrays = [("x", x.array), ("w", w.array)]
         typed.check_typed_out(OPERATOR, "y", out, plan.y_shape, types["y"], arrays)
     y = [0] * support.size(plan.y_shape)
-    y_dtype = typed.typed_result(OPERATOR, dtype, types["y"])
+    y_dtype = typed.typed_result(OPERATOR, "y", dtype, types["y"])
     _nest_y(plan, x.values, w.values, y)
     result = typed.stored_as(OPERATOR, "y", y, plan.y_shape, y_dtype)
     if out is None:

@@ -205,7 +205,7 @@ def conv2d_backward_data(w, dout, *, input_shape=None, filter_shape=None, stride
         arrays = [("w", w.array), ("dout", dout.array)]
         typed.check_typed_out(OPERATOR, "dx", out, plan.dx_shape, types["dx"], arrays)
     dx = [0] * support.size(plan.dx_shape)
-    dx_dtype = typed.typed_result(OPERATOR, dtype, types["dx"])
+    dx_dtype = typed.typed_result(OPERATOR, "dx", dtype, types["dx"])
     _nest_dx(plan, w.values, dout.values, dx)
     result = typed.stored_as(OPERATOR, "dx", dx, plan.dx_shape, dx_dtype)
     if out is None:

@@ -205,7 +205,7 @@ def conv2d_backward_filter(x, dout, *, input_shape=None, filter_shape=None, stri
         arrays = [("x", x.array), ("dout", dout.array)]
         typed.check_typed_out(OPERATOR, "dw", out, plan.dw_shape, types["dw"], arrays)
     dw = [0] * support.size(plan.dw_shape)
-    dw_dtype = typed.typed_result(OPERATOR, dtype, types["dw"])
+    dw_dtype = typed.typed_result(OPERATOR, "dw", dtype, types["dw"])
     _nest_dw(plan, x.values, dout.values, dw)
     result = typed.stored_as(OPERATOR, "dw", dw, plan.dw_shape, dw_dtype)
     if out is None:

@@ -196,7 +196,7 @@ def max_pool(x, *, input_shape=None, pool_size=None, stride=None, padding=None, 
         arrays = [("x", x.array)]
         typed.check_typed_out(OPERATOR, "y", out, plan.y_shape, types["y"], arrays)
     y = [0] * support.size(plan.y_shape)
-    y_dtype = typed.typed_result(OPERATOR, dtype, types["y"])
+    y_dtype = typed.typed_result(OPERATOR, "y", dtype, types["y"])
     _nest_y(plan, x.values, y)
     result = typed.stored_as(OPERATOR, "y", y, plan.y_shape, y_dtype)
     if out is None:

@@ -235,7 +235,7 @@ def max_pool_backward(x, dout, *, input_shape=None, pool_size=None, stride=None,
         arrays = [("x", x.array), ("dout", dout.array)]
         typed.check_typed_out(OPERATOR, "dx", out, plan.dx_shape, types["dx"], arrays)
     dx = [0] * support.size(plan.dx_shape)
-    dx_dtype = typed.typed_result(OPERATOR, dtype, types["dx"])
+    dx_dtype = typed.typed_result(OPERATOR, "dx", dtype, types["dx"])
     _nest_dx(plan, x.values, dout.values, dx)
     result = typed.stored_as(OPERATOR, "dx", dx, plan.dx_shape, dx_dtype)
     if out is None:

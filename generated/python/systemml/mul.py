@@ -114,7 +114,7 @@ def mul(X, Y, *, precisions=None, dtype=None, out=None, check=None):
         arrays = [("X", X.array), ("Y", Y.array)]
         typed.check_typed_out(OPERATOR, "Z", out, plan.Z_shape, types["Z"], arrays)
     Z = [0] * support.size(plan.Z_shape)
-    Z_dtype = typed.typed_result(OPERATOR, dtype, types["Z"])
+    Z_dtype = typed.typed_result(OPERATOR, "Z", dtype, types["Z"])
     _nest_Z(plan, X.values, Y.values, Z)
     result = typed.stored_as(OPERATOR, "Z", Z, plan.Z_shape, Z_dtype)
     if out is None:

@@ -84,7 +84,7 @@ def rep(Z, *, C=None, precisions=None, dtype=None, out=None, check=None):
         arrays = [("Z", Z.array)]
         typed.check_typed_out(OPERATOR, "ret", out, plan.ret_shape, types["ret"], arrays)
     ret = [0] * support.size(plan.ret_shape)
-    ret_dtype = typed.typed_result(OPERATOR, dtype, types["ret"])
+    ret_dtype = typed.typed_result(OPERATOR, "ret", dtype, types["ret"])
     _nest_ret(plan, Z.values, ret)
     result = typed.stored_as(OPERATOR, "ret", ret, plan.ret_shape, ret_dtype)
     if out is None:

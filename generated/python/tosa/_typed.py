@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ._support import (
+    MOST_SHOWN,
     Operand,
     any_array,
     check_out_array,
@@ -22,6 +23,8 @@ from ._support import (
     unflatten,
 )
 
+# The least magnitude that rounds to no finite number of 32 bits.
+FLOAT32_END = (2.0 - 2.0**-24) * 2.0**127
 INFINITY = float("inf")
 NAN = float("nan")
 
@@ -47,9 +50,13 @@ def typed_operands(
             entries = list(value)
         for at, entry in enumerate(entries):
             shown = f"{name}[{at}]" if name in several else name
-            array = None if entry is None else any_array(operator, shown, entry)
             names.append(shown)
-            arrays.append(Listed(array) if isinstance(entry, (list, tuple)) else array)
+            if entry is None and name not in several:
+                arrays.append(None)
+            elif isinstance(entry, (list, tuple)):
+                arrays.append(listed(operator, shown, entry))
+            else:
+                arrays.append(any_array(operator, shown, entry))
     row = chosen_row(operator, rows, names, arrays)
     found = {
         name: array.array.astype(row[column(name)]) if isinstance(array, Listed) else array
@@ -65,9 +72,20 @@ def typed_operands(
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Numbers that were given as nested lists."""
+    """Numbers that were given as nested lists, and the types that hold them."""
 
     array: Any
+    kinds: Sequence[str]
+
+
+def listed(operator: str, name: str, value: Sequence[Any]) -> Listed:
+    """Nested lists of numbers; an integer that no type holds is refused."""
+    array = any_array(operator, name, value)
+    if array.dtype.kind in "uO":
+        for each in array.ravel().tolist():
+            if isinstance(each, int) and not -(1 << 63) <= each < 1 << 63:
+                refuse(operator, name, str(each), "no element type holds this integer")
+    return Listed(array, holding(array))
 
 
 def column(name: str) -> str:
@@ -79,43 +97,48 @@ def chosen_row(
     operator: str, rows: Sequence[Row], names: Sequence[str], arrays: Sequence[Any]
 ) -> Row:
     """The first row that has the types of the arrays and holds the numbers of the lists."""
-    firsts = [at for at, name in enumerate(names) if not name.endswith("]") or name.endswith("[0]")]
+    kinds = {at: array.kinds for at, array in enumerate(arrays) if isinstance(array, Listed)}
     fitting = [
-        row
-        for row in rows
-        if all(
-            row[column(name)] in holding(array.array)
-            for name, array in zip(names, arrays, strict=True)
-            if isinstance(array, Listed)
-        )
+        number
+        for number, row in enumerate(rows)
+        if all(row[column(names[at])] in held for at, held in kinds.items())
     ]
-    dtypes = []
-    for at in firsts:
-        array = arrays[at]
-        if isinstance(array, Listed):
-            kinds = holding(array.array)
-            dtypes.append(None if fitting else kinds[0] if kinds else str(array.array.dtype))
+    telling: dict[str, int] = {}  # of several tensors the first that has a type of its own
+    for at, name in enumerate(names):
+        known = telling.setdefault(column(name), at)
+        if known in kinds and at not in kinds:
+            telling[column(name)] = at
+    dtypes: list[str | None] = []
+    for at in telling.values():
+        if at in kinds:
+            held = kinds[at] or [str(arrays[at].array.dtype)]
+            dtypes.append(None if fitting else held[0])
         else:
-            dtypes.append(None if array is None else str(array.dtype))
-    left = fitting or rows
-    columns = [[row[column(names[at])] for at in firsts] for row in left]
-    row = left[row_of(operator, [names[at] for at in firsts], dtypes, columns)]
+            dtypes.append(None if arrays[at] is None else str(arrays[at].dtype))
+    columns = [[row[name] for name in telling] for row in rows]
+    shown = [names[at] for at in telling.values()]
+    row = rows[row_of(operator, shown, dtypes, columns, fitting)]
     for name, array in zip(names, arrays, strict=True):
         wanted = row[column(name)]
         if isinstance(array, np.ndarray) and str(array.dtype) != wanted:
-            rule = f"must be {wanted}, as {column(name)}[0]"
+            rule = f"must be {wanted}, as {names[telling[column(name)]]}"
             refuse(operator, name, f"dtype {array.dtype}", rule)
     return row
 
 
 def row_of(
-    operator: str, names: Sequence[str], dtypes: Sequence[str | None], rows: Sequence[Sequence[str]]
+    operator: str,
+    names: Sequence[str],
+    dtypes: Sequence[str | None],
+    rows: Sequence[Sequence[str]],
+    among: Sequence[int] = (),
 ) -> int:
     """The first row that has these types; the first operand that no row admits is refused.
 
     None stands for an operand whose type is not known; the entries of a row follow `names`.
+    `among` are the rows to choose from, where these are not all.
     """
-    left = list(range(len(rows)))
+    left = list(among) or list(range(len(rows)))
     for at, (name, dtype) in enumerate(zip(names, dtypes, strict=True)):
         if dtype is None:
             continue
@@ -135,26 +158,38 @@ def types_rule(
     if len(allowed) > 1:
         text = f"must be one of {', '.join(allowed)}"
     if len(left) < len(rows):
-        table = ", ".join(f"({', '.join(row)})" for row in dict.fromkeys(map(tuple, rows)))
-        text = f"{text}: the types of ({', '.join(names)}) are {table}"
+        text = f"{text}: the types of ({', '.join(names)}) are {table_text(rows)}"
+    return text
+
+
+def table_text(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of types, each once, the last ones left out of a long text."""
+    text = ""
+    for row in dict.fromkeys(map(tuple, rows)):
+        if len(text) > MOST_SHOWN:
+            return f"{text}, ..."
+        text += f"{', ' * bool(text)}({', '.join(row)})"
     return text
 
 
 def holding(array: np.ndarray[Any, Any]) -> list[str]:
-    """The types that hold every number of nested lists."""
+    """The types that hold every number of nested lists; where there is none, all."""
+    if array.size == 0:
+        return ["bool", "int8", "int16", "int32", "int64", "float32", "float64"]
     if array.dtype == np.bool_:
         return ["bool"]
     if array.dtype == np.float64:
-        return ["float32", "float64"]
+        narrow = np.abs(array[np.isfinite(array)]).max(initial=0.0) < FLOAT32_END
+        return ["float32", "float64"] if narrow else ["float64"]
     if array.dtype != np.int64:
         return []
     found = []
     for name in ("int8", "int16", "int32", "int64"):
         ends = np.iinfo(name)
-        if array.size == 0 or (array.min() >= ends.min and array.max() <= ends.max):
+        if array.min() >= ends.min and array.max() <= ends.max:
             found.append(name)
     for name, bits in (("float32", 24), ("float64", 53)):
-        if array.size == 0 or np.abs(array).max() <= 1 << bits:
+        if -(1 << bits) <= array.min() and array.max() <= 1 << bits:
             found.append(name)
     return found
 
@@ -176,17 +211,18 @@ def greatest(dtype: str) -> int | float:
     return INFINITY if dtype.startswith("float") else int(np.iinfo(dtype).max)
 
 
-def typed_result(operator: str, dtype: Any, wanted: str) -> np.dtype[Any]:
+def typed_result(operator: str, name: str, dtype: Any, wanted: str) -> np.dtype[Any]:
     """The element type of an output, which the types of the inputs decide."""
     result: np.dtype[Any] = np.dtype(wanted)
     if dtype is None:
         return result
+    rule = f"{name} is {wanted} here, as the inputs decide"
     try:
         given = np.dtype(dtype)
     except TypeError:
-        refuse(operator, "dtype", repr(dtype), f"must be {wanted}")
+        refuse(operator, "dtype", repr(dtype), rule)
     if given != result:
-        refuse(operator, "dtype", str(given), f"must be {wanted}")
+        refuse(operator, "dtype", str(given), rule)
     return result
 
 

@@ -156,7 +156,7 @@ def reduce_all(input1, *, axes=None, axis=None, keep_dims=1, precisions=None, dt
         typed.check_typed_out(OPERATOR, "output1", out, plan.output1_shape, types["output1"],
             arrays)
     output1 = [0] * support.size(plan.output1_shape)
-    output1_dtype = typed.typed_result(OPERATOR, dtype, types["output1"])
+    output1_dtype = typed.typed_result(OPERATOR, "output1", dtype, types["output1"])
     _nest_output1(plan, input1.values, output1)
     result = typed.stored_as(OPERATOR, "output1", output1, plan.output1_shape, output1_dtype)
     if out is None:
