@@ -19,10 +19,11 @@ from cvmgen.derive.polynomials import (
     quotient,
     scaled,
 )
-from cvmgen.derive.substitution import entry, free_names, is_number
+from cvmgen.derive.substitution import entry, free_names, is_number, substitute
 from cvmgen.functions import FUNCTIONS
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.spec.printing import macros_of
 
 MOST_EXPANSIONS = 8
 MOST_MONOMIALS = 64
@@ -35,6 +36,7 @@ class Facts:
         self.lets: dict[str, n.Expr] = {}
         self.least: dict[str, int] = {}  # attributes, entries of lists, extents that may be 0
         self.extents: set[str] = set()
+        self.macros: dict[str, f.Definition] = {}
         self.equal: dict[n.Expr, tuple[n.Expr, f.Require]] = {}
         self.divided: list[tuple[Polynomial, Polynomial, f.Require]] = []
         self.nonzero: dict[str, f.Require] = {}  # lists without an entry 0
@@ -48,6 +50,8 @@ class Facts:
         match item:
             case f.Let(name=name, value=value):
                 self.lets[name] = value
+            case f.Definition(name=name) if macros_of((item,)):
+                self.macros[name] = item
             case f.Input(extents=extents, empty=True):
                 self.least.update((each.new, 0) for each in extents if each.new)
             case f.Input(extents=extents):
@@ -230,12 +234,32 @@ class Facts:
                 return None if None in both else min(each for each in both if each is not None)
             case n.Function(name="len" | "size" | "count" | "flatten_index"):
                 return 0
+            case n.Apply(name=name) if name in self.macros:
+                return self.lower(self.applied(expr))
             case n.Function(name="max", arguments=arguments):
                 return max(
                     (each for each in map(self.lower, arguments) if each is not None), default=None
                 )
             case _:
                 return None
+
+    def applied(self, expr: n.Apply) -> n.Expr:
+        """What a definition gives for its arguments."""
+        macro = self.macros[expr.name]
+        names = (name for name, _ in macro.parameters)
+        given = dict(zip(names, expr.arguments, strict=True))
+        return substitute(macro.body, given)  # type: ignore[no-any-return]
+
+    def cap(self, high: n.Expr) -> n.Expr:
+        """The end of a range, or of several ends, all of which it observes, a simple one."""
+        match high:
+            case n.Apply(name=name) if name in self.macros:
+                found = self.cap(self.applied(high))
+                return found if isinstance(found, n.Ref) else high
+            case n.Function(name="min", arguments=arguments):
+                return next((each for each in arguments if isinstance(each, n.Ref)), high)
+            case _:
+                return high
 
     def not_zero(self, expr: n.Expr) -> bool:
         match expr:

@@ -39,7 +39,7 @@ class Solver:
             self.taken.add(name)
             match binder:
                 case n.IndexRange(low=low, high=high) if self.facts.at_least(low, 0):
-                    self.facts.below[name] = high
+                    self.facts.below[name] = self.facts.cap(high)
                 case n.PackRange(extents=extents, slots=None):
                     self.facts.below[name] = extents
                 case _:

@@ -63,9 +63,17 @@ SUPPORTED = (
     *("systemml.bias_add.bias", "systemml.bias_multiply.x", "systemml.bias_multiply.bias"),
     *("systemml.mul.X", "systemml.mul.Y", "systemml.div.X", "systemml.add.X", "systemml.add.Y"),
     *("systemml.sub.X", "systemml.sub.Y", "systemml.neg.X", "systemml.rep.Z"),
+    *("systemml.conv2d_backward_data.dout", "systemml.conv2d_backward_filter.x"),
+    *("systemml.max_pool_backward.dout", "systemml.avg_pool_backward.dout"),
     "tosa.reduce_sum.input1",
 )
-DIVIDING = ("linear.halved.X", "linear.weighted.X", "systemml.avg_pool.x", "systemml.div.X")
+DIVIDING = (
+    "linear.halved.X",
+    "linear.weighted.X",
+    "systemml.avg_pool.x",
+    "systemml.div.X",
+    "systemml.avg_pool_backward.dout",
+)
 MULTIPLE = 5040  # of what the divisors are, the numbers up to 10: all quotients are exact
 CALLS = 25
 ATTEMPTS = 12 * CALLS
@@ -398,6 +406,11 @@ FORMULAS = (
     ("linear.window.X", "sum[max(0, n - M + 1) <= k < min(K, n + 1)](", "tests become ranges"),
     ("systemml.conv2d.x", CONV2D_DATA, "like conv2d_backward_data"),
     ("systemml.conv2d.w", CONV2D_FILTER, "like conv2d_backward_filter"),
+    (
+        "systemml.avg_pool_backward.dout",
+        "ddout[n, (c*YH + p)*YW + q] = sum[i < H, j < W\n",
+        "an end that a definition gives is below one of those it is the least of",
+    ),
     ("systemml.bias_add.bias", "dbias[c, 0] = sum[n < N, i < K div C](", "an extent of 1"),
     ("systemml.avg_pool.x", "dy[n, (c*YH + p)*YW + q] over real(R*S))", "each share by itself"),
     ("tosa.reduce_sum.input1", REDUCE_SUM, "types are carried over"),
