@@ -106,6 +106,10 @@ FUNCTIONS = {
     )
 }
 
+# The functions of real numbers, and those from other values to them and back.
+REAL_FUNCTIONS = frozenset(
+    {row.name for row in FUNCTIONS.values() if row.parameters[0] in ("real", "scalar")} | {"isnan"}
+)
 # Written floor(log2(n)) and ceil(log2(n)); log2 alone is no integer.
 LOGARITHMS = {"floor": "floor_log2", "ceil": "ceil_log2"}
 SPECIAL = ("p", "present", "least", "greatest", "log2", "floor", "ceil")

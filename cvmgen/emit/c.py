@@ -235,11 +235,17 @@ class CEmitter:
         fields = self.nest_fields(body, names_in(entries) if parallel(body) else ())
         lists = [field.name for field in fields if field.type == "cvmgen_list"]
         printer = KernelPrinter(self.program, body, lists, entries)
-        lines = self.unpack(fields)
+        lines = [*self.unpack(fields), *self.unread(nest, body)]
         lines.append(comment(f"{nest.span.place}: {nest.formula}"))
         lines += printer.block(body)
         head = f"static void {self.kernel_name(number, variant)}("
         return "\n".join([*signature(head, parameters), *wrap_c(indent(lines)), "}"])
+
+    def unread(self, nest: i.Nest, body: tuple[i.Stmt, ...]) -> list[str]:
+        """Statements that name the inputs that a nest reads for other element types only."""
+        read = interface.read_in(body)
+        names = interface.inputs_read(self.program, nest)
+        return [f"(void){identifier(name)};" for name in names if name not in read]
 
     def nest_fields(self, body: tuple[i.Stmt, ...], more: Iterable[str] = ()) -> list[Field]:
         names = names_in(body) | set(more)

@@ -151,7 +151,7 @@ class CudaEmitter(c.CEmitter):
         parameters = self.tensor_parameters(nest, dtypes) + c.overflow_parameter(body)
         if self.value_fields(nest):
             parameters.insert(0, f"const __grid_constant__ {self.values_name(number)} values")
-        lines = self.unpack(self.nest_fields(body))
+        lines = [*self.unpack(self.nest_fields(body)), *self.unread(nest, body)]
         lines.append(comment(f"{nest.span.place}: {nest.formula}"))
         lines += self.kernel_lines(nest, body)
         head = f"{self.kernel_name(number, variant)}("

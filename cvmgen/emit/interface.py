@@ -57,9 +57,14 @@ def reduces(body: tuple[i.Stmt, ...]) -> bool:
 
 def inputs_read(program: i.Program, nest: i.Nest) -> tuple[str, ...]:
     """The inputs whose elements or presence a nest reads."""
-    read = {each.tensor for each in walk(nest.body) if isinstance(each, i.Load)}
-    read |= {each.name for each in walk(nest.body) if isinstance(each, i.Given)}
+    read = read_in(nest.body)
     return tuple(item.name for item in program.operator.inputs if item.name in read)
+
+
+def read_in(body: tuple[i.Stmt, ...]) -> set[str]:
+    """The tensors of which statements read elements, and those that they ask for."""
+    read = {each.tensor for each in walk(body) if isinstance(each, i.Load)}
+    return read | {each.name for each in walk(body) if isinstance(each, i.Given)}
 
 
 def scratch_read(program: i.Program, nest: i.Nest) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from cvmgen.functions import REAL_FUNCTIONS
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild, walk
 from cvmgen.lower.guards import assigned
@@ -56,14 +57,14 @@ def one_tensor(program: i.Program, nest: i.Nest) -> i.Nest:
 
 
 def folds(nest: i.Nest, taken: set[str]) -> tuple[i.Nest, tuple[i.Stmt, ...]]:
-    """The outermost folds that read no element and no index of a loop."""
+    """The outermost folds that read no element, no index of a loop and no real number."""
     inner = assigned(nest.body)
     found: dict[i.Expr, str] = {}
 
     def change(node: i.Expr) -> i.Expr:
         if not isinstance(node, i.Fold) or names_in(node) & inner:
             return node
-        if any(isinstance(each, (i.Access, i.Load)) for each in walk(node)):
+        if any(map(of_nests, walk(node))):
             return node
         if names_in(node) & _bound_outside(nest.body, node):
             return node
@@ -79,6 +80,17 @@ def folds(nest: i.Nest, taken: set[str]) -> tuple[i.Nest, tuple[i.Stmt, ...]]:
     body = rebuild(nest.body, change)
     lets = tuple(i.Let(name, "int", fold, nest.span) for fold, name in found.items())
     return replace(nest, body=body), lets
+
+
+def of_nests(node: object) -> bool:
+    """Whether an expression has no value on the host, which knows integers and conditions."""
+    match node:
+        case i.Access() | i.Load() | i.Real() | i.Limit() | i.Binary(op="over"):
+            return True
+        case i.Call(function=function):
+            return function in REAL_FUNCTIONS
+        case _:
+            return False
 
 
 def _bound_outside(statements: tuple[i.Stmt, ...], fold: i.Expr) -> set[str]:

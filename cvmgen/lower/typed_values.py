@@ -71,6 +71,7 @@ class ValueTyper:
         self.operator = operator
         self.dtypes = dtypes
         self.host = host
+        self.reals = operator.has_reals
         self.ranges: dict[str, Range | None] = {}
         self.types: dict[str, str] = {}
         self.modular: frozenset[str] = frozenset()
@@ -474,7 +475,7 @@ class ValueTyper:
 
     def call(self, expr: i.Call) -> Typed:
         function = expr.function
-        if self.operator.has_reals and not self.host and function in NUMBER_CALLS:
+        if self.reals and not self.host and function in NUMBER_CALLS:
             return self.number_call(expr)
         if function == "negate":
             return self.expr(i.Binary("-", i.Const(0), expr.arguments[0]))
@@ -531,7 +532,7 @@ class ValueTyper:
             case "int", [value]:
                 return value
             case "float32", [value]:
-                return self.expr(i.Call("float32", (as_real(value),)))
+                return i.Convert("f64", i.Convert("f32", as_real(value))), "f64", None
             case "negate", _:
                 return self.expr(i.Binary("-", i.Const(0), expr.arguments[0]))
             case "power", _:

@@ -87,10 +87,16 @@ def typed_nest(
         typer.sums = sums
         typer.wide = set(wide)
         typer.assigned = dict(assigned)
-        body = typer.block(nest.body)
         before = (wide, assigned, real, truths)
-        if (typer.wide, typer.assigned, typer.real, typer.truths) == before:
-            return replace(nest, body=body), typer.scratch
+        try:
+            body = typer.block(nest.body)
+        except SpecError:
+            # What is too large may be a real number that is not known as one yet.
+            if (typer.real, typer.truths) == (real, truths):
+                raise
+        else:
+            if (typer.wide, typer.assigned, typer.real, typer.truths) == before:
+                return replace(nest, body=body), typer.scratch
         # A local turned out to need another type than its declaration has: once more.
         wide, assigned, real, truths = typer.wide, typer.assigned, typer.real, typer.truths
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cvmgen.dtypes import CVM, DTYPES, DType
+from cvmgen.functions import REAL_FUNCTIONS
 from cvmgen.source import Span
-from cvmgen.spec.nodes import Binders, ExampleValue, Expr, Slot
+from cvmgen.spec.nodes import Binders, ExampleValue, Expr, Function, Real, Slot, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,8 +305,13 @@ class Operator:
 
     @property
     def has_reals(self) -> bool:
-        """Whether elements can be real numbers."""
-        return any(dtype.kind == "real" for row in self.choices for dtype in row.values())
+        """Whether numbers of the formula can be real, or are made of conditions."""
+        if any(dtype.kind == "real" for row in self.choices for dtype in row.values()):
+            return True
+        return any(
+            isinstance(node, Real) or (isinstance(node, Function) and node.name in REAL_FUNCTIONS)
+            for node in walk(self.items)
+        )
 
     @property
     def empty_tensors(self) -> frozenset[str]:
