@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cvmgen.dtypes import CVM, DTYPES, DType
-from cvmgen.functions import REAL_FUNCTIONS
 from cvmgen.source import Span
-from cvmgen.spec.nodes import Binders, ExampleValue, Expr, Function, Real, Slot, walk
+from cvmgen.spec.nodes import Binders, ExampleValue, Expr, Slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +246,7 @@ class Operator:
     holes: tuple[tuple[str, str], ...]
     text: str
     types: TypeTable = field(default_factory=TypeTable)
+    has_reals: bool = False  # whether real numbers can stand anywhere in the formula
     span: Span = field(compare=False, repr=False, kw_only=True)
 
     def quote(self, span: Span) -> str:
@@ -302,16 +302,6 @@ class Operator:
             found = {name: self.types.dtype(kind, number) for name, kind in self.type_of.items()}
             rows.append({name: dtype for name, dtype in found.items() if dtype is not None})
         return tuple(rows)
-
-    @property
-    def has_reals(self) -> bool:
-        """Whether numbers of the formula can be real, or are made of conditions."""
-        if any(dtype.kind == "real" for row in self.choices for dtype in row.values()):
-            return True
-        return any(
-            isinstance(node, Real) or (isinstance(node, Function) and node.name in REAL_FUNCTIONS)
-            for node in walk(self.items)
-        )
 
     @property
     def empty_tensors(self) -> frozenset[str]:

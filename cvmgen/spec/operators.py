@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from cvmgen.dtypes import CVM
+from cvmgen.functions import REAL_FUNCTIONS
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import declarations as d
 from cvmgen.spec import formula as f
@@ -56,7 +57,7 @@ def checked_operator(
     declaration: d.OperatorDecl, opset: str, checker: OperatorChecker, items: tuple[f.Item, ...]
 ) -> f.Operator:
     definitions: tuple[f.Item, ...] = tuple(checker.expressions.calls.definitions.values())
-    return f.Operator(
+    operator = f.Operator(
         opset,
         declaration.name,
         declaration.block.doc,
@@ -68,6 +69,18 @@ def checked_operator(
         declaration.text,
         checker.table,
         span=declaration.span,
+    )
+    return replace(operator, has_reals=holds_reals(operator))
+
+
+def holds_reals(operator: f.Operator) -> bool:
+    """Whether elements can be real numbers, or the formula makes some."""
+    if any(dtype.kind == "real" for row in operator.choices for dtype in row.values()):
+        return True
+    nodes = n.walk(operator.items)
+    return any(
+        isinstance(node, n.Real) or (isinstance(node, n.Function) and node.name in REAL_FUNCTIONS)
+        for node in nodes
     )
 
 

@@ -20,8 +20,9 @@ SPEC = Path(__file__).parents[2] / "spec"
 
 @cache
 def operators() -> dict[str, Operator]:
-    """The operators of spec/ by name."""
-    return {operator.name: operator for operator in check_files(read_folder(SPEC))}
+    """The operators of the CVM by name."""
+    found = check_files(read_folder(SPEC))
+    return {operator.name: operator for operator in found if operator.opset == "cvm"}
 
 
 def written(text: str) -> Operator:

@@ -40,7 +40,7 @@ SLIPS = [
     ("count(K) == 0 {", "count(K) == 0 and N > 2 {", "no case of the operator applies"),
     ("int list = () in [-N, N)", "int list = () in [-N, N]", "a list of 1 entry has no entry 1"),
     ("X[d...])\n  }\n}", "X[d...]) forall i < N\n  }\n}", "is written twice"),
-    ("d[Q - M + j] if m[j] != 1 else 0", "d[Q - M + j]", "index 0 of A"),
+    ("d[Q - M + j] if m[j] != 1 else 0", "d[Q - M + j]", "index 0 of"),
     ("d[Q - M + j]", "d[Q - N + j]", "has no entry"),
     ("a tdiv b if b != 0 else 0", "a tdiv b", "division by 0"),
     ("abs(x) + 1)) if x != 0 else 1", "x + 1)) if x != 0 else 1", "log2(0) is not defined"),

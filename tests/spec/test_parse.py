@@ -247,7 +247,7 @@ def test_spans_of_spec_lie_in_their_parents(path: Path) -> None:
 def test_layout_means_nothing(path: Path) -> None:
     """The same tree from one token a line, with a comment after each."""
     text = path.read_text(encoding="utf-8")
-    tokens = re.findall(r'"[^"\n]*"|#[^\n]*|\.\.\.|[<>=!]=|[A-Za-z_]\w*|\d+|\S', text)
+    tokens = re.findall(r'"[^"\n]*"|#[^\n]*|\.\.\.|[<>=!]=|[A-Za-z_]\w*|\d+(?:\.\d+)?|\S', text)
     spread = "  # why\n ".join(token for token in tokens if token[0] != "#")
     trees = [without_text(parse(Source("test.cvm", each))) for each in (spread, text)]
     assert trees[0] == trees[1]
