@@ -8,7 +8,7 @@ from typing import assert_never
 
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in
+from cvmgen.ir.visit import fresh, names_in, walk
 from cvmgen.spec.words import C_WORDS, word_constant
 
 MACHINE_TYPES = {
@@ -380,6 +380,10 @@ class CPrinter:
             return [f"{head} {{", *indent(body), "}"]
         low, high = self.expr(loop.low), self.expr(loop.high, 8)
         head = f"for (int64_t {index} = {low}; {index} < {high}; ++{index})"
+        if not loop.parallel and any(map(is_computed, walk(loop.high))):
+            end = fresh(f"{index}_end", set(names_in(loop)))
+            start = f"{index} = {low}, {end} = {self.expr(loop.high)}"
+            head = f"for (int64_t {start}; {index} < {end}; ++{index})"
         body = self.block(loop.body)
         if len(loop.body) == 1 and not isinstance(loop.body[0], i.If) and len(body) == 1:
             return [head, *indent(body)]
@@ -409,6 +413,11 @@ def entry_at(sequence: i.Expr, at: i.Expr) -> i.Expr:
             return i.Load(tensor, None, at if offset == i.Const(0) else i.Binary("+", offset, at))
         case _:
             return i.Item(sequence, at)
+
+
+def is_computed(node: object) -> bool:
+    """Whether a function is called for a value; the length of a list is there already."""
+    return isinstance(node, i.Call) and node.function != "len"
 
 
 def negated(expr: i.Expr) -> i.Expr | None:

@@ -81,6 +81,13 @@ class PythonPrinter:
 
     # -------------------------------------------------------- expressions
 
+    def index(self, expr: i.Expr) -> str:
+        """A place or an end of a range: an integer, whatever the elements are."""
+        outer, self.reals = self.reals, False
+        text = self.expr(expr)
+        self.reals = outer
+        return text
+
     def expr(self, expr: i.Expr, least: int = 0) -> str:
         text, level = self.leveled(expr)
         return f"({text})" if level < least else text
@@ -135,8 +142,8 @@ class PythonPrinter:
             case i.Fold():
                 return self.fold(expr), PRIMARY
             case i.Load(tensor=tensor, which=which, offset=offset):
-                one = "" if which is None else f"[{self.expr(which)}]"
-                return f"{identifier(tensor)}{one}[{self.expr(offset)}]", PRIMARY
+                one = "" if which is None else f"[{self.index(which)}]"
+                return f"{identifier(tensor)}{one}[{self.index(offset)}]", PRIMARY
             case i.Dot(pack=pack, steps=None):
                 return f"{pack}_at", PRIMARY
             case i.Dot(pack=pack, steps=steps):
@@ -254,8 +261,8 @@ class PythonPrinter:
 
     def span(self, low: i.Expr, high: i.Expr) -> str:
         if low == i.Const(0):
-            return f"range({self.expr(high)})"
-        return f"range({self.expr(low)}, {self.expr(high)})"
+            return f"range({self.index(high)})"
+        return f"range({self.index(low)}, {self.index(high)})"
 
     def fold(self, expr: i.Fold) -> str:
         clauses = self.clauses(expr.over, expr.condition)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 WIDTH = 100
-BREAKS = (", ", " && ", " || ", " + ", " - ", " * ", " ? ", " : ", " PRId64")
+BREAKS = (", ", "; ", " && ", " || ", " + ", " - ", " * ", " ? ", " : ", " PRId64")
 PYTHON_WORDS = (" if ", " else ", " and ", " or ", " for ")
 PYTHON_BREAKS = (", ", *PYTHON_WORDS, " + ", " - ", " * ", " // ", " % ")
 # What may stand on both sides of a value that gets parentheses.
@@ -105,5 +105,5 @@ def _places(line: str, signs: tuple[str, ...]) -> Iterator[tuple[int, int, int]]
         elif char in ")]}":
             depth -= 1
         elif found := next((sign for sign in signs if line.startswith(sign, at)), None):
-            yield at, at + (len(found) if found == ", " else 1), depth
+            yield at, at + (len(found) if found in (", ", "; ") else 1), depth
         at += 1

@@ -177,12 +177,12 @@ static void avg_pool_backward_dx(const avg_pool_backward_plan *plan,
             for (int64_t i = 0; i < H; ++i) {
                 for (int64_t j = 0; j < W; ++j) {
                     double total = 0.0;
-                    for (int64_t p = cvmgen_max_i64(0,
-                        cvmgen_ceildiv(i + PH - R + 1, SH)); p < cvmgen_min_i64(YH,
-                        cvmgen_floor_div(i + PH, SH) + 1); ++p) {
-                        for (int64_t q = cvmgen_max_i64(0,
-                            cvmgen_ceildiv(j + PW - S + 1, SW)); q < cvmgen_min_i64(YW,
-                            cvmgen_floor_div(j + PW, SW) + 1); ++q)
+                    for (int64_t p = cvmgen_max_i64(0, cvmgen_ceildiv(i + PH - R + 1, SH)),
+                        p_end = cvmgen_min_i64(YH, cvmgen_floor_div(i + PH, SH) + 1); p < p_end;
+                        ++p) {
+                        for (int64_t q = cvmgen_max_i64(0, cvmgen_ceildiv(j + PW - S + 1, SW)),
+                            q_end = cvmgen_min_i64(YW, cvmgen_floor_div(j + PW, SW) + 1); q < q_end;
+                            ++q)
                             total += dout[n * (C * YH * YW) + ((c * YH + p) * YW + q)] / (double)(R
                                 * S);
                     }

@@ -192,12 +192,12 @@ static void conv2d_backward_data_dx(const conv2d_backward_data_plan *plan,
                 for (int64_t j = 0; j < W; ++j) {
                     double total = 0.0;
                     for (int64_t f = 0; f < F; ++f) {
-                        for (int64_t p = cvmgen_max_i64(0,
-                            cvmgen_ceildiv(i + PH - R + 1, SH)); p < cvmgen_min_i64(YH,
-                            cvmgen_floor_div(i + PH, SH) + 1); ++p) {
-                            for (int64_t q = cvmgen_max_i64(0,
-                                cvmgen_ceildiv(j + PW - S + 1, SW)); q < cvmgen_min_i64(YW,
-                                cvmgen_floor_div(j + PW, SW) + 1); ++q)
+                        for (int64_t p = cvmgen_max_i64(0, cvmgen_ceildiv(i + PH - R + 1, SH)),
+                            p_end = cvmgen_min_i64(YH, cvmgen_floor_div(i + PH, SH) + 1); p < p_end;
+                            ++p) {
+                            for (int64_t q = cvmgen_max_i64(0, cvmgen_ceildiv(j + PW - S + 1, SW)),
+                                q_end = cvmgen_min_i64(YW, cvmgen_floor_div(j + PW, SW) + 1);
+                                q < q_end; ++q)
                                 total += w[f * (C * R * S)
                                     + ((c * R + i + PH - p * SH) * S + j + PW - q * SW)]
                                     * dout[n * (F * YH * YW) + ((f * YH + p) * YW + q)];

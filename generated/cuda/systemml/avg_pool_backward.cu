@@ -60,12 +60,10 @@ systemml_avg_pool_backward_dx(const __grid_constant__ avg_pool_backward_dx_value
         rest /= C;
         const int64_t n = rest;
         double total = 0.0;
-        for (int64_t p = cvmgen_max_i64(0,
-            cvmgen_ceildiv(i + PH - R + 1, SH)); p < cvmgen_min_i64(YH,
-            cvmgen_floor_div(i + PH, SH) + 1); ++p) {
-            for (int64_t q = cvmgen_max_i64(0,
-                cvmgen_ceildiv(j + PW - S + 1, SW)); q < cvmgen_min_i64(YW,
-                cvmgen_floor_div(j + PW, SW) + 1); ++q)
+        for (int64_t p = cvmgen_max_i64(0, cvmgen_ceildiv(i + PH - R + 1, SH)),
+            p_end = cvmgen_min_i64(YH, cvmgen_floor_div(i + PH, SH) + 1); p < p_end; ++p) {
+            for (int64_t q = cvmgen_max_i64(0, cvmgen_ceildiv(j + PW - S + 1, SW)),
+                q_end = cvmgen_min_i64(YW, cvmgen_floor_div(j + PW, SW) + 1); q < q_end; ++q)
                 total += dout[n * (C * YH * YW) + ((c * YH + p) * YW + q)] / (double)(R * S);
         }
         dx[n * (C * H * W) + ((c * H + i) * W + j)] = cvmgen_stored_f64(total);

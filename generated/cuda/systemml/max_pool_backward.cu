@@ -76,12 +76,10 @@ systemml_max_pool_backward_dx(const __grid_constant__ max_pool_backward_dx_value
         rest /= C;
         const int64_t n = rest;
         double total = 0.0;
-        for (int64_t p = cvmgen_max_i64(0,
-            cvmgen_ceildiv(i + PH - R + 1, SH)); p < cvmgen_min_i64(YH,
-            cvmgen_floor_div(i + PH, SH) + 1); ++p) {
-            for (int64_t q = cvmgen_max_i64(0,
-                cvmgen_ceildiv(j + PW - S + 1, SW)); q < cvmgen_min_i64(YW,
-                cvmgen_floor_div(j + PW, SW) + 1); ++q) {
+        for (int64_t p = cvmgen_max_i64(0, cvmgen_ceildiv(i + PH - R + 1, SH)),
+            p_end = cvmgen_min_i64(YH, cvmgen_floor_div(i + PH, SH) + 1); p < p_end; ++p) {
+            for (int64_t q = cvmgen_max_i64(0, cvmgen_ceildiv(j + PW - S + 1, SW)),
+                q_end = cvmgen_min_i64(YW, cvmgen_floor_div(j + PW, SW) + 1); q < q_end; ++q) {
                 bool holds = true;
                 for (int64_t r = 0; r < R; ++r) {
                     const int64_t place = p * SH - PH + r;

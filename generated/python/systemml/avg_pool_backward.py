@@ -146,10 +146,10 @@ def _nest_dx(plan, dout, dx):
             for i in range(H):
                 for j in range(W):
                     total = 0
-                    for p in range(reals.maximum(0, support.ceildiv(i + PH - R + 1, SH)),
-                        reals.minimum(YH, (i + PH) // SH + 1)):
-                        for q in range(reals.maximum(0, support.ceildiv(j + PW - S + 1, SW)),
-                            reals.minimum(YW, (j + PW) // SW + 1)):
+                    for p in range(max(0, support.ceildiv(i + PH - R + 1, SH)),
+                        min(YH, (i + PH) // SH + 1)):
+                        for q in range(max(0, support.ceildiv(j + PW - S + 1, SW)),
+                            min(YW, (j + PW) // SW + 1)):
                             total += reals.over(dout[n * (C * YH * YW) + ((c * YH + p) * YW + q)],
                                 float(R * S))
                     dx[n * (C * H * W) + ((c * H + i) * W + j)] = total

@@ -165,10 +165,10 @@ def _nest_dx(plan, x, dout, dx):
             for i in range(H):
                 for j in range(W):
                     total = 0
-                    for p in range(reals.maximum(0, support.ceildiv(i + PH - R + 1, SH)),
-                        reals.minimum(YH, (i + PH) // SH + 1)):
-                        for q in range(reals.maximum(0, support.ceildiv(j + PW - S + 1, SW)),
-                            reals.minimum(YW, (j + PW) // SW + 1)):
+                    for p in range(max(0, support.ceildiv(i + PH - R + 1, SH)),
+                        min(YH, (i + PH) // SH + 1)):
+                        for q in range(max(0, support.ceildiv(j + PW - S + 1, SW)),
+                            min(YW, (j + PW) // SW + 1)):
                             holds = True
                             for r in range(R):
                                 place = p * SH - PH + r
