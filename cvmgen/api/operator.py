@@ -288,6 +288,8 @@ class Operator:
 
     def _typed(self, operands: Sequence[Any]) -> tuple[typed.Row, dict[str, Any]]:
         """The element types of this call, and the inputs that have one of their own, as arrays."""
+        if not self._info.types[0]:
+            return {}, {}
         pairs = zip(self._info.inputs, operands, strict=True)
         given = {item.name: each for item, each in pairs if not self._info.has_precision(item.name)}
         several = [item.name for item in self._info.inputs if item.variadic]
