@@ -115,6 +115,8 @@ class CPrinter:
                 return f"cvmgen_difference({self.expr(left)}, {self.expr(right)})", PRIMARY
             case i.Binary(op="-", left=i.Const(value=0), right=right):
                 return negative(self.expr(right, UNARY)), UNARY
+            case i.Binary(op="-", left=i.Real(text="0.0"), right=right):
+                return f"cvmgen_zero_minus({self.expr(right)})", PRIMARY
             case i.Binary(op=op, left=left, right=right):
                 level, sign = BINARY[op]
                 # Shifts beside sums get parentheses, as compilers ask for.

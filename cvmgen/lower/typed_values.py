@@ -401,7 +401,7 @@ class ValueTyper:
     def helper(self, function: str, left: Typed, right: Typed, rule: RangeRule) -> Typed:
         """A floor division or remainder of values that may be negative."""
         found = rule(left[2] or INT64, right[2] or INT64)
-        if not self.host and "i128" in (left[1], right[1]):
+        if not self.host and ("i128" in (left[1], right[1]) or not found.fits(64)):
             return i.Call(f"{function}_i128", (left[0], right[0])), "i128", found
         arguments = (saturated(left[0], left[1]), saturated(right[0], right[1]))
         return i.Call(function, arguments), "i64", clamp(found)

@@ -30,8 +30,9 @@ OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 def unfold_nests(program: i.Program) -> i.Program:
     """Reductions and bindings of every nest as statements; index lists stay expressions."""
+    reals = program.operator.has_reals
     nests = tuple(
-        replace(nest, body=Unfold(taken(nest.body), everything=False).block(nest.body))
+        replace(nest, body=Unfold(taken(nest.body), everything=False, reals=reals).block(nest.body))
         for nest in program.nests
     )
     return replace(program, nests=nests)
@@ -39,10 +40,11 @@ def unfold_nests(program: i.Program) -> i.Program:
 
 def unfold_all(program: i.Program) -> i.Program:
     """Also list comprehensions, and the folds of `prepare`: for C and CUDA."""
+    reals = program.operator.has_reals
     nests = tuple(
         replace(
             nest,
-            body=Unfold(taken(nest.body), everything=True).block(nest.body),
+            body=Unfold(taken(nest.body), everything=True, reals=reals).block(nest.body),
             prologue=UnfoldHost(taken(nest.prologue), everything=True).block(nest.prologue),
         )
         for nest in program.nests
@@ -123,13 +125,15 @@ def undecided(expr: i.Select) -> tuple[str, i.Expr]:
 
 
 class Unfold:
-    """Rewrites blocks; `self.out` is the block under construction."""
+    """Rewrites blocks; `self.out` is the block under construction. With `reals`, numbers may be
+    real, and NaN is neither below another one nor not."""
 
-    def __init__(self, taken: Iterable[str], *, everything: bool) -> None:
+    def __init__(self, taken: Iterable[str], *, everything: bool, reals: bool = False) -> None:
         self.taken = set(taken)
         self.locals: set[str] = set()
         self.open_packs: set[str] = set()  # bound in part by what is around
         self.everything = everything
+        self.reals = reals
         self.out: list[i.Stmt] = []
         self.span: Span
 
@@ -348,7 +352,7 @@ class Unfold:
 
     def decided(self, local: str, op: str, value: i.Expr) -> i.Stmt:
         """The first element that decides an `any` or `all` ends the loop."""
-        test = value if op == "any" else opposite(value)
+        test = value if op == "any" else i.Not(value) if self.reals else opposite(value)
         found = i.Assign(local, i.Const(op == "any"), self.span)
         return i.If(test, (found, i.Break(self.span)), (), self.span)
 
