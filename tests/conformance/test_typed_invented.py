@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -30,8 +31,13 @@ def checked(inventor: TypedInventor, count: int) -> tuple[Operator, ...]:
 
 
 def agree(folder: Path, inventor: TypedInventor, count: int, calls: int) -> int:
+    return compared(folder, checked(inventor, count), inventor, calls)
+
+
+def compared(
+    folder: Path, operators: Sequence[Operator], inventor: TypedInventor, calls: int
+) -> int:
     """How many of the calls have results."""
-    operators = checked(inventor, count)
     write_changed(folder, driver.generate(operators, ("c", "python")))
     library = compile_library(c_sources(folder), name="invented", flags=("-O0",))
     libraries = {
@@ -60,3 +66,48 @@ def test_invented_formulas(tmp_path: Path, shape: Shape) -> None:
 @pytest.mark.parametrize("seed", range(2, 12))
 def test_many_invented_formulas(tmp_path: Path, seed: int, shape: Shape) -> None:
     agree(tmp_path, TypedInventor(Random(seed), shape), count=100, calls=18)
+
+
+# Types of the inputs X and F, the type of the output, right sides that were wrong once, and why.
+WRONG_ONCE = [
+    ("bool", "float64", "int64", "int(X[i])", "a condition as an integer, without real numbers"),
+    ("int8", "float64", "int64", "abs(X[i]) + int(0.1)", "real numbers that no tensor has"),
+    ("int8", "float64", "bool", "X[i] > 0 and isnan(2)", "of a number that is written out"),
+    ("int8", "float64", "float64", "min[j < N](real(isnan(real(a)))) + F[i]", "not for the host"),
+    ("int8", "float64", "bool", "isnan(float32(sum[j < N](3.0 - F[i])))", "a sum known late"),
+    (
+        "int8",
+        "float64",
+        "float64",
+        "prod[j < N](min[k < N](F[j] - F[k] * 2))",
+        "the product of real numbers is never too large",
+    ),
+    (
+        "int8",
+        "float32",
+        "float64",
+        "real(all[j < N](F[i] > 0.1)) + real(any[j < N](not F[j] <= 0.1))",
+        "NaN is neither below nor not",
+    ),
+    ("int64", "float64", "bool", "X[i] div -1 > X[i] mod -1 + X[i] tdiv -1", "-2^63 by -1"),
+    ("int64", "float64", "int8", "cut(X[i] div (0 - 1 - abs(a)), -9, 9)", "by a variable"),
+    ("int64", "float64", "float64", "trunc((0.0 - real(a)) * 4.0)", "0.0 - 0 is no -0"),
+]
+
+
+def test_what_was_wrong_once(tmp_path: Path) -> None:
+    inventor, texts = TypedInventor(Random(1)), []
+    for at, (integers, reals, result, body, _) in enumerate(WRONG_ONCE):
+        inventor.types[f"f{at}"] = {"X": [integers], "F": [reals]}
+        texts.append(f"""
+        operator f{at} {{
+          "Once wrong."
+          input X : {integers}[N]
+          input F : {reals}[N]
+          attr  a = 1 in [-5, 6)
+          output Y : {result}[N]
+          Y[i] = {body}
+        }}
+        """)
+    operators = check_files([SpecFile(Source("f.cvm", CUT + "".join(texts)), "invented")])
+    assert compared(tmp_path, operators, inventor, calls=40) == 40 * len(WRONG_ONCE)

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from cvmgen import driver
+from cvmgen.api import Operators, Opset
 from cvmgen.api.manifest import read_manifest
 from cvmgen.api.operator import Operator
 from cvmgen.build import write_changed
 from cvmgen.reference import Reference
 from cvmgen.reference.operator import stored
+from tests.conformance import test_typed_invented, typed_invented
 from tests.conformance.calls import Conformance
 from tests.conformance.invented import SPACES, VECTOR, Inventor, Space
 from tests.conformance.test_invented import WRONG_ONCE, call, checked
@@ -59,3 +61,20 @@ def test_invented_kernels(tmp_path: Path, space: Space) -> None:
 
 def test_what_was_wrong_once(tmp_path: Path) -> None:
     agree(tmp_path, [body for body, _ in WRONG_ONCE], calls=12, space=VECTOR)
+
+
+@pytest.mark.parametrize("shape", typed_invented.SHAPES, ids=("vector", "box"))
+def test_invented_kernels_of_all_types(tmp_path: Path, shape: typed_invented.Shape) -> None:
+    inventor = typed_invented.TypedInventor(Random(1), shape)
+    operators = test_typed_invented.checked(inventor, 25)
+    write_changed(tmp_path, driver.generate(operators, ("cuda",)))
+    on_cpu = compiled(tmp_path, "invented", [each.name for each in operators])
+    infos = {info.name: Operator(info, on_cpu) for info in read_manifest(tmp_path).operators}
+    cuda = Operators("cuda", {"invented": Opset("invented", infos, {})})
+    references = {each.full_name: Reference(each) for each in operators}
+    conformance = Conformance(references, {"cuda": cuda})
+    for each in operators:
+        random, names = Random(each.text), [item.name for item in each.inputs]
+        for _ in range(6):
+            on_cpu.fix(blocks=2, threads=3, backwards=True)
+            conformance.check(inventor.call(each.full_name, names, random), ("cuda",))
