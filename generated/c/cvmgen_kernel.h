@@ -41,13 +41,15 @@ CVMGEN_FUNCTION __int128 cvmgen_floor_mod_i128(__int128 a, __int128 b) {
 }
 #endif
 
-/* Quotient rounded down, and the remainder that goes with it; 0 for a divisor of 0. */
+/* Quotient rounded down, and the remainder that goes with it; 0 for a divisor of 0. A quotient
+   beyond int64 becomes its end. */
 CVMGEN_FUNCTION int64_t cvmgen_floor_div(int64_t a, int64_t b) {
+    if (b == -1) return a == INT64_MIN ? INT64_MAX : -a;
     if (b == 0) return 0;
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 CVMGEN_FUNCTION int64_t cvmgen_floor_mod(int64_t a, int64_t b) {
-    if (b == 0) return 0;
+    if (b == 0 || b == -1) return 0; /* a % -1 traps where a / -1 overflows */
     return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
 }
 CVMGEN_FUNCTION int64_t cvmgen_ceildiv(int64_t a, int64_t b) { return -cvmgen_floor_div(-a, b); }
@@ -86,6 +88,8 @@ CVMGEN_FUNCTION int64_t cvmgen_power(int64_t base, int64_t exponent) {
 #define CVMGEN_NAN ((double)NAN)
 #endif
 
+/* 0 - a: written out, gcc takes it for -a where a is made of an integer, and of 0 that is -0. */
+CVMGEN_FUNCTION double cvmgen_zero_minus(double a) { return 0.0 - a; }
 CVMGEN_FUNCTION bool cvmgen_isnan(double a) { return a != a; }
 /* IEEE 754-2019 minimum and maximum: NaN where one is NaN, and -0 below +0. */
 CVMGEN_FUNCTION double cvmgen_min_f64(double a, double b) {
