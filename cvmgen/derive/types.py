@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from cvmgen.derive.terms import PLURALS, Linear
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
-from cvmgen.spec.types import told_apart
+from cvmgen.spec.types import untold
 
 
 def linear_in(
@@ -75,7 +75,7 @@ def telling(table: f.TypeTable, kept: Sequence[f.Input], others: Sequence[f.Inpu
     """Of the other inputs as many as it takes to tell the choice of types of a call."""
     added: list[f.Input] = []
     for each in others:
-        if told_apart(table, [*kept, *added]):
+        if not untold(table, [*kept, *added]):
             break
         if each.dtype in table.names and not each.optional:
             added.append(each)

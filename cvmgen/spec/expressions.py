@@ -239,6 +239,9 @@ class ExpressionChecker:
             word = ROLE_WORDS[symbol.role]
             hint = f"write {text}[...]"
             message = f"'{text}' is {word}; it has no value without indices"
+            if symbol.role == "type":
+                message = f"'{text}' is {word} and has no value"
+                hint = f"its ends are least({text}) and greatest({text})"
             raise SpecError(span, message, hint)
         if symbol.role == "definition":
             if symbol.parameters:

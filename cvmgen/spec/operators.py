@@ -22,7 +22,7 @@ from cvmgen.spec.formula import INT, LIST, REAL, SELECTED
 from cvmgen.spec.operands import check_input, check_output
 from cvmgen.spec.scope import PoisonedError, Symbol
 from cvmgen.spec.selections import Sizes, check_order, check_selection, from_set, is_selection
-from cvmgen.spec.types import in_some_rows, told_apart, type_table
+from cvmgen.spec.types import in_some_rows, type_table, untold
 
 
 def check_operator(
@@ -405,10 +405,9 @@ class OperatorChecker:
                     self.errors.append(SpecError(case.condition.span, message, hint))
 
         inputs = [item for item in items if isinstance(item, f.Input)]
-        if not told_apart(self.table, inputs):
-            names = ", ".join(self.table.names)
-            message = f"the types of the inputs do not tell which {names} is meant"
-            hint = "give an input that every call has this type"
+        if names := untold(self.table, inputs):
+            message = f"no input tells what {' and '.join(names)} is"
+            hint = f"give an input that is not optional the type {names[0]}"
             self.errors.append(SpecError(span, message, hint))
 
     def never_written(self, output: f.Output) -> None:

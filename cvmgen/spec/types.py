@@ -62,13 +62,14 @@ def every_row_once(item: d.TypeChoice, rows: tuple[tuple[DType, ...], ...]) -> N
             raise SpecError(span, "this choice of types is there already", "remove it")
 
 
-def told_apart(table: f.TypeTable, inputs: Iterable[f.Input]) -> bool:
-    """Whether the types of the inputs that every call has tell the row."""
-    columns = [item.dtype for item in inputs if not item.optional and item.dtype in table.names]
-    told = {
-        tuple(table.dtype(name, number) for name in columns) for number in range(len(table.rows))
-    }
-    return len(told) == len(table.rows)
+def untold(table: f.TypeTable, inputs: Iterable[f.Input]) -> list[str]:
+    """The type parameters that the inputs which every call has leave open; none, where their
+    types tell the row."""
+    names = [item.dtype for item in inputs if not item.optional and item.dtype in table.names]
+    told = {tuple(table.dtype(name, number) for name in names) for number in range(len(table.rows))}
+    if len(told) == len(table.rows):
+        return []
+    return [name for name in table.names if name not in names]
 
 
 def row_text(table: f.TypeTable, number: int) -> str:
