@@ -1,0 +1,120 @@
+"""Functions of real numbers: what Python computes has the bits of what C computes."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import struct
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cvmgen import reals
+from cvmgen.build import compile_library
+from cvmgen.emit import c
+
+SPECIAL = (
+    *(math.nan, math.inf, -math.inf, 0.0, -0.0, 5e-324, -5e-324, 2.0**-1022, 1e-40, 2.0**-149),
+    *(2.0**-150, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, -2.5, 3.0, 0.1, 2.0**24 + 1, 2.0**53, 1e300),
+    *(2.0**63, -(2.0**63), 2.0**63 - 1024, reals.FLOAT32_END, -reals.FLOAT32_END, -1e300),
+    math.nextafter(reals.FLOAT32_END, 0.0),
+)
+ONE: dict[str, Callable[[float], Any]] = {
+    "abs_f64": abs,
+    "floor_f64": reals.floor,
+    "ceil_f64": reals.ceil,
+    "trunc_f64": reals.trunc,
+    "sqrt_f64": reals.sqrt,
+    "stored_f32": reals.to_float32,
+    "stored_f64": float,
+    "to_int": reals.to_int,
+    "isnan": reals.isnan,
+    "zero_minus": lambda a: 0.0 - a,
+}
+TWO: dict[str, Callable[[float, float], Any]] = {
+    "min_f64": reals.minimum,
+    "max_f64": reals.maximum,
+    "power_f64": reals.power,
+    "over": reals.over,
+}
+RESULTS = {"to_int": "int64_t", "isnan": "bool", "stored_f32": "float"}
+KINDS = {"int64_t": ctypes.c_int64, "bool": ctypes.c_bool, "float": ctypes.c_float}
+
+
+@pytest.fixture(scope="module")
+def helpers() -> ctypes.CDLL:
+    """The functions of the header, to be called from here; a quotient is written as it is."""
+    lines = ['#include "cvmgen_kernel.h"', "double call_over(double a, double b);"]
+    lines.append("double call_over(double a, double b) { return a / b; }")
+    for name in sorted((ONE | TWO).keys() - {"over"}):
+        names = ("a",) if name in ONE else ("a", "b")
+        parameters = ", ".join(f"double {each}" for each in names)
+        head = f"{RESULTS.get(name, 'double')} call_{name}({parameters})"
+        lines += [f"{head};", f"{head} {{ return cvmgen_{name}({', '.join(names)}); }}"]
+    headers = {name: text for name, text in c.emit_support().items() if name.endswith(".h")}
+    sources = headers | {"helpers.c": "\n".join(lines) + "\n"}
+    return ctypes.CDLL(str(compile_library(sources, name="helpers")))
+
+
+def called(helpers: ctypes.CDLL, name: str, *values: float) -> Any:
+    function = getattr(helpers, f"call_{name}")
+    function.argtypes = [ctypes.c_double] * len(values)
+    function.restype = KINDS.get(RESULTS.get(name, ""), ctypes.c_double)
+    return function(*values)
+
+
+def same(one: Any, other: Any) -> bool:
+    """The same value, and of zeros the same sign; NaN is NaN."""
+    if isinstance(one, float) and isinstance(other, float):
+        return (one != one and other != other) or struct.pack("d", one) == struct.pack("d", other)
+    return bool(one == other)
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_functions_of_one_number(helpers: ctypes.CDLL, name: str) -> None:
+    for value in SPECIAL:
+        assert same(called(helpers, name, value), ONE[name](value)), value
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_functions_of_two_numbers(helpers: ctypes.CDLL, name: str) -> None:
+    for pair in product(SPECIAL, repeat=2):
+        assert same(called(helpers, name, *pair), TWO[name](*pair)), pair
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.floats(), st.floats())
+def test_functions_of_any_numbers(helpers: ctypes.CDLL, one: float, other: float) -> None:
+    for name, function in ONE.items():
+        assert same(called(helpers, name, one), function(one)), name
+    for name, binary in TWO.items():
+        assert same(called(helpers, name, one, other), binary(one, other)), name
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.lists(st.floats() | st.sampled_from(SPECIAL), min_size=1, max_size=5))
+def test_extremes_do_not_depend_on_the_order(values: list[float]) -> None:
+    for function in (reals.minimum, reals.maximum):
+        assert same(function(*values), function(*values[::-1]))
+        found = function(*values)
+        assert any(same(found, value) for value in values)
+
+
+ENDS = [
+    (reals.INT64_HIGH, reals.INT64_HIGH, "integers stay"),
+    (-(10**30), -(10**30), "whatever their size"),
+    (True, 1, "conditions are 1 or 0"),
+    (1e300, reals.INT64_HIGH, "the end of int64"),
+    (-math.inf, reals.INT64_LOW, "the other end"),
+    (math.nan, 0, "no number"),
+]
+
+
+@pytest.mark.parametrize(("value", "expected", "why"), ENDS, ids=[row[-1] for row in ENDS])
+def test_integers_of_numbers(value: Any, expected: int, why: str) -> None:
+    found = reals.to_int(value)
+    assert (found, type(found)) == (expected, int), why
