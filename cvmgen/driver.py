@@ -83,7 +83,9 @@ def copied(program: i.Program) -> i.Program:
     """The typed program with runs copied as a whole; emission in C does so for each type."""
     dtypes = all_int32(program)
     nests = tuple(
-        replace(nest, body=copy_runs(nest.body, dtypes, Facts.of(program, nest)))
+        nest
+        if program.scratch_of(nest.tensor)
+        else replace(nest, body=copy_runs(nest.body, dtypes, Facts.of(program, nest)))
         for nest in program.nests
     )
     return replace(program, nests=nests)

@@ -13,6 +13,7 @@ from cvmgen.paths import spec_folder
 from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
+from tests.conftest import extra
 
 OPERATORS = """\
 operator double {
@@ -47,7 +48,7 @@ def project() -> tuple[Operator, ...]:
 def test_every_stage_of_every_operator_has_a_text(
     project: tuple[Operator, ...], stage: str
 ) -> None:
-    for operator in project:
+    for operator in (*project, *extra()):
         text = driver.stage_text(operator, stage)
         assert text.endswith("\n")
         assert operator.name in text
