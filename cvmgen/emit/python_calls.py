@@ -50,7 +50,8 @@ class Calls:
             f"{name} of {interface.types_text(self.operator, name)}"
             for name in self.operator.output_names
         )
-        lines = [f"Gives {kinds}: of the types of a call, those that go together."]
+        decided = ", as the types of the inputs say" * (len(self.operator.choices) > 1)
+        lines = [f"Gives {kinds}{decided}."]
         if any(item.dtype == CVM for item in self.operator.inputs):
             lines.append("precisions: declared precision by input name; otherwise measured")
         return [*lines, out]

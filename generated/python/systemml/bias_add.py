@@ -74,7 +74,7 @@ def bias_add(x, bias, *, precisions=None, dtype=None, out=None, check=None):
     x: float64 of shape [N, K]
     bias: float64 of shape [C, 1]
 
-    Gives y of float64: of the types of a call, those that go together.
+    Gives y of float64.
     out: an array to write to
     Raises support.OperatorError for a call that the formula does not admit.
     """

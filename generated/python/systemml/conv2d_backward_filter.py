@@ -191,7 +191,7 @@ def conv2d_backward_filter(x, dout, *, input_shape=None, filter_shape=None, stri
     stride: (SH, SW) in [1, max_attr), required
     padding: (GH, GW) in [0, max_attr), "valid", "same" or "full", required
 
-    Gives dw of float64: of the types of a call, those that go together.
+    Gives dw of float64.
     out: an array to write to
     Raises support.OperatorError for a call that the formula does not admit.
     """

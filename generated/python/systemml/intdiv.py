@@ -101,7 +101,7 @@ def intdiv(X, Y, *, precisions=None, dtype=None, out=None, check=None):
     X: float64 of shape [m...]
     Y: float64 of shape [n...]
 
-    Gives Z of float64: of the types of a call, those that go together.
+    Gives Z of float64.
     out: an array to write to
     Raises support.OperatorError for a call that the formula does not admit.
     """

@@ -183,7 +183,7 @@ def max_pool(x, *, input_shape=None, pool_size=None, stride=None, padding=None, 
     stride: (SH, SW) in [1, max_attr), required
     padding: (GH, GW) in [0, max_attr), "valid", "same" or "full", required
 
-    Gives y of float64: of the types of a call, those that go together.
+    Gives y of float64.
     out: an array to write to
     Raises support.OperatorError for a call that the formula does not admit.
     """

@@ -71,7 +71,7 @@ def rep(Z, *, C=None, precisions=None, dtype=None, out=None, check=None):
     Z: float64 of shape [N, K]
     C: int in [1, inf), required
 
-    Gives ret of float64: of the types of a call, those that go together.
+    Gives ret of float64.
     out: an array to write to
     Raises support.OperatorError for a call that the formula does not admit.
     """

@@ -142,7 +142,7 @@ def reduce_all(input1, *, axes=None, axis=None, keep_dims=1, precisions=None, dt
     axis: int in [0, N), optional
     keep_dims: int in [0, 1], default 1
 
-    Gives output1 of bool: of the types of a call, those that go together.
+    Gives output1 of bool.
     out: an array to write to
     Raises support.OperatorError for a call that the formula does not admit.
     """

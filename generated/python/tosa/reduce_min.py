@@ -186,7 +186,7 @@ def reduce_min(input1, *, axes=None, axis=None, keep_dims=1, nan_mode="PROPAGATE
     keep_dims: int in [0, 1], default 1
     nan_mode: "PROPAGATE" or "IGNORE", default "PROPAGATE"
 
-    Gives output1 of int8, int16, int32 or float32: of the types of a call, those that go together.
+    Gives output1 of int8, int16, int32 or float32, as the types of the inputs say.
     out: an array to write to
     Raises support.OperatorError for a call that the formula does not admit.
     """

@@ -139,7 +139,7 @@ def reduce_product(input1, *, axes=None, axis=None, keep_dims=1, precisions=None
     axis: int in [0, N), optional
     keep_dims: int in [0, 1], default 1
 
-    Gives output1 of float32: of the types of a call, those that go together.
+    Gives output1 of float32.
     out: an array to write to
     Raises support.OperatorError for a call that the formula does not admit.
     """
