@@ -50,7 +50,11 @@ class Calls:
             f"{name} of {interface.types_text(self.operator, name)}"
             for name in self.operator.output_names
         )
-        decided = ", as the types of the inputs say" * (len(self.operator.choices) > 1)
+        several = any(
+            len({choice.get(name) for choice in self.operator.choices}) > 1
+            for name in self.operator.output_names
+        )
+        decided = ", as the types of the inputs say" * several
         lines = [f"Gives {kinds}{decided}."]
         if any(item.dtype == CVM for item in self.operator.inputs):
             lines.append("precisions: declared precision by input name; otherwise measured")

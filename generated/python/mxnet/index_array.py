@@ -91,7 +91,7 @@ def index_array(data, *, axes=None, precisions=None, dtype=None, out=None, check
     data: bool, int8, int16, int32, int64, float32 or float64 of shape [n...], or empty
     axes: list of int in [-N, N), optional
 
-    Gives idx of int64, as the types of the inputs say.
+    Gives idx of int64.
     out: an array to write to
     Raises support.OperatorError for a call that the formula does not admit.
     """
