@@ -18,7 +18,7 @@ from cvmgen.spec.calls import Shared
 from cvmgen.spec.equations import check_equation, free_name
 from cvmgen.spec.examples import check_example
 from cvmgen.spec.expressions import ExpressionChecker
-from cvmgen.spec.formula import INT, LIST, REAL, SELECTED
+from cvmgen.spec.formula import INT, LIST, SELECTED
 from cvmgen.spec.operands import check_input, check_output
 from cvmgen.spec.scope import PoisonedError, Symbol
 from cvmgen.spec.selections import Sizes, check_order, check_selection, from_set, is_selection
@@ -77,11 +77,13 @@ def holds_reals(operator: f.Operator) -> bool:
     """Whether elements can be real numbers, or the formula makes some."""
     if any(dtype.kind == "real" for row in operator.choices for dtype in row.values()):
         return True
-    nodes = n.walk(operator.items)
-    return any(
-        isinstance(node, n.Real) or (isinstance(node, n.Function) and node.name in REAL_FUNCTIONS)
-        for node in nodes
-    )
+    return any(map(makes_real, n.walk(operator.items)))
+
+
+def makes_real(node: object) -> bool:
+    """Whether a node is a real number, or a function that takes or gives one."""
+    function = isinstance(node, n.Function) and node.name in REAL_FUNCTIONS
+    return function or isinstance(node, (n.Real, n.Limit))
 
 
 def aliases(block: d.BlockDecl) -> Iterator[n.Name]:
@@ -287,13 +289,13 @@ class OperatorChecker:
         if item.parameters is not None or self.within or selected:
             return self.definition(item, item.parameters or (), selected=selected)
         value, kind = self.expressions.check(item.value)
-        if self.element(value) is not None or kind == REAL:
+        if self.element(value) is not None or self.real(value) is not None:
             value, kind = from_set(value, kind)
         else:
             self.expressions.scope.add(Symbol(item.name, "let", kind, item.name_span))
             return f.Let(item.name, value, kind, item.span)
-        # What depends on elements, and a real number, is no value of the call: it stands for its
-        # formula.
+        # What depends on elements, or is made of real numbers, is no value of the call: it stands
+        # for its formula.
         found = self.defined(item, f.Definition(item.name, (), value, kind, item.span))
         self.expressions.scope.add(Symbol(item.name, "definition", kind, item.name_span))
         return found
@@ -359,12 +361,27 @@ class OperatorChecker:
                 return node
         return None
 
+    def real(self, checked: object) -> n.Expr | None:
+        """Where a checked part of the formula makes a real number, or an integer of one."""
+        known = {**self.expressions.calls.definitions, **self.definitions}
+        for node in n.walk(checked):
+            if makes_real(node):
+                found: n.Expr = node
+                return found
+            if (
+                isinstance(node, n.Apply)
+                and node.name in known
+                and self.real(known[node.name].body)
+            ):
+                return node
+        return None
+
     def of_the_call(self, checked: Checked) -> Checked:
         """Refuse elements where only shapes, precisions and attributes are known."""
-        for real in n.walk(checked):
-            if isinstance(real, (n.Real, n.Limit)):
-                hint = "this decides which calls are accepted, by integers alone"
-                raise SpecError(real.span, "a real number has no meaning here", hint)
+        real = self.real(checked)
+        if real is not None:
+            hint = "this decides which calls are accepted, by integers alone"
+            raise SpecError(real.span, "a real number has no meaning here", hint)
         node = self.element(checked)
         if node is not None:
             message = "elements of tensors are not known here"
