@@ -36,8 +36,26 @@ def chosen(variants: Sequence[Variant], calls: Sequence[list[str]]) -> list[str]
     for variant, call in zip(variants, calls, strict=True):
         word = "if" if variant == variants[0] else "else if"
         head = "else" if variant == variants[-1] else f"{word} ({variant.test})"
-        lines += [head, *indent(call)]
-    return lines
+        lines += [head, *indent(call)] if single(call) else [f"{head} {{", *indent(call), "}"]
+    return joined_braces(lines)
+
+
+def single(lines: Sequence[str]) -> bool:
+    """Whether lines are one statement without braces."""
+    return all(line.endswith(";") == (line is lines[-1]) for line in lines) and not any(
+        line.endswith("{") for line in lines
+    )
+
+
+def joined_braces(lines: Sequence[str]) -> list[str]:
+    """Lines with each `else` on the line of the brace in front of it."""
+    found: list[str] = []
+    for line in lines:
+        if found and found[-1] == "}" and line.startswith("else"):
+            found[-1] = f"}} {line}"
+        else:
+            found.append(line)
+    return found
 
 
 def wrapped(type_name: str, names: list[str]) -> list[str]:

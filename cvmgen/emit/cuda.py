@@ -6,22 +6,22 @@ checks and infers as the C target does and launches each nest with a thread per 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from collections.abc import Mapping as Names
 
 from cvmgen.dtypes import CVM, DType
 from cvmgen.emit import c, interface
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_prologue import Prologue
-from cvmgen.emit.c_text import chosen, file_header, signature, wrapped, wrapped_list
-from cvmgen.emit.cuda_kernels import CudaKernelPrinter, Grid, grid
-from cvmgen.emit.cuda_lists import BlockPrinter
+from cvmgen.emit.c_text import chosen, file_header, wrapped, wrapped_list
+from cvmgen.emit.cuda_choice import mapping
+from cvmgen.emit.cuda_mappings import Mapping, Task
 from cvmgen.emit.interface import Variant
 from cvmgen.emit.plan import Field
 from cvmgen.emit.prepare import Prepare
 from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import rebuild
 from cvmgen.spec.formula import Input, Operator
 
 BLOCK = 256  # threads of a block
@@ -76,6 +76,17 @@ def declaration(operator: Operator) -> str:
     return "\n".join(lines)
 
 
+def kernel_classes(program: i.Program) -> dict[str, str]:
+    """What kind of kernel each one of an operator is, by its name: how its work is divided."""
+    emitter = CudaEmitter(program)
+    return {
+        kernel.name: kernel.kind
+        for number, nest in enumerate(program.nests)
+        for variant in interface.variants(program, nest)
+        for kernel in emitter.mapping(number, nest, variant).kernels()
+    }
+
+
 # ---------------------------------------------------------------- the file
 
 
@@ -89,6 +100,10 @@ class CudaEmitter(c.CEmitter):
     """Assembles the file of one operator."""
 
     restrict = "__restrict__"
+
+    def __init__(self, program: i.Program) -> None:
+        super().__init__(program)
+        self.mappings: dict[tuple[int, Variant], Mapping] = {}
 
     def text(self) -> str:
         return render(
@@ -122,7 +137,7 @@ class CudaEmitter(c.CEmitter):
             if self.value_fields(nest):
                 found.append(self.values(number, nest))
             for variant in interface.variants(self.program, nest):
-                found.append(self.kernel(number, nest, variant))
+                found += [each.text for each in self.mapping(number, nest, variant).kernels()]
         return found
 
     def kernel_name(self, number: int, variant: Variant) -> str:
@@ -145,30 +160,36 @@ class CudaEmitter(c.CEmitter):
     def values_name(self, number: int) -> str:
         return f"{self.nest_name(number)}_values"
 
-    def kernel(self, number: int, nest: i.Nest, variant: Variant) -> str:
+    def mapping(self, number: int, nest: i.Nest, variant: Variant) -> Mapping:
+        """How the iterations of a nest become threads, for one choice of element types."""
+        key = (number, variant)
+        if key not in self.mappings:
+            self.mappings[key] = mapping(self.task(number, nest, variant))
+        return self.mappings[key]
+
+    def task(self, number: int, nest: i.Nest, variant: Variant) -> Task:
         dtypes = self.dtypes(variant)
         body = self.typed_body(nest, variant)
         parameters = self.tensor_parameters(nest, dtypes) + c.overflow_parameter(body)
+        arguments = [self.operand(name, nest, dtypes) for name in self.tensors(nest)]
+        if c.overflow_parameter(body):
+            arguments.append(f"{nest.tensor}_overflow")
         if self.value_fields(nest):
             parameters.insert(0, f"const __grid_constant__ {self.values_name(number)} values")
-        lines = [*self.unpack(self.nest_fields(body)), *self.unread(nest, body)]
-        lines.append(comment(f"{nest.span.place}: {nest.formula}"))
-        lines += self.kernel_lines(nest, body)
-        head = f"{self.kernel_name(number, variant)}("
-        start = 'extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)'
-        return "\n".join([start, *signature(head, parameters), *wrap_c(indent(lines)), "}"])
-
-    def kernel_lines(self, nest: i.Nest, body: tuple[i.Stmt, ...]) -> list[str]:
-        memory = self.program.scratch_of(nest.tensor)
-        if not memory:
-            return CudaKernelPrinter(self.program, body).threads(grid(body))
-        own = [each.name for each in memory]
-        return BlockPrinter(self.program, body, own).blocks(self.lists(nest, body))
-
-    def lists(self, nest: i.Nest, body: tuple[i.Stmt, ...]) -> Grid:
-        """The loops over the indices of a selected list."""
-        definition = self.operator.definition(nest.tensor)
-        return grid(body, len(definition.parameters))
+            arguments.insert(0, "values")
+        opening = [*self.unpack(self.nest_fields(body)), *self.unread(nest, body)]
+        opening.append(comment(f"{nest.span.place}: {nest.formula}"))
+        return Task(
+            self.program,
+            nest,
+            body,
+            self.kernel_name(number, variant),
+            dtypes,
+            parameters,
+            opening,
+            arguments,
+            {field.name: f"plan.{identifier(field.name)}" for field in self.fields},
+        )
 
     def unpack(self, fields: Iterable[Field]) -> list[str]:
         """Locals for what the nest reads of the call."""
@@ -286,50 +307,21 @@ class CudaEmitter(c.CEmitter):
         return [head, *indent([*prologue.lines(), *self.start(number, nest)]), "}"]
 
     def start(self, number: int, nest: i.Nest) -> list[str]:
-        """Launch the kernel for the element types at hand."""
+        """Launch the kernels for the element types at hand."""
         lines = []
         fields = [f"plan.{identifier(field.name)}" for field in self.value_fields(nest)]
         if fields:
             head = f"const {self.values_name(number)} values = {{"
             lines += wrapped_list(head, fields, "};")
-        lists = bool(self.program.scratch_of(nest.tensor))
-        function, count = (
-            ("cvmgen_launch_blocks", "lists") if lists else ("cvmgen_launch", "elements")
-        )
-        lines += self.elements(nest, count)
         variants = interface.variants(self.program, nest)
-        calls = []
-        for variant in variants:
-            dtypes = self.dtypes(variant)
-            arguments = ["error", "stream", count, self.kernel_name(number, variant)]
-            arguments += ["values"] if fields else []
-            arguments += [self.operand(name, nest, dtypes) for name in self.tensors(nest)]
-            if c.overflow_parameter(self.typed_body(nest, variant)):
-                arguments.append(f"{nest.tensor}_overflow")
-            calls.append(wrapped_list(f"status = {function}(", arguments, ");"))
+        found = [self.mapping(number, nest, variant) for variant in variants]
+        before = [each.before() for each in found]
+        if all(each == before[0] for each in before):
+            return [*lines, *before[0], *chosen(variants, [each.start() for each in found])]
+        calls = [[*each.before(), *each.start()] for each in found]
         return [*lines, *chosen(variants, calls)]
 
-    def elements(self, nest: i.Nest, name: str) -> list[str]:
-        """The number of threads, or of blocks, from the plan."""
-        variant = interface.variants(self.program, nest)[0]
-        body = self.typed_body(nest, variant)
-        found = self.lists(nest, body) if name == "lists" else grid(body)
-        planned = {field.name: i.Var(f"plan.{identifier(field.name)}") for field in self.fields}
-
-        def change(node: i.Expr) -> i.Expr:
-            return planned.get(node.name, node) if isinstance(node, i.Var) else node
-
-        printer = CudaKernelPrinter(self.program, ())
-        extents = [printer.expr(rebuild(each, change)) for each in found.extents]
-        match extents:
-            case []:
-                return [f"const int64_t {name} = 1;"]
-            case [size]:
-                return [f"const int64_t {name} = {size};"]
-            case _:
-                return wrapped_list(f"const int64_t {name} = cvmgen_domain({{", extents, "});")
-
-    def operand(self, tensor: str, nest: i.Nest, dtypes: Mapping[str, DType]) -> str:
+    def operand(self, tensor: str, nest: i.Nest, dtypes: Names[str, DType]) -> str:
         if tensor not in dtypes:
             return identifier(tensor)
         dtype = dtypes[tensor]

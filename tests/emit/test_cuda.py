@@ -11,6 +11,7 @@ import pytest
 
 from cvmgen.build import CudaCompiler, cuda_compiler, cuda_resources
 from cvmgen.emit import c, cuda, interface
+from cvmgen.emit.cuda_kernels import CudaKernelPrinter, grid
 from cvmgen.errors import BuildError
 from cvmgen.ir import nodes as i
 from tests.emit.cuda_texts import (
@@ -64,7 +65,7 @@ GRIDS = [
 
 @pytest.mark.parametrize(("indices", "body", "why"), GRIDS, ids=[row[-1] for row in GRIDS])
 def test_which_loops_become_the_grid(indices: str, body: tuple[i.Stmt, ...], why: str) -> None:
-    found = cuda.grid(body)
+    found = grid(body)
     assert [each.index for each in found.loops] == indices.split(), why
     left = sum(isinstance(each, i.Let) for each in body)
     assert len(found.body) >= left
@@ -72,15 +73,15 @@ def test_which_loops_become_the_grid(indices: str, body: tuple[i.Stmt, ...], why
 
 def test_without_a_grid_one_thread_runs() -> None:
     body = (let("x", N), STORE)
-    printer = cuda.CudaKernelPrinter(program(NAMES[0]), body)
-    first, *_ = printer.threads(cuda.grid(body))
+    printer = CudaKernelPrinter(program(NAMES[0]), body)
+    first, *_ = printer.threads(grid(body))
     assert first == "if (cvmgen_thread() > 0) return;"
 
 
 def test_a_loop_that_does_not_begin_at_zero() -> None:
     body = (loop("i", N, loop("d", M, STORE, low=i.Const(2)), low=i.Const(1)),)
-    printer = cuda.CudaKernelPrinter(program(NAMES[0]), body)
-    assert printer.threads(cuda.grid(body)) == [
+    printer = CudaKernelPrinter(program(NAMES[0]), body)
+    assert printer.threads(grid(body)) == [
         "const int64_t elements = (N - 1) * (M - 2);",
         "for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {",
         "    const int64_t d = 2 + at % (M - 2);",

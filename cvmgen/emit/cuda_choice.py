@@ -1,0 +1,21 @@
+"""Which mapping a nest gets, by the shape of its loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cvmgen.emit.cuda_mappings import Lists, Mapping, Task
+
+# In the order in which they are tried; each gives None for a nest that is not of its shape.
+SHAPES: tuple[Callable[[Task], Mapping | None], ...] = ()
+
+
+def mapping(task: Task) -> Mapping:
+    """The mapping for the shape of a nest."""
+    if task.program.scratch_of(task.nest.tensor):
+        return Lists(task)
+    for shape in SHAPES:
+        found = shape(task)
+        if found is not None:
+            return found
+    return Mapping(task)
