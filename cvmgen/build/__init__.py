@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from cvmgen.build.compilers import Compiler, CudaCompiler, c_compiler, cuda_compiler
-from cvmgen.build.cuda import Resources, compile_cuda, cuda_resources
+from cvmgen.build.compilers import (
+    Compiler,
+    CudaCompiler,
+    Disassembler,
+    c_compiler,
+    cuda_compiler,
+    disassembler,
+)
+from cvmgen.build.cuda import Resources, compile_cuda, cuda_instructions, cuda_resources
 from cvmgen.build.files import Change, compare, write_changed
+from cvmgen.build.gates import broken_gates
 from cvmgen.build.library import compile_library, sanitizer_environment
+from cvmgen.build.machine_code import Accesses, Instructions
 
 __all__ = [
+    "Accesses",
     "Change",
     "Compiler",
     "CudaCompiler",
+    "Disassembler",
+    "Instructions",
     "Resources",
+    "broken_gates",
     "c_compiler",
     "compare",
     "compile_cuda",
     "compile_library",
     "cuda_compiler",
+    "cuda_instructions",
     "cuda_resources",
+    "disassembler",
     "sanitizer_environment",
     "write_changed",
 ]

@@ -59,6 +59,14 @@ class CudaCompiler:
     identity: str
 
 
+@dataclass(frozen=True, slots=True)
+class Disassembler:
+    """nvdisasm, which prints the machine code of kernels."""
+
+    path: Path
+    identity: str
+
+
 def c_compiler() -> Compiler:
     """$CC, else the first of cc, gcc and clang, else the compiler of the `ziglang` wheel.
 
@@ -87,6 +95,18 @@ def cuda_compiler(kind: str | None = None) -> CudaCompiler:
         f"no {what} found (looked for the nvidia-cuda-nvrtc wheel, and for a toolkit in $CUDA_HOME "
         "and on $PATH); `pip install 'cvmgen[cuda]'` brings one that needs no driver or GPU"
     )
+
+
+def disassembler() -> Disassembler | None:
+    """nvdisasm from the `nvidia-cuda-nvdisasm` wheel, else from a toolkit; None without one.
+
+    Each release reads the machine code of its own compilers and of older ones.
+    """
+    wheels = (str(folder) for wheel in _wheels() for folder in wheel.glob("*/bin"))
+    for folder in (*wheels, *_toolkit_programs()):
+        if found := shutil.which("nvdisasm", path=folder):
+            return Disassembler(Path(found), f"nvdisasm {_file_mark(found)}")
+    return None
 
 
 @functools.cache
@@ -160,13 +180,9 @@ def _find_nvrtc() -> Path | None:
 
 
 def _nvrtc_libraries() -> Iterator[Path]:
-    try:
-        wheels = importlib.util.find_spec("nvidia")
-    except ValueError:
-        wheels = None
-    for folder in (wheels.submodule_search_locations or ()) if wheels else ():
-        yield from Path(folder).glob("*/lib/libnvrtc.so.*")
-        yield from Path(folder).glob("*/bin/**/nvrtc64_*.dll")
+    for folder in _wheels():
+        yield from folder.glob("*/lib/libnvrtc.so.*")
+        yield from folder.glob("*/bin/**/nvrtc64_*.dll")
     for toolkit in _toolkits():
         yield from toolkit.glob("lib*/libnvrtc.so.*")
 
@@ -176,12 +192,26 @@ def _version_in_name(path: Path) -> tuple[int, ...]:
 
 
 def _find_nvcc() -> Path | None:
-    for toolkit in _toolkits():
-        found = shutil.which(toolkit / "bin" / "nvcc")
-        if found:
+    for folder in _toolkit_programs():
+        if found := shutil.which("nvcc", path=folder):
             return Path(found)
-    found = shutil.which("nvcc")
-    return Path(found) if found else None
+    return None
+
+
+def _wheels() -> Iterator[Path]:
+    """The folders that hold what the wheels of NVIDIA bring."""
+    try:
+        wheels = importlib.util.find_spec("nvidia")
+    except ValueError:
+        wheels = None
+    if wheels is not None:
+        yield from map(Path, wheels.submodule_search_locations or ())
+
+
+def _toolkit_programs() -> Iterator[str]:
+    """The folders of a toolkit's programs, as `shutil.which` takes them."""
+    yield from (str(toolkit / "bin") for toolkit in _toolkits())
+    yield os.environ.get("PATH", "")
 
 
 def _toolkits() -> Iterator[Path]:

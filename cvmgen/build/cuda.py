@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cvmgen.build import machine_code
 from cvmgen.build.cache import content_key, get_or_build, keep_failed, write_sources
-from cvmgen.build.compilers import CudaCompiler, cuda_compiler
+from cvmgen.build.compilers import CudaCompiler, Disassembler, cuda_compiler, disassembler
 from cvmgen.build.diagnostics import explain
+from cvmgen.build.machine_code import Instructions, instructions, ptx_opcodes, sass_opcodes
 from cvmgen.build.nvrtc import load_nvrtc
 from cvmgen.build.process import run
 from cvmgen.errors import BuildError
@@ -18,24 +22,30 @@ from cvmgen.errors import BuildError
 # run time and lead profilers and sanitizers back to the source. -v: registers and spills, in the
 # log.
 _OPTIONS = ("--std=c++17", "--fmad=false", "-lineinfo", "--ptxas-options=-v")
+# nvcc has 128-bit integers as it is.
+_OWN_OPTIONS = {"nvrtc": ("--device-int128",), "nvcc": ()}
 
 _ARCHITECTURE = re.compile(r"sm_\d+[af]?")
 
-_RESOURCES = re.compile(
-    r"Function properties for (?P<kernel>\S+)\n"
-    r"\D*(?P<stack>\d+) bytes stack frame, (?P<stores>\d+) bytes spill stores, "
-    r"(?P<loads>\d+) bytes spill loads\n"
-    r"\D*Used (?P<registers>\d+) registers"
+# A kernel, then the functions that it calls, each with its own copy and its own spills.
+_KERNEL = re.compile(r"Compiling entry function '(?P<kernel>[^']+)'")
+_FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(
+    r"Used (?P<registers>\d+) registers"
+    r"(?:[^\n]*?(?P<stack>\d+) bytes cumulative stack size)?"
+    r"(?:[^\n]*?(?P<shared>\d+) bytes smem)?"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What one thread of a kernel takes: registers, and bytes of stack and of spilled registers."""
+    """What one thread of a kernel takes: registers, and bytes of stack and of spilled registers;
+    `shared` are the bytes of static shared memory that a block takes."""
 
     registers: int
     stack: int
     spilled: int
+    shared: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +54,12 @@ class _Job:
     name: str
     source: str
     includes: Mapping[str, str]
-    options: tuple[str, ...]
+    architecture: str
+    others: tuple[str, ...]
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return (f"--gpu-architecture={self.architecture}", *self.others)
 
     @property
     def sources(self) -> dict[str, str]:
@@ -75,7 +90,11 @@ def compile_cuda(
     malformed architecture.
     """
     job = _job(source, architecture, includes, name, flags, compiler)
-    return get_or_build(job.key, ".cubin", lambda path: _store(job, path)).read_bytes()
+
+    def build(path: Path) -> None:
+        path.write_bytes(_cubin(job, path.parent))
+
+    return get_or_build(job.key, ".cubin", build).read_bytes()
 
 
 def cuda_resources(
@@ -89,15 +108,46 @@ def cuda_resources(
 ) -> dict[str, Resources]:
     """What each kernel of `source` takes, by its (mangled) name; arguments as in `compile_cuda`."""
     job = _job(source, architecture, includes, name, flags, compiler)
-    log = get_or_build(job.key, ".log", lambda path: _store(job, path)).read_text()
-    return {
-        found["kernel"]: Resources(
-            registers=int(found["registers"]),
-            stack=int(found["stack"]),
-            spilled=int(found["stores"]) + int(found["loads"]),
-        )
-        for found in _RESOURCES.finditer(log)
-    }
+
+    def build(path: Path) -> None:
+        path.write_text(_compile(job, path.parent)[1])
+
+    return dict(_resources(get_or_build(job.key, ".log", build).read_text()))
+
+
+def cuda_instructions(
+    source: str,
+    *,
+    architecture: str = "sm_80",
+    includes: Mapping[str, str] | None = None,
+    name: str = "kernel.cu",
+    flags: Sequence[str] = (),
+    compiler: str | None = None,
+) -> dict[str, Instructions]:
+    """The instructions of each kernel of `source`, by its name; arguments as in `compile_cuda`.
+
+    They are counted in the machine code where `disassembler()` finds nvdisasm, else in PTX.
+    """
+    job = _job(source, architecture, includes, name, flags, compiler)
+    reader = disassembler()
+
+    def build(path: Path) -> None:
+        path.write_text(json.dumps(_opcodes(job, reader, path.parent)))
+
+    key = content_key(
+        {"machine_code.py": _reading()},
+        compiler="PTX" if reader is None else reader.identity,
+        flags=("opcodes", job.key),
+    )
+    found = json.loads(get_or_build(key, "-opcodes.json", build).read_text())
+    return {kernel: instructions(each, ptx=reader is None) for kernel, each in found.items()}
+
+
+def checked_architecture(text: str) -> str:
+    """`text`, which must read like sm_80; ValueError where it does not."""
+    if not _ARCHITECTURE.fullmatch(text):
+        raise ValueError(f"an architecture reads like sm_80, not {text!r}")
+    return text
 
 
 def _job(
@@ -108,32 +158,92 @@ def _job(
     flags: Sequence[str],
     compiler: str | None,
 ) -> _Job:
-    if not _ARCHITECTURE.fullmatch(architecture):
-        raise ValueError(f"an architecture reads like sm_80, not {architecture!r}")
-    options = (f"--gpu-architecture={architecture}", *_OPTIONS, *flags)
-    return _Job(cuda_compiler(compiler), name, source, includes or {}, options)
+    checked_architecture(architecture)
+    found = cuda_compiler(compiler)
+    options = (*_OPTIONS, *_OWN_OPTIONS[found.kind], *flags)
+    return _Job(found, name, source, includes or {}, architecture, options)
 
 
-def _store(job: _Job, path: Path) -> None:
-    """Write the cubin, or the log where `path` ends so."""
-    cubin, log = _compile(job, path.parent)
-    if cubin is None:
-        kept = keep_failed(Path(job.name).stem, job.key, job.sources)
-        headline = f"{job.compiler.kind} refuses {job.name}"
-        raise BuildError(explain(headline, log, job.sources, kept))
-    if path.suffix == ".log":
-        path.write_text(log)
-    else:
-        path.write_bytes(cubin)
+def _resources(log: str) -> Iterator[tuple[str, Resources]]:
+    """What ptxas says of each kernel."""
+    _, *parts = _KERNEL.split(log)
+    for kernel, text in zip(parts[::2], parts[1::2], strict=True):
+        used = _USED.search(text)
+        frames = [tuple(map(int, sizes)) for sizes in _FRAME.findall(text)]
+        if used is None or not frames:
+            raise BuildError(f"ptxas does not say in its usual words what {kernel} takes:\n{log}")
+        spilled = sum(stores + loads for _, stores, loads in frames)
+        stack = int(used["stack"] or frames[0][0])
+        shared = int(used["shared"] or 0)
+        yield kernel, Resources(int(used["registers"]), stack, spilled, shared)
 
 
-def _compile(job: _Job, scratch: Path) -> tuple[bytes | None, str]:
-    if job.compiler.kind == "nvrtc":
-        library = load_nvrtc(job.compiler.path)
-        return library.compile(job.source, job.name, job.includes, job.options)
+def _opcodes(
+    job: _Job, reader: Disassembler | None, scratch: Path
+) -> Mapping[str, Mapping[str, int]]:
+    cubin = scratch / "read.cubin"
+    cubin.write_bytes(_cubin(job, scratch))
+    if reader is None:
+        return ptx_opcodes(_compile(job, scratch, ptx=True)[0].decode())
+    status, text = run((str(reader.path), "-c", cubin.name), folder=scratch)
+    if status != 0:
+        raise BuildError(
+            f"{reader.path} cannot read what {job.compiler.kind} made of {job.name}: "
+            f"{text.strip()}; `pip install --upgrade nvidia-cuda-nvdisasm` brings the newest"
+        )
+    return sass_opcodes(text)
+
+
+def _cubin(job: _Job, scratch: Path) -> bytes:
+    """The machine code; the log is kept as well, so that asking for it compiles nothing."""
+    cubin, log = _compile(job, scratch)
+    get_or_build(job.key, ".log", lambda path: _write(path, log))
+    return cubin
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text)
+
+
+def _compile(job: _Job, scratch: Path, *, ptx: bool = False) -> tuple[bytes, str]:
+    """The machine code, or the PTX that it is made of, and the log."""
+    run_compiler = _run_nvrtc if job.compiler.kind == "nvrtc" else _run_nvcc
+    made, log = run_compiler(job, scratch, ptx)
+    if made is not None:
+        return made, log
+    known = _architectures(job.compiler)
+    if known and re.sub(r"[af]$", "", job.architecture) not in known:
+        what = f"{job.compiler.kind} compiles for no architecture {job.architecture}"
+        raise BuildError(f"{what}; it knows {', '.join(known)}")
+    kept = keep_failed(Path(job.name).stem, job.key, job.sources)
+    headline = f"{job.compiler.kind} refuses {job.name}"
+    raise BuildError(explain(headline, log, job.sources, kept))
+
+
+def _run_nvrtc(job: _Job, _: Path, ptx: bool) -> tuple[bytes | None, str]:
+    library = load_nvrtc(job.compiler.path)
+    return library.compile(job.source, job.name, job.includes, job.options, ptx=ptx)
+
+
+def _run_nvcc(job: _Job, scratch: Path, ptx: bool) -> tuple[bytes | None, str]:
     folder = scratch / "sources"
     write_sources(folder, job.sources)
-    made = scratch / "nvcc.cubin"
-    arguments = ("-cubin", "-I.", *job.options, job.name, "-o", str(made))
+    made = scratch / "made"
+    wanted = "-ptx" if ptx else "-cubin"
+    arguments = (wanted, "-I.", *job.options, job.name, "-o", str(made))
     status, log = run((str(job.compiler.path), *arguments), folder=folder)
     return made.read_bytes() if status == 0 else None, log
+
+
+def _architectures(compiler: CudaCompiler) -> list[str]:
+    """What a compiler compiles for; nothing where it does not say."""
+    if compiler.kind == "nvrtc":
+        return load_nvrtc(compiler.path).architectures()
+    status, text = run((str(compiler.path), "--list-gpu-code"))
+    return text.split() if status == 0 else []
+
+
+@functools.cache
+def _reading() -> str:
+    """The code that reads machine code: what it found is found again when it changes."""
+    return Path(machine_code.__file__).read_text(encoding="utf-8")

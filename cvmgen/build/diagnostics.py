@@ -14,6 +14,12 @@ _FIRST_ERROR = re.compile(
     r"(?:fatal |catastrophic )?error\b",
     re.MULTILINE,
 )
+# The last stage for CUDA knows no lines, only kernels.
+_PTXAS_ERROR = re.compile(
+    r"^ptxas (?:error|fatal)\s*:(?: *Entry function '(?P<kernel>\w+)')?", re.MULTILINE
+)
+# What it says of kernels that it has no objections to.
+_PTXAS_INFO = re.compile(r"\s*ptxas (?:info\b|\s+\.)|\s+\d+ bytes stack frame")
 _SPEC_PLACE = re.compile(r"\bspec/[^\s:*]+\.cvm:\d+")
 
 
@@ -24,10 +30,12 @@ def explain(headline: str, log: str, sources: Mapping[str, str], kept: Path | No
     are quoted. When that error lies in one of `sources` below a comment that names a place in a
     spec, the message names that place. `kept` is where the sources can be looked at.
     """
-    found = _FIRST_ERROR.search(log)
     lines = [headline]
+    found = _FIRST_ERROR.search(log)
+    place = _spec_place(found, sources) if found else None
+    if found is None and (found := _PTXAS_ERROR.search(log)):
+        place = _kernel_place(found["kernel"], sources)
     if found:
-        place = _spec_place(found, sources)
         lines[0] += f", in code that comes from {place}" if place else ""
     lines[0] += ":"
     lines.extend(_excerpt(log[found.start() :] if found else log))
@@ -49,8 +57,18 @@ def _spec_place(found: re.Match[str], sources: Mapping[str, str]) -> str | None:
     return None if text is None else spec_place(text, int(found["line"] or found["cuda_line"]))
 
 
+def _kernel_place(kernel: str | None, sources: Mapping[str, str]) -> str | None:
+    """The last place that is named up to the end of a kernel."""
+    head = re.compile(rf"\b{kernel}\(")
+    for text in sources.values() if kernel else ():
+        if found := head.search(text):
+            end = text.find("\n}", found.end())
+            return spec_place(text, text.count("\n", 0, end if end > 0 else len(text)) + 1)
+    return None
+
+
 def _excerpt(log: str) -> list[str]:
-    lines = [line.rstrip() for line in log.strip().splitlines()]
+    lines = [line.rstrip() for line in log.strip().splitlines() if not _PTXAS_INFO.match(line)]
     shown = [f"  {line}".rstrip() for line in lines[:SHOWN_LINES]]
     if len(lines) > SHOWN_LINES:
         shown.append(f"  ... and {len(lines) - SHOWN_LINES} more lines")

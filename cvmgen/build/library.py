@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 from cvmgen.build.cache import content_key, get_or_build, keep_failed, write_sources
 from cvmgen.build.compilers import Compiler, c_compiler
 from cvmgen.build.diagnostics import explain
-from cvmgen.build.process import run
+from cvmgen.build.process import run, workers
 from cvmgen.errors import BuildError
 from cvmgen.paths import checkout
 
@@ -129,15 +128,9 @@ def _our_flags(sanitizers: Sequence[str]) -> tuple[str, ...]:
 
 def _compile_all(job: _Job, units: Mapping[str, str]) -> list[Path]:
     """Objects of all units; the first failure in the order of names is reported."""
-    with ThreadPoolExecutor(max_workers=_workers()) as pool:
+    with ThreadPoolExecutor(max_workers=workers()) as pool:
         pending = [pool.submit(_object, job, unit, text) for unit, text in units.items()]
     return [future.result() for future in pending]
-
-
-def _workers() -> int:
-    """$CVMGEN_JOBS, the number of compilers to run at once, else one for each core."""
-    chosen = os.environ.get("CVMGEN_JOBS", "")
-    return int(chosen) if chosen.isdecimal() and int(chosen) else os.cpu_count() or 1
 
 
 def _object(job: _Job, unit: str, text: str) -> Path:

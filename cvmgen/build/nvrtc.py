@@ -24,6 +24,10 @@ _SIGNATURES: Mapping[str, tuple[object, ...]] = {
     "nvrtcCompileProgram": (ctypes.c_void_p, ctypes.c_int, ctypes.POINTER(ctypes.c_char_p)),
     "nvrtcGetCUBINSize": (ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t)),
     "nvrtcGetCUBIN": (ctypes.c_void_p, ctypes.c_char_p),
+    "nvrtcGetPTXSize": (ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t)),
+    "nvrtcGetPTX": (ctypes.c_void_p, ctypes.c_char_p),
+    "nvrtcGetNumSupportedArchs": (ctypes.POINTER(ctypes.c_int),),
+    "nvrtcGetSupportedArchs": (ctypes.POINTER(ctypes.c_int),),
     "nvrtcGetProgramLogSize": (ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t)),
     "nvrtcGetProgramLog": (ctypes.c_void_p, ctypes.c_char_p),
 }
@@ -42,9 +46,15 @@ class Nvrtc:
         self._library.nvrtcGetErrorString.restype = ctypes.c_char_p
 
     def compile(
-        self, source: str, name: str, includes: Mapping[str, str], options: Sequence[str]
+        self,
+        source: str,
+        name: str,
+        includes: Mapping[str, str],
+        options: Sequence[str],
+        *,
+        ptx: bool = False,
     ) -> tuple[bytes | None, str]:
-        """The cubin (None when the code or an option is refused) and the log."""
+        """The cubin, or the PTX (None when the code or an option is refused), and the log."""
         program = ctypes.c_void_p()
         self._call(
             "nvrtcCreateProgram",
@@ -57,12 +67,24 @@ class Nvrtc:
         )
         try:
             status = self._library.nvrtcCompileProgram(program, len(options), _strings(options))
-            log = self._get("nvrtcGetProgramLog", program).rstrip(b"\0").decode(errors="replace")
+            # What each stage said ends with a NUL.
+            text = self._get("nvrtcGetProgramLog", program).replace(b"\0", b"")
+            log = text.decode(errors="replace")
+            if status == 0 and ptx:
+                return self._get("nvrtcGetPTX", program).rstrip(b"\0"), log
             if status == 0:
                 return self._get("nvrtcGetCUBIN", program), log
             return None, log if status == _COMPILATION_FAILED and log else self._say(status, log)
         finally:
             self._call("nvrtcDestroyProgram", ctypes.byref(program))
+
+    def architectures(self) -> list[str]:
+        """What it compiles for, as sm_80."""
+        count = ctypes.c_int()
+        self._call("nvrtcGetNumSupportedArchs", ctypes.byref(count))
+        found = (ctypes.c_int * count.value)()
+        self._call("nvrtcGetSupportedArchs", found)
+        return [f"sm_{number}" for number in found]
 
     def _get(self, function: str, program: ctypes.c_void_p) -> bytes:
         size = ctypes.c_size_t()

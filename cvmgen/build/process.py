@@ -1,4 +1,4 @@
-"""Run a compiler and collect what it says."""
+"""Run compilers, as many as there are to be at once, and collect what they say."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cvmgen.errors import BuildError
+
+
+def workers() -> int:
+    """$CVMGEN_JOBS, the number of compilers to run at once, else one for each core."""
+    chosen = os.environ.get("CVMGEN_JOBS", "")
+    return int(chosen) if chosen.isdecimal() and int(chosen) else os.cpu_count() or 1
 
 
 def run(command: Sequence[str], *, folder: Path | None = None) -> tuple[int, str]:

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from cvmgen.build import compile_cuda, cuda_compiler, cuda_resources
+from cvmgen.build import (
+    Accesses,
+    Disassembler,
+    compile_cuda,
+    cuda_compiler,
+    cuda_instructions,
+    cuda_resources,
+    disassembler,
+)
+from cvmgen.build.cuda import Resources, _resources
 from cvmgen.errors import BuildError
 
 SOURCE = """\
@@ -86,6 +95,115 @@ def test_resources_show_spills(compiler: str) -> None:
     assert found["many"].spilled > 0
 
 
+LOG = """\
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'plain' for 'sm_120'
+ptxas info    : Function properties for plain
+ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 18 registers, used 0 barriers
+ptxas info    : Compile time = 2.175 ms
+ptxas info    : Compiling entry function 'calling' for 'sm_80'
+ptxas info    : Function properties for calling
+    160 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads
+ptxas info    : Used 24 registers, used 1 barriers, 176 bytes cumulative stack size, 512 bytes smem, 368 bytes cmem[0]
+ptxas info    : Function properties for _Z1fPKii
+    16 bytes stack frame, 20 bytes spill stores, 40 bytes spill loads
+"""  # noqa: E501
+
+
+def test_what_ptxas_says() -> None:
+    assert dict(_resources(LOG)) == {
+        "plain": Resources(registers=18, stack=0, spilled=0, shared=0),
+        # With the spills of what it calls.
+        "calling": Resources(registers=24, stack=176, spilled=72, shared=512),
+    }
+    assert dict(_resources("")) == {}
+
+
+def test_ptxas_in_other_words() -> None:
+    with pytest.raises(BuildError, match="usual words what plain takes:\nptxas info"):
+        dict(_resources(LOG.replace("Used 18 registers", "18 registers are used")))
+
+
+SHARED = """\
+extern "C" __global__ void turn(int *x) {
+  __shared__ int s[64];
+  s[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  x[threadIdx.x] = s[63 - threadIdx.x];
+}
+"""
+
+
+def test_resources_show_shared_memory(compiler: str) -> None:
+    assert cuda_resources(SHARED, compiler=compiler)["turn"].shared == 256
+
+
+MOVING = """\
+extern "C" __global__ void wide(const int4 *__restrict__ x, int4 *y) {
+  y[threadIdx.x] = x[threadIdx.x];
+}
+extern "C" __global__ void narrow(const int *x, int *y) {
+  y[threadIdx.x] = __dp4a(x[threadIdx.x], y[threadIdx.x], 3);
+}
+"""
+
+
+@pytest.fixture(params=["nvdisasm", "PTX"])
+def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What machine code is read with."""
+    kind: str = request.param
+    if kind == "nvdisasm" and disassembler() is None:
+        pytest.skip("no nvdisasm here")
+    if kind == "PTX":
+        monkeypatch.setattr("cvmgen.build.cuda.disassembler", lambda: None)
+    return kind
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_120"])
+def test_instructions(compiler: str, reader: str, architecture: str) -> None:
+    found = cuda_instructions(MOVING, compiler=compiler, architecture=architecture)
+    assert set(found) == {"wide", "narrow"}
+    assert found["wide"].loads == found["wide"].stores == Accesses(1, wide=1)
+    assert found["narrow"].loads == Accesses(2, wide=0)
+    assert found["narrow"].stores == Accesses(1, wide=0)
+    assert (found["wide"].dot_products, found["narrow"].dot_products) == (0, 1)
+
+
+def test_instructions_and_resources_come_from_one_run(
+    compiler: str, reader: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = cuda_instructions(MOVING, compiler=compiler)
+    monkeypatch.setattr("cvmgen.build.cuda._compile", lambda *_: pytest.fail("compiled again"))
+    assert cuda_instructions(MOVING, compiler=compiler) == first
+    assert set(cuda_resources(MOVING, compiler=compiler)) == set(first)
+
+
+def test_a_disassembler_that_cannot_read_it(
+    compiler: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "bin/nvdisasm"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho too new\nexit 1\n")
+    program.chmod(0o755)
+    found = Disassembler(program, "old")
+    monkeypatch.setattr("cvmgen.build.cuda.disassembler", lambda: found)
+    with pytest.raises(
+        BuildError, match=r"nvdisasm cannot read .* made of kernel\.cu: too new; `pip"
+    ):
+        cuda_instructions(MOVING, compiler=compiler)
+
+
+def test_a_refusal_of_the_last_stage_names_the_formula(compiler: str) -> None:
+    large = SHARED.replace("64", "65536").replace("{", "{\n/* spec/cvm/math.cvm:9: Y = X */", 1)
+    with pytest.raises(BuildError, match="too much shared data") as caught:
+        compile_cuda(large, compiler=compiler)
+    first, second, last = str(caught.value).splitlines()
+    assert first == f"{compiler} refuses kernel.cu, in code that comes from spec/cvm/math.cvm:9:"
+    assert second.strip().startswith("ptxas error")
+    assert last.startswith("The sources are kept in ")
+
+
 def test_a_refusal_names_the_formula_and_keeps_the_source(compiler: str) -> None:
     wrong = SOURCE.replace("Y[i] = X[i] + ONE;", "Y[i] = Z[i];")
     with pytest.raises(BuildError) as caught:
@@ -98,7 +216,8 @@ def test_a_refusal_names_the_formula_and_keeps_the_source(compiler: str) -> None
 
 
 def test_an_architecture_that_the_compiler_does_not_know(compiler: str) -> None:
-    with pytest.raises(BuildError, match="arch"):
+    rule = rf"^{compiler} compiles for no architecture sm_777; it knows sm_.*\bsm_80, .*\d$"
+    with pytest.raises(BuildError, match=rule):
         compile_cuda(SOURCE, includes=INCLUDES, compiler=compiler, architecture="sm_777")
     with pytest.raises(ValueError, match="reads like sm_80"):
         compile_cuda(SOURCE, architecture="hopper", compiler=compiler)
@@ -120,11 +239,12 @@ def test_no_compiler(kind: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(BuildError, match=r"found.*nvidia-cuda-nvrtc.*cvmgen\[cuda\]"):
         cuda_compiler(kind)
+    assert disassembler() is None
 
 
-def test_a_toolkit_brings_both(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_toolkit_brings_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for folder, name in itertools.product(
-        [tmp_path / "toolkit"], ["lib64/libnvrtc.so.13", "bin/nvcc"]
+        [tmp_path / "toolkit"], ["lib64/libnvrtc.so.13", "bin/nvcc", "bin/nvdisasm"]
     ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("#!/bin/sh\necho nvcc 13\n")
@@ -134,5 +254,8 @@ def test_a_toolkit_brings_both(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert cuda_compiler().path == tmp_path / "toolkit/lib64/libnvrtc.so.13"
     assert cuda_compiler("nvcc").path == tmp_path / "toolkit/bin/nvcc"
+    reader = disassembler()
+    assert reader is not None
+    assert reader.path == tmp_path / "toolkit/bin/nvdisasm"
     with pytest.raises(BuildError, match="cannot load NVRTC"):
         compile_cuda("", compiler="nvrtc")

@@ -42,6 +42,44 @@ def test_explain(log: str, place: str, why: str) -> None:
     assert "error: no" in first
 
 
+KERNELS = """\
+/* spec/a.cvm:1: of another */
+void first() {
+    /* spec/a.cvm:2 */
+}
+void
+second(int x) {
+    /* spec/a.cvm:3 */
+    third(1);
+}
+void third(int x) {
+    /* spec/a.cvm:4 */
+}
+"""
+REFUSED = """\
+ptxas info    : 0 bytes gmem
+ptxas info    : Function properties for second
+ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas error   : Entry function 'second' uses too much shared data (0x13880 bytes, 0xc000 max)
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 12 registers, used 1 barriers, 80000 bytes smem, 360 bytes cmem[0]
+"""
+
+
+def test_the_last_stage_names_a_kernel() -> None:
+    assert explain("nvcc refuses a.cu", REFUSED, {"a.h": "x;\n", "a.cu": KERNELS}) == (
+        "nvcc refuses a.cu, in code that comes from spec/a.cvm:3:\n"
+        "  ptxas error   : Entry function 'second' uses too much shared data (0x13880 bytes, "
+        "0xc000 max)"
+    )
+
+
+def test_the_last_stage_names_nothing() -> None:
+    log = "ptxas fatal   : Unresolved extern function 'f'\n"
+    first, second = explain("nvcc refuses a.cu", log, {"a.cu": KERNELS}).splitlines()
+    assert (first, second) == ("nvcc refuses a.cu:", f"  {log.strip()}")
+
+
 def test_a_long_log_is_cut() -> None:
     log = "".join(f"a.c:{line}:1: error: no\n" for line in range(1, 41))
     lines = explain("cc refuses a.c", log, {}).splitlines()
