@@ -288,6 +288,12 @@ def emitted(name: str, operator: Operator, program: i.Program | None = None) -> 
     return attempt(f"emit {name}", operator, target.emit_operator, program)
 
 
+def kernel_classes(operator: Operator) -> dict[str, str]:
+    """The class of each kernel in the operator's file for CUDA."""
+    program = lower(operator, TARGETS["cuda"].passes)
+    return attempt("emit cuda", operator, cuda.kernel_classes, program)
+
+
 def by_opset(operators: Iterable[Operator]) -> dict[str, list[Operator]]:
     found: dict[str, list[Operator]] = {}
     for operator in operators:

@@ -4,7 +4,7 @@
 #include "cvmgen_kernel.h"
 
 /* Threads of a block, and how many blocks a multiprocessor holds at least. */
-enum { CVMGEN_BLOCK = 256, CVMGEN_RESIDENT = 4 };
+enum { CVMGEN_BLOCK = 256, CVMGEN_RESIDENT = 3 };
 
 /* Kernels stride over their elements by the whole grid: for (at = cvmgen_thread(); at < elements;
    at += cvmgen_threads()). */

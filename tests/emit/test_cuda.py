@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from cvmgen.build import CudaCompiler, cuda_compiler, cuda_resources
+from cvmgen.build import (
+    CudaCompiler,
+    broken_gates,
+    cuda_compiler,
+    cuda_instructions,
+    cuda_resources,
+)
+from cvmgen.build.gates import GATES
 from cvmgen.emit import c, cuda, interface
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter, grid
 from cvmgen.errors import BuildError
@@ -27,7 +35,7 @@ from tests.emit.cuda_texts import (
     write_all,
 )
 
-ARCHITECTURES = ("sm_80", "sm_90")
+ARCHITECTURES = ("sm_80", "sm_90", "sm_120")
 PARAMETERS = 4096  # bytes that a kernel's parameters take at most
 
 # ---------------------------------------------------------------- the grid
@@ -101,6 +109,13 @@ def test_every_kernel_says_where_it_comes_from(name: str) -> None:
         assert f" /* {nest.span.place}: {nest.formula} */ " in " ".join(kernel.split())
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_every_kernel_has_a_class(name: str) -> None:
+    heads = text(name).split('extern "C" __global__ ')[1:]
+    names = [re.match(r"void __launch_bounds__\([^)]*\)\s+(\w+)\(", head) for head in heads]
+    assert [found and found[1] for found in names] == list(cuda.kernel_classes(program(name)))
+
+
 def test_the_support_files_are_those_of_c() -> None:
     of_c, of_cuda = c.emit_support(), cuda.emit_support()
     shared = {"cvmgen.h", "cvmgen_kernel.h", "cvmgen_runtime.h"}
@@ -143,6 +158,10 @@ def test_the_text_does_not_depend_on_the_hash_seed() -> None:
 # ---------------------------------------------------------------- compilation
 
 
+def file(name: str) -> str:
+    return f"{operators()[name].name}.cu"
+
+
 def need(kind: str | None) -> CudaCompiler:
     try:
         return cuda_compiler(kind)
@@ -150,23 +169,41 @@ def need(kind: str | None) -> CudaCompiler:
         pytest.skip(str(error))
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("name", NAMES)
+# What lies in generated/ on each, the rest of what the language has on one.
+COMPILED = [
+    pytest.param(name, each, marks=pytest.mark.slow if own and each != "sm_80" else ())
+    for name in NAMES
+    for own in [name.startswith("extra.")]
+    for each in ARCHITECTURES
+]
+
+
+@pytest.mark.parametrize(("name", "architecture"), COMPILED)
 def test_kernels_compile_without_spills(name: str, architecture: str) -> None:
-    # nvcc has 128-bit integers as it is.
-    flags = ("--device-int128",) if need(None).kind == "nvrtc" else ()
+    need(None)
     found = cuda_resources(
-        text(name),
-        architecture=architecture,
-        includes=headers(),
-        name=f"{operators()[name].name}.cu",
-        flags=flags,
+        text(name), architecture=architecture, includes=headers(), name=file(name)
     )
-    assert len(found) == text(name).count("__global__")
-    assert all(kernel.startswith(name.replace(".", "_")) for kernel in found)
+    assert set(found) == set(cuda.kernel_classes(program(name)))
     assert {kernel: each.spilled for kernel, each in found.items() if each.spilled} == {}
     most = 65536 // (cuda.BLOCK * cuda.RESIDENT)
     assert max(each.registers for each in found.values()) <= most
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_kernels_are_made_of_what_their_classes_ask_for(name: str) -> None:
+    classes = cuda.kernel_classes(program(name))
+    gated = {each for gate in GATES for each in gate.classes or ()}
+    if gated.isdisjoint(classes.values()):
+        return
+    need(None)
+    resources = cuda_resources(text(name), includes=headers(), name=file(name))
+    found = cuda_instructions(text(name), includes=headers(), name=file(name))
+    broken = {
+        kernel: broken_gates(kind, resources[kernel], found[kernel])
+        for kernel, kind in classes.items()
+    }
+    assert broken == dict.fromkeys(classes, ())
 
 
 @pytest.mark.slow
