@@ -9,9 +9,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from cvmgen.api.library import compiled
 from cvmgen.build.files import LISTING, compare, write_changed
+from cvmgen.cli import report
 from cvmgen.cli.exits import Exit
 from cvmgen.cli.progress import Progress
 from cvmgen.cli.reasons import MANIFEST, Entry, Reasons, full_name, interface, read_entries
@@ -39,6 +41,7 @@ class Request:
     targets: tuple[str, ...]
     names: tuple[str, ...]
     whole: bool  # all operators for all targets: whatever else an earlier build wrote must go
+    architectures: tuple[str, ...] = ()  # where to look what the CUDA kernels become
 
     @property
     def shown(self) -> str:
@@ -81,17 +84,33 @@ def build(request: Request, *, as_json: bool, jobs: int | None) -> Exit:
         if "c" in request.targets:
             progress.step("compiling the C library")
             library = compiled(request.folder)
+        found = reported(request, progress) if request.architectures else None
     if as_json:
-        report = {
+        told: dict[str, Any] = {
             "folder": str(request.folder),
             "changes": [asdict(each) for each in changes],
             "stale": list(stale),
             "library": None if library is None else str(library),
         }
-        print(json.dumps(report, indent=2, ensure_ascii=False))
-    elif library is not None:
+        if found is not None:
+            told["cuda"] = report.description(found)
+        print(json.dumps(told, indent=2, ensure_ascii=False))
+        return report.verdict(found)
+    if found is not None:
+        print(report.table(found))
+    if library is not None:
         print(f"library  {library}")
-    return Exit.OK
+    return report.verdict(found)
+
+
+def reported(request: Request, progress: Progress) -> report.Report:
+    """What the CUDA kernels of the requested operators became."""
+    # Imported here, as in `generate`.
+    from cvmgen.cli.specs import find_operators, read_operators
+
+    operators = read_operators(request.spec, progress)
+    chosen = find_operators(operators, request.names) if request.names else operators
+    return report.report(request.folder, chosen, request.architectures, progress)
 
 
 def tell_changes(request: Request, changes: Sequence[Written], stale: Sequence[str]) -> None:
@@ -117,8 +136,8 @@ def check(request: Request, *, as_json: bool) -> Exit:
     difference = compare(request.folder, {**kept, **files})
     stale = [name for name, text in sorted(files.items()) if differs(request.folder, name, text)]
     if as_json:
-        report = {"folder": str(request.folder), "stale": stale, "diff": difference}
-        print(json.dumps(report, indent=2, ensure_ascii=False))
+        told = {"folder": str(request.folder), "stale": stale, "diff": difference}
+        print(json.dumps(told, indent=2, ensure_ascii=False))
     else:
         print(difference or f"{request.shown} is up to date\n", end="")
     if not difference:

@@ -14,6 +14,8 @@ from cvmgen.cli.exits import MEANINGS, Exit, UsageError, tell
 from cvmgen.paths import generated_folder, spec_folder
 
 TARGETS = ("python", "c", "cuda")
+ARCHITECTURES = ("sm_80", "sm_90", "sm_120")
+"""GPUs whose machine code is looked at: A100, H100 and the GeForce RTX 50 series."""
 STAGES = (
     "parse, check, translate, parts, lift, unfold, guards, peel, split, offsets, eager, flatten, "
     "host_values, walks, unfold_all, types, copies"
@@ -50,6 +52,7 @@ def perform(options: argparse.Namespace) -> Exit:
                 tuple(name for name in TARGETS if name in (options.target or TARGETS)),
                 tuple(options.operators),
                 whole=not options.operators and not options.target,
+                architectures=architectures(options),
             )
             if options.check:
                 return build.check(request, as_json=options.json)
@@ -87,6 +90,19 @@ def perform(options: argparse.Namespace) -> Exit:
                 target=options.target,
                 as_json=options.json,
             )
+
+
+def architectures(options: argparse.Namespace) -> tuple[str, ...]:
+    """What `cvmgen build` is to report on; none without a report."""
+    if not options.report:
+        if options.architecture:
+            raise UsageError("--architecture goes with --report")
+        return ()
+    if options.check:
+        raise UsageError("--report does not go with --check")
+    if "cuda" not in (options.target or TARGETS):
+        raise UsageError("--report is about CUDA kernels: it needs --target cuda")
+    return tuple(dict.fromkeys(options.architecture or ARCHITECTURES))
 
 
 def list_operators(options: argparse.Namespace) -> Exit:
@@ -178,6 +194,22 @@ def add_build(commands: Commands) -> None:
         "--check",
         action="store_true",
         help="write and compile nothing; fail with a unified diff when a file would change",
+    )
+    made.add_argument(
+        "--report",
+        action="store_true",
+        help="compile the CUDA kernels and print what each became: registers, bytes spilled to "
+        "memory, of stack and of shared memory, the accesses of 16 bytes and more, products on "
+        "tensor cores (mma), dot products (dp4a) and asynchronous copies (async); fail when a "
+        "kernel breaks a gate. This needs no GPU",
+    )
+    made.add_argument(
+        "--architecture",
+        action="append",
+        type=architecture,
+        metavar="SM",
+        help="report on this GPU architecture only, as sm_90; may be repeated "
+        f"(default: {', '.join(ARCHITECTURES)})",
     )
     made.add_argument(
         "--out", type=Path, metavar="DIR", help="write to DIR (default: the project's generated/)"
@@ -290,3 +322,12 @@ def positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number of at least 1")
     return number
+
+
+def architecture(text: str) -> str:
+    from cvmgen.build.cuda import checked_architecture
+
+    try:
+        return checked_architecture(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
