@@ -144,7 +144,7 @@ TARGETS: Mapping[str, Target] = {
 }
 
 MANIFEST = "manifest.json"
-MANIFEST_VERSION = 2  # counts the changes of the manifest's layout
+MANIFEST_VERSION = 3  # counts the changes of the manifest's layout
 MANIFEST_PASSES = TARGETS["c"].passes
 
 

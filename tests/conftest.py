@@ -18,10 +18,10 @@ from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files, read_folder
 from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Conformance
+from tests.targets import LANGUAGES, TARGETS
 
 ROOT = Path(__file__).resolve().parents[1]
 EXTRA = ROOT / "tests" / "data" / "extra"
-TARGETS = ("c", "python")
 
 
 @pytest.fixture(scope="session")
@@ -61,7 +61,7 @@ def conformance(references: dict[str, Reference], libraries: dict[str, Operators
 
 
 def written(folder: Path, operators: Sequence[Operator]) -> Path:
-    write_changed(folder, driver.generate(operators, TARGETS))
+    write_changed(folder, driver.generate(operators, LANGUAGES))
     return folder
 
 

@@ -124,6 +124,6 @@ def test_the_manifest(operators: tuple[Operator, ...]) -> None:
     assert list(manifest) == ["version", "limits", "operators"]
     assert [each["name"] for each in manifest["operators"]] == ["double", "next"]
     assert manifest["operators"][0]["inputs"] == [
-        {"name": "X", "empty": False, "optional": False, "variadic": False}
+        {"name": "X", "empty": False, "optional": False, "variadic": False, "int32": False}
     ]
     assert '\n      "name": "double",\n' in text, "a line for each member"

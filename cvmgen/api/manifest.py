@@ -12,12 +12,14 @@ from cvmgen.errors import CvmgenError
 
 @dataclass(frozen=True, slots=True)
 class InputInfo:
-    """An input; one that may be `empty` takes extents of 0, and arrays of rank 0."""
+    """An input; one that may be `empty` takes extents of 0, and arrays of rank 0. Of `int32`
+    inputs kernels for devices read int32, whatever the other inputs are."""
 
     name: str
     empty: bool
     optional: bool
     variadic: bool
+    int32: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ def operator_info(entry: dict[str, Any]) -> OperatorInfo:
         for each in entry["attributes"]
     )
     inputs = tuple(
-        InputInfo(each["name"], each["empty"], each["optional"], each["variadic"])
+        InputInfo(each["name"], each["empty"], each["optional"], each["variadic"], each["int32"])
         for each in entry["inputs"]
     )
     return OperatorInfo(

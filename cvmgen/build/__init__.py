@@ -7,6 +7,7 @@ from cvmgen.build.compilers import (
     CudaCompiler,
     Disassembler,
     c_compiler,
+    cpp_compiler,
     cuda_compiler,
     disassembler,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "compare",
     "compile_cuda",
     "compile_library",
+    "cpp_compiler",
     "cuda_compiler",
     "cuda_instructions",
     "cuda_resources",

@@ -18,7 +18,21 @@ from cvmgen.build.cache import content_key, get_or_build
 from cvmgen.build.process import run
 from cvmgen.errors import BuildError
 
-_NAMES = ("cc", "gcc", "clang")
+
+@dataclass(frozen=True, slots=True)
+class _Language:
+    """How a compiler of a language is found: the variable that names it, its usual names, its
+    name in the `ziglang` wheel, the suffix of its sources."""
+
+    name: str
+    variable: str
+    programs: tuple[str, ...]
+    zig: str
+    suffix: str
+
+
+_C = _Language("C", "CC", ("cc", "gcc", "clang"), "cc", ".c")
+_CPP = _Language("C++", "CXX", ("c++", "g++", "clang++"), "c++", ".cc")
 
 _OPENMP_FLAGS = (
     ("-fopenmp",),
@@ -32,8 +46,8 @@ _OPENMP_PROBE = (
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A C compiler: the words that start it, what it says it is, and its flags for OpenMP (none
-    where it has no OpenMP)."""
+    """A C or C++ compiler: the words that start it, what it says it is, and its flags for OpenMP
+    (none where it has no OpenMP)."""
 
     command: tuple[str, ...]
     version: str
@@ -74,8 +88,19 @@ def c_compiler() -> Compiler:
     cache folder until its program changes. Raises BuildError when there is none, or when the
     one that $CC names cannot be run.
     """
-    command = _find_c(os.environ.get("CC", ""), os.environ.get("PATH", ""))
-    return _identify(command, _fingerprint(command))
+    return _compiler(_C)
+
+
+def cpp_compiler() -> Compiler:
+    """$CXX, else the first of c++, g++ and clang++, else the compiler of the `ziglang` wheel; as
+    `c_compiler` in all else."""
+    return _compiler(_CPP)
+
+
+def _compiler(language: _Language) -> Compiler:
+    chosen = os.environ.get(language.variable, "")
+    command = _find(language, chosen, os.environ.get("PATH", ""))
+    return _identify(language, command, _fingerprint(command))
 
 
 def cuda_compiler(kind: str | None = None) -> CudaCompiler:
@@ -110,33 +135,38 @@ def disassembler() -> Disassembler | None:
 
 
 @functools.cache
-def _find_c(chosen: str, search_path: str) -> tuple[str, ...]:
+def _find(language: _Language, chosen: str, search_path: str) -> tuple[str, ...]:
+    name, variable = language.name, language.variable
     if chosen:
         program, *arguments = shlex.split(chosen) or [""]
         found = shutil.which(program, path=search_path)
         if found is None:
-            raise BuildError(f"no C compiler: CC={chosen} names no program that can be run")
+            raise BuildError(
+                f"no {name} compiler: {variable}={chosen} names no program that can be run"
+            )
         # Absolute, since it will be run from another folder.
         return (str(Path(found).absolute()), *arguments)
-    for name in _NAMES:
-        if found := shutil.which(name, path=search_path):
+    for program in language.programs:
+        if found := shutil.which(program, path=search_path):
             return (found,)
     if importlib.util.find_spec("ziglang"):
-        return (sys.executable, "-m", "ziglang", "cc")
+        return (sys.executable, "-m", "ziglang", language.zig)
     raise BuildError(
-        f"no C compiler found (looked at $CC, then for {', '.join(_NAMES)} on $PATH, then for the "
-        "ziglang wheel); install one from your system's packages, or `pip install 'cvmgen[zig]'`. "
+        f"no {name} compiler found (looked at ${variable}, then for "
+        f"{', '.join(language.programs)} on $PATH, then for the ziglang wheel); install one from "
+        "your system's packages, or `pip install 'cvmgen[zig]'`. "
         'Without a compiler, target="python" still works'
     )
 
 
 @functools.cache
-def _identify(command: tuple[str, ...], fingerprint: str) -> Compiler:
+def _identify(language: _Language, command: tuple[str, ...], fingerprint: str) -> Compiler:
     def probe(path: Path) -> None:
-        found = {"version": _version(command), "openmp": _openmp(command, path.parent)}
-        path.write_text(json.dumps(found))
+        openmp = _openmp(command, path.parent, language.suffix)
+        path.write_text(json.dumps({"version": _version(command), "openmp": openmp}))
 
-    key = content_key({}, compiler=fingerprint, flags=("probe", *command))
+    flags = ("probe", language.name, *command)
+    key = content_key({}, compiler=fingerprint, flags=flags)
     found = json.loads(get_or_build(key, "-compiler.json", probe).read_text())
     return Compiler(command, found["version"], tuple(found["openmp"]))
 
@@ -165,8 +195,8 @@ def _version(command: tuple[str, ...]) -> str:
     return f"{output.strip()}\n{run((*command, '-dumpmachine'))[1].strip()}"
 
 
-def _openmp(command: tuple[str, ...], scratch: Path) -> tuple[str, ...]:
-    source = scratch / "probe.c"
+def _openmp(command: tuple[str, ...], scratch: Path, suffix: str) -> tuple[str, ...]:
+    source = scratch / f"probe{suffix}"
     source.write_text(_OPENMP_PROBE)
     for flags in _OPENMP_FLAGS:
         arguments = ("-shared", "-fPIC", source.name, "-o", "probe.so", *flags)

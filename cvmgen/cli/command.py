@@ -14,6 +14,7 @@ from cvmgen.cli.exits import MEANINGS, Exit, UsageError, tell
 from cvmgen.paths import generated_folder, spec_folder
 
 TARGETS = ("python", "c", "cuda")
+RUN_TARGETS = ("c", "python", "cuda-cpu")
 ARCHITECTURES = ("sm_80", "sm_90", "sm_120")
 """GPUs whose machine code is looked at: A100, H100 and the GeForce RTX 50 series."""
 STAGES = (
@@ -314,7 +315,7 @@ def add_run(commands: Commands) -> None:
     made.add_argument(
         "--output", type=Path, metavar="Y.npy", help="store the result here and print nothing"
     )
-    made.add_argument("--target", choices=TARGETS, default="c", help="default: c")
+    made.add_argument("--target", choices=RUN_TARGETS, default="c", help="default: c")
 
 
 def positive(text: str) -> int:

@@ -101,4 +101,6 @@ def status(target: str, file: Path) -> str:
     """What a target does with the operator of a generated file."""
     if not file.is_file():
         return "not built"
-    return "runs" if target in RUNNABLE else "generated"
+    if target in RUNNABLE:
+        return "runs"
+    return "runs on the CPU" if f"{target}-cpu" in RUNNABLE else "generated"

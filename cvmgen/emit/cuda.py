@@ -32,6 +32,18 @@ RESIDENT = 3
 BLOCKS = 65536  # of a grid at most; kernels stride over what is beyond
 PARAMETER_BYTES = 4096  # what every device takes as parameters of a kernel
 FIELD_TYPES = ("int64_t", "bool", "cvmgen_list")
+CPU_FILES = (
+    "cvmgen_cpu.h",
+    "cvmgen_cpu_vectors.h",
+    "cvmgen_cpu_threads.h",
+    "cvmgen_cpu_functions.h",
+    "cvmgen_cpu_device.h",
+    "cvmgen_cpu_fibers.h",
+    "cvmgen_cpu_block.h",
+    "cvmgen_cpu_block.cc",
+    "cvmgen_cpu_device.cc",
+)
+"""The runtime under which the text runs on the CPU, in the folder `cpu`."""
 
 
 def emit_operator(program: i.Program) -> str:
@@ -40,7 +52,7 @@ def emit_operator(program: i.Program) -> str:
 
 
 def emit_support() -> dict[str, str]:
-    """The files that every operator includes."""
+    """The files that every operator includes, and those with which it runs on the CPU."""
     shared = c.emit_support()
     values = {
         "block": BLOCK,
@@ -48,7 +60,7 @@ def emit_support() -> dict[str, str]:
         "blocks": BLOCKS,
         "parameter_bytes": PARAMETER_BYTES,
     }
-    own = ("cvmgen_cuda.h", "cvmgen_block.h")
+    own = ("cvmgen_cuda.h", "cvmgen_block.h", *(f"cpu/{name}" for name in CPU_FILES))
     return {
         **{name: text for name, text in shared.items() if name.endswith(".h")},
         **{name: render(f"cuda/{name}.j2", **values) for name in own},

@@ -14,7 +14,7 @@ from cvmgen.emit.c_like import entry_at, identifier, indent
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter, Grid
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild, walk
-from cvmgen.lower.guards import assigned
+from cvmgen.lower.guards import assigned, changed
 
 BARRIER = "__syncthreads();"
 
@@ -93,7 +93,7 @@ class BlockPrinter(CudaKernelPrinter):
         counter = selection(loop)
         if counter is None and not changes_outside(loop):
             return self.divided(loop)
-        if counter is not None and not reads_own((loop,), self.own):
+        if counter is not None and not reads_so_far(loop, counter, self.own):
             return self.ranked(loop, counter)
         head, first = self.head(loop, "0", "1")
         body = [*first, *self.together(loop.body)]
@@ -181,11 +181,19 @@ def reads_own(statements: tuple[i.Stmt, ...], own: frozenset[str]) -> bool:
     )
 
 
+def reads_so_far(loop: i.Loop, counter: str, own: frozenset[str]) -> bool:
+    """Whether a selection reads what it has found so far, or how much of it there is."""
+    *before, last = loop.body
+    tests = (*before, last.condition) if isinstance(last, i.If) else tuple(before)
+    stores = {id(each) for each in walk(loop.body) if isinstance(each, (i.Store, i.Accumulate))}
+    counted = any(counter in names_in(each) for each in tests if id(each) not in stores)
+    return counted or reads_own((loop,), own)
+
+
 def changes_outside(loop: i.Loop) -> bool:
     """Whether a loop changes locals that are not its own."""
     own = {each.name for each in walk(loop.body) if isinstance(each, i.Let)}
-    changed = (each for each in walk(loop.body) if isinstance(each, (i.Assign, i.Accumulate)))
-    return any(each.name not in own for each in changed)
+    return bool(changed(loop.body) - own)
 
 
 def decision(loop: i.Loop) -> i.Assign | None:
@@ -193,13 +201,8 @@ def decision(loop: i.Loop) -> i.Assign | None:
     match loop.body:
         case (*before, i.If(then=(i.Assign() as found, i.Break()), otherwise=())):
             own = {each.name for each in walk(tuple(before)) if isinstance(each, i.Let)}
-            others = (
-                each.name
-                for each in walk(tuple(before))
-                if isinstance(each, (i.Assign, i.Accumulate))
-            )
             stores = any(isinstance(each, i.Store) for each in walk(tuple(before)))
-            return found if set(others) <= own and not stores else None
+            return found if changed(tuple(before)) <= own and not stores else None
         case _:
             return None
 

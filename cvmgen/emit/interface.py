@@ -315,6 +315,7 @@ def default_lines(operator: Operator) -> list[str]:
 def manifest_entry(program: i.Program) -> dict[str, Any]:
     """What loading needs of an operator, as JSON values."""
     operator = program.operator
+    wide = int32_inputs(program)
     return {
         "name": operator.name,
         "opset": operator.opset,
@@ -330,6 +331,7 @@ def manifest_entry(program: i.Program) -> dict[str, Any]:
                 "empty": item.empty,
                 "optional": item.optional,
                 "variadic": item.variadic,
+                "int32": item.name in wide,
             }
             for item in operator.inputs
         ],

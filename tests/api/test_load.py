@@ -14,19 +14,19 @@ import pytest
 
 import cvmgen
 from cvmgen.api import Operators
-from cvmgen.api.library import RUNNABLE, c_sources
+from cvmgen.api.library import RUNNABLE, library_sources
 from cvmgen.api.library import TARGETS as KNOWN
 from cvmgen.build import compile_library
 from cvmgen.errors import BuildError, CvmgenError
+from tests.targets import TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
-TARGETS = ["c", "python"]
 
 
 def test_an_unknown_target() -> None:
     with pytest.raises(CvmgenError) as caught:
         cvmgen.load("rust")
-    assert str(caught.value) == "unknown target 'rust'; targets are c, python, cuda"
+    assert str(caught.value) == "unknown target 'rust'; targets are c, python, cuda, cuda-cpu"
 
 
 @pytest.mark.parametrize("target", KNOWN)
@@ -72,7 +72,7 @@ def test_a_missing_source(generated: Path, tmp_path: Path) -> None:
 
 
 def test_a_library_built_before(generated: Path) -> None:
-    library = compile_library(c_sources(generated), name="cvmgen")
+    library = compile_library(library_sources(generated), name="cvmgen")
     operators = cvmgen.load("c", folder=str(generated), library=str(library))
     assert operators.cvm.abs(np.array([-3], np.int8)).tolist() == [3]
 
@@ -87,7 +87,7 @@ def test_a_library_that_is_none(generated: Path, tmp_path: Path) -> None:
 
 
 def test_a_library_of_other_operators(generated: Path, extra_generated: Path) -> None:
-    library = compile_library(c_sources(extra_generated), name="cvmgen")
+    library = compile_library(library_sources(extra_generated), name="cvmgen")
     operators = cvmgen.load("c", folder=generated, library=library)
     with pytest.raises(CvmgenError, match="cvm_abs"):
         operators.cvm.abs(np.array([-3], np.int8))

@@ -13,8 +13,8 @@ import pytest
 from cvmgen.api import Inferred, Operators
 from cvmgen.errors import CvmgenError, OperatorError
 from cvmgen.spec.formula import Operator
+from tests.targets import TARGETS
 
-TARGETS = ["c", "python"]
 X = np.arange(9, dtype=np.int32).reshape(1, 1, 3, 3)
 W = np.array([[[[1, 2], [3, 4]]]], np.int32)
 

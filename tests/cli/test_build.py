@@ -25,6 +25,15 @@ SHARED = {
     "c/cvmgen_kernel.h",
     "c/cvmgen_runtime.h",
     "c/toy.h",
+    "cuda/cpu/cvmgen_cpu.h",
+    "cuda/cpu/cvmgen_cpu_block.cc",
+    "cuda/cpu/cvmgen_cpu_block.h",
+    "cuda/cpu/cvmgen_cpu_device.cc",
+    "cuda/cpu/cvmgen_cpu_device.h",
+    "cuda/cpu/cvmgen_cpu_fibers.h",
+    "cuda/cpu/cvmgen_cpu_functions.h",
+    "cuda/cpu/cvmgen_cpu_threads.h",
+    "cuda/cpu/cvmgen_cpu_vectors.h",
     "cuda/cvmgen.h",
     "cuda/cvmgen_block.h",
     "cuda/cvmgen_cuda.h",
@@ -102,7 +111,7 @@ def test_an_edited_formula_touches_its_own_files(build: Build, spec: Path) -> No
 
 def test_lines_of_text_for_people(build: Build, spec: Path, tmp_path: Path) -> None:
     first = build().out.splitlines()
-    assert first[0] == f"new      22 files in {tmp_path}/generated/: first build here"
+    assert first[0] == f"new      31 files in {tmp_path}/generated/: first build here"
     edit(spec, "Y[d...] = 2 * X[d...]", "Y[d...] = X[d...] + X[d...]")
     lines = build().out.splitlines()
     why = "the formula of toy.double changed"

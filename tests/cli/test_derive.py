@@ -10,6 +10,7 @@ import pytest
 
 from cvmgen import load
 from cvmgen.errors import OperatorError
+from tests.targets import LANGUAGES, TARGETS
 
 from .conftest import ROOT, Command
 
@@ -129,13 +130,13 @@ def derived(cvmgen: Command, tmp_path: Path) -> Path:
     (spec / "systemml/adjoints.cvm").write_text("\n".join(texts))
     own = [f"{name}_adjoint_{wrt}" for name, wrt, _ in PAIRS]
     written = [f"systemml.{name}" for *_, name in PAIRS]
-    targets = ("--target", "c", "--target", "python")
+    targets = [word for name in LANGUAGES for word in ("--target", name)]
     outcome = cvmgen("build", *own, *written, *targets, "--spec", spec, "--out", tmp_path / "out")
     assert outcome.code == 0, outcome.err
     return tmp_path / "out"
 
 
-@pytest.mark.parametrize("target", ["c", "python"])
+@pytest.mark.parametrize("target", TARGETS)
 def test_saved_and_built_they_are_what_people_wrote(derived: Path, target: str) -> None:
     loaded = load(target, folder=derived)
     random = np.random.default_rng(1)

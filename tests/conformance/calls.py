@@ -103,11 +103,11 @@ class Conformance:
         return Expected(tuple(result.outputs.values()), typed=typed)
 
     def check(
-        self, call: Call, targets: Sequence[str] = ("c", "python"), dtype: Any = None
+        self, call: Call, targets: Sequence[str] | None = None, dtype: Any = None
     ) -> Expected:
         """Every target gives the bits of the reference, or its very refusal; returns these."""
         expected = self.expected(call)
-        for target in targets:
+        for target in self.libraries if targets is None else targets:
             self.check_target(call, target, expected, dtype)
         return expected
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cvmgen.api import Operators, Opset
-from tests.conftest import TARGETS
+from tests.targets import TARGETS
 
 
 @pytest.fixture(scope="session", params=TARGETS)

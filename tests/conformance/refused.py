@@ -9,7 +9,6 @@ import numpy as np
 
 from tests.conformance.calls import Array, Call, Conformance
 
-TARGETS = ("c", "python")
 RANK_17 = (1,) * 17
 ANY = "must be in [-2147483648, 2147483648)"  # of an attribute without a range of its own
 

@@ -14,8 +14,8 @@ from cvmgen.errors import OperatorError
 from tests.conformance.calls import Call, Conformance, declared, mapped
 from tests.conformance.random_calls import DRAW, call
 from tests.conformance.wild import UNBOUNDED, wild
+from tests.targets import TARGETS
 
-TARGETS = ["c", "python"]
 LOWEST, HIGHEST = -(2**31), 2**31 - 1
 
 

@@ -10,7 +10,8 @@ import pytest
 from cvmgen.api import Operators
 from cvmgen.errors import OperatorError
 from tests.conformance.calls import Array, Call, Conformance
-from tests.conformance.refused import RANK_17, TARGETS, zeros
+from tests.conformance.refused import RANK_17, zeros
+from tests.targets import TARGETS
 
 
 def ones(*shape: int) -> Array:

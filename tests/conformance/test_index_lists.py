@@ -13,13 +13,13 @@ from cvmgen.build import write_changed
 from cvmgen.reference import Reference
 from tests.conformance.calls import Conformance
 from tests.conformance.index_lists import FORMS, call, formed
-from tests.conftest import TARGETS
+from tests.targets import LANGUAGES, TARGETS
 
 
 @pytest.fixture(scope="module")
 def formed_conformance(tmp_path_factory: pytest.TempPathFactory) -> Conformance:
     operators, folder = formed(), tmp_path_factory.mktemp("formed")
-    write_changed(folder, driver.generate(operators, TARGETS))
+    write_changed(folder, driver.generate(operators, LANGUAGES))
     libraries = {target: cvmgen.load(target, folder=folder) for target in TARGETS}
     return Conformance({each.full_name: Reference(each) for each in operators}, libraries)
 

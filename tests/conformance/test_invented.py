@@ -11,7 +11,7 @@ import pytest
 import cvmgen
 from cvmgen import driver
 from cvmgen.api import Operators
-from cvmgen.api.library import c_sources
+from cvmgen.api.library import library_sources
 from cvmgen.build import compile_library, write_changed
 from cvmgen.reference import Reference
 from cvmgen.source import Source, SpecError
@@ -44,7 +44,7 @@ def has_types(operator: Operator) -> bool:
 def agree(folder: Path, bodies: list[str], calls: int, space: Space = VECTOR) -> None:
     operators = checked(bodies, space)
     write_changed(folder, driver.generate(operators, ("c", "python")))
-    library = compile_library(c_sources(folder), name="invented", flags=("-O0",))
+    library = compile_library(library_sources(folder), name="invented", flags=("-O0",))
     libraries: dict[str, Operators] = {
         "c": cvmgen.load("c", folder=folder, library=library),
         "python": cvmgen.load("python", folder=folder),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cvmgen.api import Operators, Opset
 from tests.conformance.strategies import budget
-from tests.conftest import TARGETS
+from tests.targets import TARGETS
 
 Row = list[int]
 Oracle = Callable[..., Any]

@@ -16,6 +16,7 @@ from cvmgen.reference import Reference, Tensor
 from cvmgen.reference.soundness import declared_bounds
 from tests import conftest
 from tests.conformance.calls import Array, largest, mapped, measured
+from tests.targets import TARGETS
 
 ALL = range(1, 33)
 SOME = (1, 2, 7, 8, 9, 15, 16, 17, 31, 32)  # where an operator has three tensors
@@ -226,7 +227,7 @@ def precisions_of(shapes: Shapes) -> Iterator[list[Any]]:
 
 
 @EVERY
-@pytest.mark.parametrize("target", ["c", "python"])
+@pytest.mark.parametrize("target", TARGETS)
 def test_targets_infer_the_rule(libraries: dict[str, Operators], name: str, target: str) -> None:
     operator, row = libraries[target][f"cvm.{name}"], ROWS[name]
     for shapes, attributes in row.calls:

@@ -9,7 +9,8 @@ import pytest
 
 from cvmgen.api import Operators
 from cvmgen.errors import OperatorError
-from tests.conformance.refused import TARGETS, zeros
+from tests.conformance.refused import zeros
+from tests.targets import TARGETS
 
 X4, W4 = zeros(1, 4, 5, 5), zeros(2, 4, 3, 3)
 

@@ -22,7 +22,8 @@ from tests import conftest
 from tests.conformance import test_refusals, test_refusals_transform, test_refusals_vision
 from tests.conformance.calls import Array, Call, Conformance, Expected, measured
 from tests.conformance.random_calls import call
-from tests.conformance.refused import RANK_17, TARGETS
+from tests.conformance.refused import RANK_17
+from tests.targets import TARGETS
 
 FORMULAS = {operator.full_name: operator for operator in conftest.product()}
 MISSING = (None, "this input is missing")

@@ -9,7 +9,8 @@ import pytest
 from cvmgen.api import Operators
 from cvmgen.errors import OperatorError
 from cvmgen.reference import Reference, Tensor
-from tests.conformance.refused import RANK_17, TARGETS
+from tests.conformance.refused import RANK_17
+from tests.targets import TARGETS
 
 # Operator, shapes, precisions, attributes, message.
 INFERRED: list[tuple[str, list[Any], list[Any], dict[str, Any], str]] = [

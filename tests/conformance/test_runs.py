@@ -16,6 +16,7 @@ from cvmgen.reference import Reference
 from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files
 from tests.conformance.calls import Call, Conformance, data
+from tests.targets import LANGUAGES, TARGETS
 
 # Of operators with X of shape n, N = len(n), a < N and c >= 1: what they store, and why.
 BOXES = [
@@ -134,8 +135,8 @@ def tried(tmp_path_factory: pytest.TempPathFactory, items: str) -> Conformance:
     text = f'operator tried {{\n"Tried."\n{items}\n}}\n'
     (operator,) = check_files([SpecFile(Source("tried.cvm", text), "tried")])
     folder = tmp_path_factory.mktemp("tried")
-    write_changed(folder, driver.generate([operator], ("c", "python")))
-    libraries = {target: cvmgen.load(target, folder=folder) for target in ("c", "python")}
+    write_changed(folder, driver.generate([operator], LANGUAGES))
+    libraries = {target: cvmgen.load(target, folder=folder) for target in TARGETS}
     return Conformance({"tried.tried": Reference(operator)}, libraries)
 
 

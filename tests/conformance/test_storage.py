@@ -24,8 +24,8 @@ from tests.conformance.calls import (
 )
 from tests.conformance.random_calls import DRAW, call
 from tests.conftest import extra, product
+from tests.targets import TARGETS
 
-TARGETS = ["c", "python"]
 SMALL = 8  # bits that int8 holds
 # The operators that have an input, and those that have an output, with a precision.
 FORMULAS = {operator.full_name: operator for operator in (*product(), *extra())}

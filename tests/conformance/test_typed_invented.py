@@ -10,7 +10,7 @@ import pytest
 
 import cvmgen
 from cvmgen import driver
-from cvmgen.api.library import c_sources
+from cvmgen.api.library import library_sources
 from cvmgen.build import compile_library, write_changed
 from cvmgen.reference import Reference
 from cvmgen.source import Source
@@ -39,7 +39,7 @@ def compared(
 ) -> int:
     """How many of the calls have results."""
     write_changed(folder, driver.generate(operators, ("c", "python")))
-    library = compile_library(c_sources(folder), name="invented", flags=("-O0",))
+    library = compile_library(library_sources(folder), name="invented", flags=("-O0",))
     libraries = {
         "c": cvmgen.load("c", folder=folder, library=library),
         "python": cvmgen.load("python", folder=folder),

@@ -11,7 +11,7 @@ import pytest
 from cvmgen.api import Operators
 from cvmgen.errors import OperatorError
 from tests.conformance.calls import Array
-from tests.conformance.refused import TARGETS
+from tests.targets import TARGETS
 
 FIVE = "must be one of int8, int32, int64, float32, float64"
 PAIRS = "the types of (X, Z) are (int8, int16), (int16, int8), (int32, int64), (int64, int64)"

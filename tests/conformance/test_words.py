@@ -12,7 +12,8 @@ from cvmgen.api import Operators
 from cvmgen.api.c_backend import CBackend, ErrorStruct
 from cvmgen.errors import OperatorError
 from tests.conformance.calls import Call, Conformance
-from tests.conformance.refused import TARGETS, zeros
+from tests.conformance.refused import zeros
+from tests.targets import TARGETS
 
 X = np.arange(12, dtype=np.int32).reshape(3, 4)
 SIDE = '"MAX" or "MIN" is needed'

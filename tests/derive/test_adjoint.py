@@ -30,6 +30,7 @@ from cvmgen.source import Source, SpecError
 from cvmgen.spec.check import SpecFile, check_files, read_folder
 from cvmgen.spec.formula import Operator
 from tests.conftest import ROOT, product
+from tests.targets import TARGETS
 
 SHARED = tuple(read_folder(ROOT / "spec"))
 OWN = Path(__file__).with_name("linear.cvm")
@@ -246,7 +247,7 @@ def targets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Operators]:
     """All adjoints on every target that runs here; the others are written at least."""
     folder = tmp_path_factory.mktemp("adjoints")
     write_changed(folder, driver.generate([derived(name) for name in SUPPORTED]))
-    return {target: cvmgen.load(target, folder=folder) for target in ("c", "python")}
+    return {target: cvmgen.load(target, folder=folder) for target in TARGETS}
 
 
 @pytest.mark.parametrize("name", SUPPORTED)

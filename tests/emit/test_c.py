@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from cvmgen.api import Operators
-from cvmgen.api.library import c_sources, compiled
+from cvmgen.api.library import compiled, library_sources
 from cvmgen.build import c_compiler, compile_library, sanitizer_environment
 from cvmgen.errors import OperatorError
 from cvmgen.spec import formula as f
@@ -120,7 +120,7 @@ def plain(folders: tuple[Path, ...]) -> list[Path]:
 
 
 def built(folders: Sequence[Path], **how: Any) -> list[Path]:
-    return [compile_library(c_sources(folder), name="cvmgen", **how) for folder in folders]
+    return [compile_library(library_sources(folder), name="cvmgen", **how) for folder in folders]
 
 
 def test_overflow_that_wraps_changes_nothing(

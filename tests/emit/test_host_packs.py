@@ -12,6 +12,7 @@ from cvmgen import driver
 from cvmgen.build import write_changed
 from cvmgen.reference import Reference, Tensor
 from tests.lower.specs import operator
+from tests.targets import LANGUAGES, TARGETS
 
 ITEMS = """
   input  X : cvm[n...]
@@ -29,9 +30,9 @@ ITEMS = """
 
 def test_parts_of_packs_in_host_code(tmp_path: Path) -> None:
     formula = operator(ITEMS, "counted")
-    write_changed(tmp_path, driver.generate([formula], ("c", "python")))
+    write_changed(tmp_path, driver.generate([formula], LANGUAGES))
     reference = Reference(formula)
-    for target in ("c", "python"):
+    for target in TARGETS:
         counted = cvmgen.load(target, folder=tmp_path).test.counted
         for shape in ((4,), (2, 3), (3, 2, 2)):
             for count in range(len(shape) + 1):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cvmgen.api.library import c_sources
+from cvmgen.api.library import library_sources
 from cvmgen.build import c_compiler, compile_library
 from cvmgen.errors import BuildError
 from tests.conformance.calls import Call, Conformance, bits
@@ -29,7 +29,7 @@ CHANGED_BY_FUSING = {"dot_products float64", "distances float64", "product_and_s
 def sources(extra_generated: Path) -> dict[str, str]:
     """The C text of the operators that add up, and what it includes."""
     wanted = {f"{name.replace('.', '/')}.c" for name in ADDING}
-    found = c_sources(extra_generated)
+    found = library_sources(extra_generated)
     return {path: text for path, text in found.items() if path.endswith(".h") or path in wanted}
 
 

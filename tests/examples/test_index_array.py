@@ -14,7 +14,7 @@ import pytest
 from cvmgen.api import Operators
 from examples.index_array.positional_encoding import positional_encoding
 from examples.index_array.prior_boxes import prior_boxes
-from tests.conftest import TARGETS
+from tests.targets import TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples" / "index_array"

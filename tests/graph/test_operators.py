@@ -21,9 +21,9 @@ from cvmgen.graph.symbol_file import format_symbol, parse_symbol
 from cvmgen.graph.values import parse_value
 from tests.conformance.calls import Array, Call, Conformance
 from tests.graph.stubs import graph, use, variable
+from tests.targets import TARGETS
 
 Texts = Mapping[str, str]
-TARGETS = ("c", "python")
 
 
 def ramp(*shape: int, precision: int = 8) -> Array:

@@ -19,6 +19,7 @@ from cvmgen.graph.values import Value
 from cvmgen.reference import Reference as Formula
 from cvmgen.reference import Tensor
 from tests.conformance.calls import Array, Conformance
+from tests.targets import TARGETS
 
 Attributes = Mapping[str, Value]
 
@@ -186,14 +187,14 @@ def check(conformance: Conformance, target: str, model: Model, heads: list[Refer
         assert len(set(expected.values)) >= min(3, prod(expected.shape)), "they say too little"
 
 
-@pytest.mark.parametrize("target", ["c", "python"])
+@pytest.mark.parametrize("target", TARGETS)
 def test_features_and_answers(conformance: Conformance, target: str) -> None:
     model = Model(conformance.references)
     check(conformance, target, model, answers(model, features(model)))
     assert set(OPERATORS) - model.operators == {"get_valid_counts", "non_max_suppression"}
 
 
-@pytest.mark.parametrize("target", ["c", "python"])
+@pytest.mark.parametrize("target", TARGETS)
 def test_features_and_detections(conformance: Conformance, target: str) -> None:
     model = Model(conformance.references)
     check(conformance, target, model, detections(model, features(model)))

@@ -1,0 +1,185 @@
+"""The CUDA target on the CPU: its kernels run thread by thread, in an order of choice."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from cvmgen import support
+from cvmgen.api.c_backend import CBackend
+from cvmgen.api.manifest import Manifest, OperatorInfo
+from cvmgen.api.operator import Array, Given, Inferred, Pairs, Precisions
+from cvmgen.errors import CvmgenError, OperatorError
+
+Order = Literal["forward", "reverse"] | int
+"""The order of blocks, and of threads in each: a number is the seed of a random one."""
+
+PRELUDE = "cpu/cvmgen_cpu.h"
+"""The file of the CUDA target that stands in front of each unit."""
+
+UNDECLARED = "its precision must be declared: device memory is not measured"
+FORWARD, REVERSE, RANDOM = range(3)
+
+
+class State(ctypes.Structure):
+    """cvmgen_cpu_state."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_uint64 if name == "seed" else ctypes.c_int64)
+        for name in (
+            "order",
+            "seed",
+            "blocks",
+            "threads",
+            "fail",
+            "memory",
+            "launches",
+            "ran_blocks",
+            "ran_threads",
+            "allocations",
+            "pending_error",
+            "stream",
+        )
+    )
+
+
+class CudaCpuBackend(CBackend):
+    """Calls the functions of a library of CUDA files that were compiled for the CPU."""
+
+    stream: int | None = None
+
+    def __init__(
+        self, path: Path, manifest: Manifest, folder: Path, order: Order = "forward"
+    ) -> None:
+        super().__init__(path, manifest, folder)
+        self.order, self.seed = order_code(order)
+        self._this_thread = super().function("cvmgen_cpu_this_thread")
+        self._this_thread.restype = ctypes.POINTER(State)
+
+    @property
+    def state(self) -> State:
+        """What the calling thread sets for its kernels, and sees of them."""
+        found: State = self._this_thread().contents
+        return found
+
+    def function(self, name: str) -> Any:
+        if name.endswith("_infer"):
+            return super().function(f"{name.removesuffix('_infer')}_cuda_infer")
+        call = super().function(f"{name}_cuda")
+
+        def run(args: Any, error: Any) -> Any:
+            # Each time: other callers of the library may have other wishes.
+            state = self.state
+            state.order, state.seed = self.order, self.seed
+            return call(args, ctypes.c_void_p(self.stream), error)
+
+        return run
+
+    def infer(
+        self,
+        info: OperatorInfo,
+        shapes: Sequence[Any],
+        precisions: Sequence[Any],
+        attributes: Mapping[str, Any],
+    ) -> Inferred:
+        try:
+            return super().infer(info, shapes, precisions, attributes)
+        except OperatorError as error:
+            if error.rule != UNDECLARED:
+                raise
+            # Here data are measured where there are any, as on every target of the host.
+            raise OperatorError(
+                info.full_name, error.argument, error.value, support.NO_PRECISION
+            ) from None
+
+    def bind(
+        self,
+        info: OperatorInfo,
+        inputs: Sequence[Given],
+        precisions: Precisions,
+        attributes: Mapping[str, Any],
+        outputs: Sequence[Array],
+        check_values: bool,
+    ) -> Callable[[], None]:
+        given, copies = of_kernels(info, inputs)
+        call = super().bind(info, given, precisions, attributes, outputs, check_values=False)
+        checked = operands(info, inputs, precisions) if check_values else []
+
+        def run() -> None:
+            for operand in checked:
+                operand.check_values()
+            for copy, array in copies:
+                copy[...] = array
+            call()
+
+        return run
+
+
+def order_code(order: Order) -> tuple[int, int]:
+    """An order and a seed as the library takes them; CvmgenError for another value."""
+    match order:
+        case "forward":
+            return FORWARD, 0
+        case "reverse":
+            return REVERSE, 0
+        case int() if not isinstance(order, bool) and 0 <= order < 1 << 64:
+            return RANDOM, order
+    raise CvmgenError(f"order={order!r}: 'forward', 'reverse' or a seed in [0, 2^64) is needed")
+
+
+def of_kernels(info: OperatorInfo, inputs: Sequence[Given]) -> tuple[list[Given], Pairs]:
+    """Inputs of the element types that kernels read, and (copy, given) where not the same.
+
+    Kernels convert nothing: those of type `cvm` are int8 when all are, but for inputs that a
+    kernel reads as int32 always.
+    """
+    pairs: Pairs = []
+    free = [
+        array
+        for item, given in zip(info.inputs, inputs, strict=True)
+        if info.has_precision(item.name) and not item.int32
+        for array in several(given)
+    ]
+    narrow = all(array.dtype == np.int8 for array in free)
+
+    def one(array: Array, dtype: Any) -> Array:
+        if array.dtype == dtype:
+            return array
+        pairs.append((array.astype(dtype), array))
+        return pairs[-1][0]
+
+    found: list[Given] = []
+    for item, given in zip(info.inputs, inputs, strict=True):
+        if given is None or not info.has_precision(item.name):
+            found.append(given)
+            continue
+        dtype = np.int8 if narrow and not item.int32 else np.int32
+        arrays = [one(array, dtype) for array in several(given)]
+        found.append(arrays if isinstance(given, list) else arrays[0])
+    return found, pairs
+
+
+def operands(
+    info: OperatorInfo, inputs: Sequence[Given], precisions: Precisions
+) -> list[support.Operand]:
+    """Inputs with the precisions that hold them."""
+    found = []
+    for item, given, known in zip(info.inputs, inputs, precisions, strict=True):
+        arrays = several(given)
+        each = known if isinstance(known, list) else [known] * len(arrays)
+        found += [
+            support.Operand(info.full_name, item.name, array.shape, precision, array)
+            for array, precision in zip(arrays, each, strict=True)
+        ]
+    return found
+
+
+def several(given: Given) -> list[Array]:
+    """The arrays that are given for an input."""
+    if given is None:
+        return []
+    return given if isinstance(given, list) else [given]
