@@ -108,9 +108,9 @@ extern "C" int run_sort(cvmgen_error *error, const int64_t *keys, int64_t width,
 extern "C" int run_count(cvmgen_error *error, int64_t rows, int64_t *counts) {
     return cvmgen_launch_blocks(error, NULL, rows, blocks_count, rows, counts);
 }
-extern "C" int run_fault(int64_t which, int64_t *x) {
+extern "C" int run_fault(cvmgen_error *error, int which, int64_t *x) {
     void (*const faults[])(int64_t *) = {blocks_leave, blocks_part, blocks_rounds, blocks_lane};
-    return cvmgen_launch_blocks(NULL, NULL, 1, faults[which], x);
+    return cvmgen_launch_blocks(error, NULL, 1, faults[which], x);
 }
 extern "C" int run_scratch(cvmgen_error *error, cudaStream_t stream, int64_t count) {
     int64_t *memory;

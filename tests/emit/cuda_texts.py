@@ -1,8 +1,7 @@
-"""The CUDA text of the operators of spec/ and tests/data/extra, and its way onto the CPU."""
+"""The CUDA text of the operators of spec/ and tests/data/extra."""
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import shutil
 import subprocess
@@ -22,35 +21,6 @@ from cvmgen.spec.check import SpecFile, check_files, read_folder
 EXTRA = Path(__file__).parents[1] / "data" / "extra"
 # In C++ `= {0}` leaves members out; it means what it says all the same.
 WARNINGS = ("-Wall", "-Wextra", "-Wno-missing-field-initializers")
-
-
-class State(ctypes.Structure):
-    """cuda_on_cpu_state: how kernels run on the CPU, and what became of them."""
-
-    _fields_ = tuple(
-        (name, ctypes.c_int64)
-        for name in (
-            "blocks",
-            "threads",
-            "fixed",
-            "backwards",
-            "fail",
-            "launches",
-            "pending_errors",
-            "stream",
-            "memory",
-            "allocated",
-        )
-    )
-
-    def fix(self, blocks: int, threads: int, *, backwards: bool) -> None:
-        """Run kernels on this grid, whatever is launched: they stride over what is beyond."""
-        self.blocks, self.threads, self.fixed = blocks, threads, 1
-        self.backwards = backwards
-
-    def free(self) -> None:
-        """Run what is launched, the first thread first; let nothing fail."""
-        self.fixed = self.backwards = self.fail = self.memory = 0
 
 
 @functools.cache
@@ -102,14 +72,6 @@ def compile_with(command: Sequence[str], folder: Path) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-
-
-def compile_for_cpu(folder: Path, *names: str) -> Path:
-    """The shared library of files in `folder`, whose kernels run as cuda_on_cpu.h runs them."""
-    shim = ("-include", str(Path(__file__).with_name("cuda_on_cpu.h")), "-I.", "-std=c++17")
-    command = (cplusplus(), *shim, *WARNINGS, "-Werror", "-shared", "-fPIC")
-    compile_with((*command, "-x", "c++", *names, "-o", "all.so"), folder)
-    return folder / "all.so"
 
 
 def write_all(folder: Path) -> None:

@@ -1,44 +1,56 @@
-"""The operators of a library whose CUDA kernels run on the CPU, thread by thread."""
+"""Operators whose CUDA kernels run on the CPU, on grids and in orders that a test chooses."""
 
 from __future__ import annotations
 
-import ctypes
-import functools
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from cvmgen.api.c_backend import CBackend
-from cvmgen.api.manifest import Manifest, OperatorInfo, operator_info
-from cvmgen.emit import interface
-from tests.emit.cuda_texts import State, program
+from cvmgen.api import Operator, Operators, Opset
+from cvmgen.api.cuda_cpu_backend import PRELUDE, CudaCpuBackend, Order, order_code
+from cvmgen.api.library import compiled, library_sources
+from cvmgen.api.manifest import read_manifest
+from cvmgen.build import compile_library
 
 
-class OnCpu(CBackend):
-    """The operators of a library whose CUDA kernels run on the CPU."""
+class OnCpu:
+    """The operators of generated folders; `backends` by opset."""
 
-    stream: int | None = None
+    def __init__(self, folders: Sequence[Path], flags: Sequence[str] = ()) -> None:
+        self.backends: dict[str, CudaCpuBackend] = {}
+        opsets: dict[str, dict[str, Operator]] = {}
+        for folder in folders:
+            manifest = read_manifest(folder)
+            backend = CudaCpuBackend(library(folder, flags), manifest, folder)
+            for info in manifest.operators:
+                self.backends[info.opset] = backend
+                opsets.setdefault(info.opset, {})[info.name] = Operator(info, backend)
+        named = {name: Opset(name, found, {}) for name, found in opsets.items()}
+        self.operators = Operators("cuda-cpu", named)
 
-    def __init__(self, path: Path, manifest: Manifest, place: Path) -> None:
-        super().__init__(path, manifest, place)
-        self.state = State.in_dll(self.library, "cuda_on_cpu")
-
-    def fix(self, blocks: int, threads: int, *, backwards: bool) -> None:
-        """Run kernels on this grid, whatever is launched: they stride over what is beyond."""
-        self.state.fix(blocks, threads, backwards=backwards)
+    def fix(self, blocks: int = 0, threads: int = 0, order: Order = "reverse") -> None:
+        """Run kernels on this grid, whatever is launched: they stride over what is beyond. What
+        is 0 is as launched."""
+        for backend in self.backends.values():
+            backend.state.blocks, backend.state.threads = blocks, threads
+            backend.order, backend.seed = order_code(order)
 
     def free(self) -> None:
-        """Run what is launched, the first thread first."""
-        self.state.free()
-        self.stream = None
+        """Run what is launched, the first thread first; let nothing fail."""
+        self.fix(order="forward")
+        for backend in self.backends.values():
+            backend.stream = None
+            backend.state.fail = backend.state.memory = 0
 
-    def function(self, name: str) -> Any:
-        if name.endswith("_infer"):
-            return super().function(f"{name.removesuffix('_infer')}_cuda_infer")
-        run = super().function(f"{name}_cuda")
-        stream = ctypes.c_void_p(self.stream)
-        return lambda args, error: run(args, stream, error)
+    @property
+    def allocations(self) -> int:
+        """Pieces of memory that were not released."""
+        states = {backend.path: backend.state for backend in self.backends.values()}
+        return sum(state.allocations for state in states.values())
 
 
-@functools.cache
-def info(name: str) -> OperatorInfo:
-    return operator_info(interface.manifest_entry(program(name)))
+def library(folder: Path, flags: Sequence[str]) -> Path:
+    """The library that the product loads, or one of its own with other flags."""
+    if not flags:
+        return compiled(folder, "cuda-cpu")
+    sources = library_sources(folder, "cuda-cpu")
+    return compile_library(sources, name="tried", flags=flags, openmp=False, prelude=PRELUDE)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +12,14 @@ import numpy as np
 import pytest
 
 from cvmgen.api.c_backend import ErrorStruct
-from cvmgen.build import cuda_compiler, cuda_resources
+from cvmgen.api.cuda_cpu_backend import FORWARD, PRELUDE, RANDOM, REVERSE, State
+from cvmgen.build import compile_library, cuda_compiler, cuda_resources
 from cvmgen.emit import cuda
 from cvmgen.errors import BuildError
-from tests.emit.cuda_texts import State, compile_for_cpu, write
 
 SOURCE = Path(__file__).with_name("blocks.cu")
 BLOCKS = (1, 5, 32, 33, 256)  # threads
+TURNS = (FORWARD, REVERSE, RANDOM)  # of threads
 ROWS = 4  # one more than blocks: they stride
 LENGTHS = (0, 1, 2, 5, 31, 32, 33, 64, 100, 257, 700)
 
@@ -32,6 +30,9 @@ class Blocks:
 
     library: ctypes.CDLL
     state: State
+
+    def fix(self, blocks: int = 0, threads: int = 0, order: int = FORWARD) -> None:
+        self.state.blocks, self.state.threads, self.state.order = blocks, threads, order
 
     def run(self, name: str, *arguments: Any) -> None:
         error = ErrorStruct()
@@ -49,25 +50,19 @@ def argument(value: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("blocks")
-    write(cuda.emit_support() | {SOURCE.name: SOURCE.read_text()}, folder)
-    return compile_for_cpu(folder, SOURCE.name)
+def loaded() -> Blocks:
+    sources = {**cuda.emit_support(), SOURCE.name: SOURCE.read_text()}
+    opened = ctypes.CDLL(str(compile_library(sources, name="blocks", prelude=PRELUDE)))
+    opened.cvmgen_cpu_this_thread.restype = ctypes.POINTER(State)
+    return Blocks(opened, opened.cvmgen_cpu_this_thread().contents)
 
 
-@pytest.fixture(scope="module")
-def loaded(library: Path) -> Blocks:
-    opened = ctypes.CDLL(str(library))
-    return Blocks(opened, State.in_dll(opened, "cuda_on_cpu"))
-
-
-@pytest.fixture(params=[(threads, order) for threads in BLOCKS for order in (False, True)], ids=str)
+@pytest.fixture(params=[(threads, order) for threads in BLOCKS for order in TURNS], ids=str)
 def blocks(request: pytest.FixtureRequest, loaded: Blocks) -> Iterator[Blocks]:
-    threads, backwards = request.param
-    loaded.state.fix(ROWS - 1, threads, backwards=backwards)
+    loaded.fix(ROWS - 1, *request.param)
     yield loaded
-    loaded.state.free()
-    assert loaded.state.allocated == 0
+    loaded.fix()
+    assert loaded.state.allocations == 0
 
 
 # ---------------------------------------------------------------- what blocks find
@@ -142,7 +137,7 @@ def compare_sorted(blocks: Blocks, keys: Any) -> None:
 def test_large_lists_sort(loaded: Blocks) -> None:
     keys = np.random.default_rng(3).integers(0, 5000, (2, 20000, 1))
     compare_sorted(loaded, keys)
-    assert (loaded.state.blocks, loaded.state.threads) == (2, cuda.BLOCK)
+    assert (loaded.state.ran_blocks, loaded.state.ran_threads) == (2, cuda.BLOCK)
 
 
 # ---------------------------------------------------------------- launching and memory
@@ -152,7 +147,7 @@ def test_a_block_for_each_item_as_far_as_the_grid_goes(loaded: Blocks) -> None:
     for rows, blocks in ((1, 1), (300, 300), (cuda.BLOCKS + 5, cuda.BLOCKS)):
         counts = np.zeros(rows, np.int64)
         loaded.run("run_count", rows, counts)
-        assert (loaded.state.blocks, loaded.state.threads) == (blocks, cuda.BLOCK)
+        assert (loaded.state.ran_blocks, loaded.state.ran_threads) == (blocks, cuda.BLOCK)
         assert (counts == cuda.BLOCK).all()
 
 
@@ -180,9 +175,9 @@ def test_scratch_memory(
 ) -> None:
     loaded.state.memory = limit
     assert loaded.scratch(count, stream=0x6000) == (status, rule), why
-    loaded.state.free()
-    assert loaded.state.pending_errors == 0
-    assert loaded.state.allocated == 0
+    loaded.state.memory = 0
+    assert loaded.state.pending_error == 0
+    assert loaded.state.allocations == 0
 
 
 def test_scratch_memory_is_of_the_stream(loaded: Blocks) -> None:
@@ -192,14 +187,6 @@ def test_scratch_memory_is_of_the_stream(loaded: Blocks) -> None:
 
 # ---------------------------------------------------------------- faults of kernels
 
-RUN_FAULT = """
-import ctypes, sys
-library, which, backwards, cases = sys.argv[1], *map(int, sys.argv[2:])
-opened = ctypes.CDLL(library)
-state = (ctypes.c_int64 * 4).in_dll(opened, "cuda_on_cpu")
-state[:] = 1, cases, 1, backwards
-opened.run_fault(ctypes.c_int64(which), (ctypes.c_int64 * 256)())
-"""
 FAULTS = [
     (0, "thread 0 waits at blocks.cu:{0} for thread 3, which has ended", "a thread leaves"),
     (1, "thread 0 waits at blocks.cu:{0} for thread 2, which waits at blocks.cu:{1}", "two places"),
@@ -208,15 +195,18 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize("backwards", [0, 1])
+@pytest.mark.parametrize("order", TURNS)
 @pytest.mark.parametrize(("which", "text", "why"), FAULTS, ids=[row[-1] for row in FAULTS])
 def test_a_barrier_that_threads_do_not_reach(
-    which: int, text: str, why: str, backwards: int, library: Path
+    which: int, text: str, why: str, order: int, loaded: Blocks
 ) -> None:
-    command = (sys.executable, "-c", RUN_FAULT, library, which, backwards, 40)
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
-    assert done.returncode == -signal.SIGABRT
-    assert done.stderr == f"block 0: {text.format(*barriers(which))}\n", why
+    loaded.fix(1, 40, order)
+    error, numbers = ErrorStruct(), np.zeros(256, np.int64)
+    status = loaded.library.run_fault(ctypes.byref(error), which, argument(numbers))
+    loaded.fix()
+    assert status == 3, why
+    assert error.rule.decode() == f"CUDA: block 0: {text.format(*barriers(which))}", why
+    assert loaded.state.pending_error == 0
 
 
 def barriers(which: int) -> list[int]:

@@ -8,27 +8,25 @@ from random import Random
 import numpy as np
 
 from cvmgen import driver
-from cvmgen.api.manifest import read_manifest
-from cvmgen.api.operator import Operator
 from cvmgen.build import write_changed
 from cvmgen.reference import Reference
 from cvmgen.reference.operator import stored
 from tests.conformance.calls import Conformance
 from tests.conformance.index_lists import call, formed
-from tests.emit.test_cuda_invented import compiled
+from tests.emit.on_cpu import OnCpu
 
 
 def test_forms(tmp_path: Path) -> None:
     operators = formed()
     write_changed(tmp_path, driver.generate(operators, ("cuda",)))
-    on_cpu = compiled(tmp_path, "formed", [each.name for each in operators])
+    on_cpu = OnCpu((tmp_path,), flags=("-O0",))
     references = Conformance({each.full_name: Reference(each) for each in operators}, {})
-    for number, info in enumerate(read_manifest(tmp_path).operators):
-        random, operator = Random(number), Operator(info, on_cpu)
+    for number, operator in enumerate(on_cpu.operators):
+        random = Random(number)
         for _ in range(12):
             made = call(number, random).of_type(np.int32)
             (expected,) = references.expected(made).outputs
-            on_cpu.fix(blocks=2, threads=3, backwards=True)
+            on_cpu.fix(blocks=2, threads=3)
             found = operator(*made.inputs, **made.attributes)
             assert found.shape == expected.shape, made
             wanted = [stored(value, "int32") for value in expected.values]

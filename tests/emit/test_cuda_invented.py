@@ -9,9 +9,6 @@ import numpy as np
 import pytest
 
 from cvmgen import driver
-from cvmgen.api import Operators, Opset
-from cvmgen.api.manifest import read_manifest
-from cvmgen.api.operator import Operator
 from cvmgen.build import write_changed
 from cvmgen.reference import Reference
 from cvmgen.reference.operator import stored
@@ -19,38 +16,24 @@ from tests.conformance import test_typed_invented, typed_invented
 from tests.conformance.calls import Conformance
 from tests.conformance.invented import SPACES, VECTOR, Inventor, Space
 from tests.conformance.test_invented import WRONG_ONCE, call, checked
-from tests.emit.cuda_texts import WARNINGS, compile_with, cplusplus
 from tests.emit.on_cpu import OnCpu
-
-# What a formula may say (see cvmgen/build), said to g++.
-LEGAL = ("-Wno-type-limits", "-Wno-tautological-compare", "-Wno-div-by-zero")
 
 
 def agree(folder: Path, bodies: list[str], calls: int, space: Space) -> None:
     operators = checked(bodies, space)
     write_changed(folder, driver.generate(operators, ("cuda",)))
-    on_cpu = compiled(folder, "invented", [each.name for each in operators])
-    infos = read_manifest(folder).operators
+    on_cpu = OnCpu((folder,), flags=("-O0",))
     references = Conformance({each.full_name: Reference(each) for each in operators}, {})
-    for each, info in zip(operators, infos, strict=True):
-        random, operator = Random(each.text), Operator(info, on_cpu)
+    for each, operator in zip(operators, on_cpu.operators, strict=True):
+        random = Random(each.text)
         for number in range(calls):
             made = call(each.full_name, random, space, broken=number % 3 == 2)
             made = made.of_type(np.int32)
             (expected,) = references.expected(made).outputs
-            on_cpu.fix(blocks=2, threads=3, backwards=True)
+            on_cpu.fix(blocks=2, threads=3)
             found = operator(*made.inputs, precisions=made.precisions, **made.attributes)
             wanted = [stored(value, "int32") for value in expected.values]
             assert found.ravel().tolist() == wanted, f"{made}: {each.text}"
-
-
-def compiled(folder: Path, opset: str, names: list[str]) -> OnCpu:
-    place = folder / "cuda"
-    (place / "all.cc").write_text("".join(f'#include "{opset}/{name}.cu"\n' for name in names))
-    shim = ("-include", str(Path(__file__).with_name("cuda_on_cpu.h")), "-I.", "-std=c++17")
-    command = (cplusplus(), *shim, *WARNINGS, *LEGAL, "-Werror", "-shared", "-fPIC", "all.cc")
-    compile_with((*command, "-o", "all.so"), place)
-    return OnCpu(place / "all.so", read_manifest(folder), place)
 
 
 @pytest.mark.parametrize("space", SPACES, ids=("vector", "matrix", "box"))
@@ -68,13 +51,11 @@ def test_invented_kernels_of_all_types(tmp_path: Path, shape: typed_invented.Sha
     inventor = typed_invented.TypedInventor(Random(1), shape)
     operators = test_typed_invented.checked(inventor, 25)
     write_changed(tmp_path, driver.generate(operators, ("cuda",)))
-    on_cpu = compiled(tmp_path, "invented", [each.name for each in operators])
-    infos = {info.name: Operator(info, on_cpu) for info in read_manifest(tmp_path).operators}
-    cuda = Operators("cuda", {"invented": Opset("invented", infos, {})})
+    on_cpu = OnCpu((tmp_path,), flags=("-O0",))
     references = {each.full_name: Reference(each) for each in operators}
-    conformance = Conformance(references, {"cuda": cuda})
+    conformance = Conformance(references, {"cuda-cpu": on_cpu.operators})
     for each in operators:
         random, names = Random(each.text), [item.name for item in each.inputs]
         for _ in range(6):
-            on_cpu.fix(blocks=2, threads=3, backwards=True)
-            conformance.check(inventor.call(each.full_name, names, random), ("cuda",))
+            on_cpu.fix(blocks=2, threads=3)
+            conformance.check(inventor.call(each.full_name, names, random))

@@ -1,4 +1,4 @@
-"""The CUDA target's own text run on the CPU, thread by thread, against the reference."""
+"""CUDA kernels on other grids and in other orders than launched, against the reference."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cvmgen.api.c_backend import ErrorStruct, TensorStruct
+from cvmgen.api.c_backend import CBackend, ErrorStruct, TensorStruct
+from cvmgen.api.cuda_cpu_backend import CudaCpuBackend, Order
+from cvmgen.api.library import compiled
+from cvmgen.api.manifest import read_manifest
 from cvmgen.api.operator import Operator
 from cvmgen.dtypes import CVM
 from cvmgen.emit import cuda, interface
@@ -23,7 +27,7 @@ from cvmgen.spec.examples import plain
 from tests.conformance import random_calls
 from tests.conformance.calls import bits
 from tests.emit.cuda_texts import NAMES, operators, program
-from tests.emit.on_cpu import OnCpu, info
+from tests.emit.on_cpu import OnCpu
 
 CALLS = 15  # of each operator
 MARGIN = 7  # elements in front of an output and behind it
@@ -47,7 +51,7 @@ class Call:
 
     def run(self, on_cpu: OnCpu, out: Any = None) -> None:
         arrays = {item: each_of(bits, operand) for item, operand in self.given.items()}
-        operator = Operator(info(self.name), on_cpu)
+        operator = on_cpu.operators[self.name]
         precisions = {
             item: each_of(precision, operand)
             for item, operand in self.given.items()
@@ -85,6 +89,11 @@ def check(made: Call, expected: Sequence[Tensor], dtype: str, on_cpu: OnCpu) -> 
         untouched = np.full(MARGIN, 99, kind).tobytes()
         assert whole[:MARGIN].tobytes() == untouched, made
         assert whole[-MARGIN:].tobytes() == untouched, made
+
+
+def grids(source: random.Random) -> list[tuple[int, int, Order]]:
+    """Blocks and threads, 0 as launched, and an order."""
+    return [(3, 5, "reverse"), (0, 0, "reverse"), (0, 0, source.randrange(1 << 64))]
 
 
 def outcome(made: Call) -> tuple[list[Tensor], str]:
@@ -136,10 +145,9 @@ def test_kernels_compute_the_formula(name: str, on_cpu: OnCpu) -> None:
             continue
         narrow = all(each.precision <= 8 for each in expected)
         for dtype in ("int8", "int32") if narrow else ("int32",):
-            on_cpu.fix(blocks=3, threads=5, backwards=True)
-            check(made, expected, dtype, on_cpu)
-            on_cpu.free()
-            check(made, expected, dtype, on_cpu)
+            for grid in grids(source):
+                on_cpu.fix(*grid)
+                check(made, expected, dtype, on_cpu)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -152,7 +160,9 @@ def test_kernels_compute_the_examples(name: str, on_cpu: OnCpu) -> None:
         stated = Tensor.of(plain(example.result), dtype=result.dtype)
         assert result.shape == stated.shape
         assert all(map(alike, result.values, stated.values))
-        check(made, made.expected(), "int32", on_cpu)
+        for grid in grids(random.Random(f"grid {name}")):
+            on_cpu.fix(*grid)
+            check(made, made.expected(), "int32", on_cpu)
 
 
 # ---------------------------------------------------------------- refusals
@@ -160,15 +170,16 @@ def test_kernels_compute_the_examples(name: str, on_cpu: OnCpu) -> None:
 
 def relu(on_cpu: OnCpu, **changes: Any) -> tuple[int, ErrorStruct]:
     """Call cvm_relu_cuda with X and Y of five int32 elements but for the changes."""
+    backend, info = on_cpu.backends["cvm"], on_cpu.operators.cvm.relu._info
     x, y = np.arange(5, dtype=np.int32), np.empty(5, np.int32)
-    args, kept = on_cpu.arguments(info("cvm.relu"), [x.shape], [8], {}, [x])
+    args, kept = backend.arguments(info, [x.shape], [8], {}, [x])
     args.X.contents.precision = changes.get("precision", 8)
     args.check_values = changes.get("check_values", 0)
-    result: TensorStruct = on_cpu.tensor(y.shape, None, y)
+    result: TensorStruct = backend.tensor(y.shape, None, y)
     args.Y = ctypes.pointer(result)
     kept.append(result)
     error = ErrorStruct()
-    status = on_cpu.function("cvm_relu")(ctypes.byref(args), ctypes.byref(error))
+    status = backend.function("cvm_relu")(ctypes.byref(args), ctypes.byref(error))
     if status == 0:
         assert y.tolist() == [0, 1, 2, 3, 4]
     return status, error
@@ -187,33 +198,40 @@ def test_checking_values_is_refused(on_cpu: OnCpu) -> None:
 
 
 def test_a_failed_launch_is_told_and_forgotten(on_cpu: OnCpu) -> None:
-    on_cpu.state.fail = 1
+    state = on_cpu.backends["cvm"].state
+    state.fail = 1
     status, error = relu(on_cpu)
     assert (status, error.status) == (3, 3)
     assert error.rule == b"CUDA: unspecified launch failure"
-    assert on_cpu.state.pending_errors == 0
-    on_cpu.state.fail = 0
+    assert state.pending_error == 0
+    state.fail = 0
     assert relu(on_cpu)[0] == 0
 
 
 def test_kernels_go_to_the_callers_stream(on_cpu: OnCpu) -> None:
-    on_cpu.stream, before = 0x5000, on_cpu.state.launches
+    backend = on_cpu.backends["cvm"]
+    backend.stream, before = 0x5000, backend.state.launches
     assert relu(on_cpu)[0] == 0
-    assert on_cpu.state.stream == 0x5000
-    assert on_cpu.state.launches == before + 1
+    assert backend.state.stream == 0x5000
+    assert backend.state.launches == before + 1
+
+
+def ran(on_cpu: OnCpu) -> tuple[int, int]:
+    state = on_cpu.backends["cvm"].state
+    return state.ran_blocks, state.ran_threads
 
 
 def test_the_grid_has_a_thread_for_each_element(on_cpu: OnCpu) -> None:
     x = np.arange(-500, 500, dtype=np.int32)
-    assert (Operator(info("cvm.relu"), on_cpu)(x) == np.maximum(x, 0)).all()
-    assert (on_cpu.state.blocks, on_cpu.state.threads) == (4, cuda.BLOCK)
+    assert (on_cpu.operators.cvm.relu(x) == np.maximum(x, 0)).all()
+    assert ran(on_cpu) == (4, cuda.BLOCK)
 
 
 @pytest.mark.slow
 def test_large_grids_stride(on_cpu: OnCpu) -> None:
     x = np.resize(np.arange(-127, 128, dtype=np.int8), cuda.BLOCKS * cuda.BLOCK + 300)
-    assert (Operator(info("cvm.relu"), on_cpu)(x, dtype=np.int8) == np.maximum(x, 0)).all()
-    assert (on_cpu.state.blocks, on_cpu.state.threads) == (cuda.BLOCKS, cuda.BLOCK)
+    assert (on_cpu.operators.cvm.relu(x, dtype=np.int8) == np.maximum(x, 0)).all()
+    assert ran(on_cpu) == (cuda.BLOCKS, cuda.BLOCK)
 
 
 ONES8, ONES32 = np.ones((2, 2), np.int8), np.ones((2, 2), np.int32)
@@ -239,18 +257,22 @@ MIXED = [
 ]
 
 
+class AsGiven(CudaCpuBackend):
+    """Inputs reach the library as a caller of its own would bring them."""
+
+    bind = CBackend.bind
+
+
 @pytest.mark.parametrize(
     ("name", "inputs", "attributes", "expected"), MIXED, ids=[row[0] for row in MIXED]
 )
 def test_mixed_element_types_are_refused(
-    name: str, inputs: Any, attributes: Any, expected: tuple[str, str, str], on_cpu: OnCpu
+    name: str, inputs: Any, attributes: Any, expected: tuple[str, str, str], generated: Path
 ) -> None:
+    manifest = read_manifest(generated)
+    (info,) = (each for each in manifest.operators if each.full_name == name)
+    backend = AsGiven(compiled(generated, "cuda-cpu"), manifest, generated)
     with pytest.raises(OperatorError) as caught:
-        Operator(info(name), on_cpu)(*inputs, **attributes)
+        Operator(info, backend)(*inputs, **attributes)
     error = caught.value
     assert (error.argument, error.value, error.rule) == expected
-
-
-def test_a_refused_shape_is_that_of_c(on_cpu: OnCpu) -> None:
-    with pytest.raises(OperatorError, match="the shapes do not broadcast"):
-        Operator(info("cvm.broadcast_add"), on_cpu)(np.ones(2, np.int32), np.ones(3, np.int32))

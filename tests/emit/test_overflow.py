@@ -10,15 +10,22 @@ import numpy as np
 import pytest
 
 from cvmgen.api import Operators
+from cvmgen.api.cuda_cpu_backend import Order
 from cvmgen.api.library import compiled
+from cvmgen.errors import OperatorError
 from tests.conformance.calls import Array, Call, Conformance
 from tests.emit import overflows
 from tests.emit.on_cpu import OnCpu
 from tests.emit.processes import python
 
-TARGETS = ("python", "c", "cuda")
-# Blocks and threads of a grid, and whether the last thread runs first.
-GRIDS = [(1, 1, False), (3, 5, True), (3, 5, False), (2, 64, True)]
+# Blocks and threads of a grid, and the order in which they run.
+GRIDS: list[tuple[int, int, Order]] = [
+    (1, 1, "forward"),
+    (3, 5, "reverse"),
+    (3, 5, "forward"),
+    (2, 64, "reverse"),
+    (2, 64, 7),
+]
 EXPECTED = {key: f"{name}: Y: {said}" for key, (name, _, said) in overflows.CALLS.items()}
 
 
@@ -78,13 +85,14 @@ def refusal(name: str, place: str) -> str:
     ("name", "inputs", "place", "why"), ROWS, ids=[f"{row[0]}: {row[-1]}" for row in ROWS]
 )
 def test_the_first_element_is_named(
-    everywhere: Conformance, on_cpu: OnCpu, name: str, inputs: list[Any], place: str, why: str
+    conformance: Conformance, on_cpu: OnCpu, name: str, inputs: list[Any], place: str, why: str
 ) -> None:
     call = Call(f"extra.{name}", tuple(inputs))
-    assert everywhere.check(call, TARGETS).refusal == refusal(name, place), why
-    for blocks, threads, backwards in GRIDS:
-        on_cpu.fix(blocks, threads, backwards=backwards)
-        everywhere.check(call, ("cuda",))
+    assert conformance.check(call).refusal == refusal(name, place), why
+    on_grids = Conformance(conformance.references, {"cuda-cpu": on_cpu.operators})
+    for grid in GRIDS:
+        on_cpu.fix(*grid)
+        on_grids.check(call)
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "5"])
@@ -99,15 +107,14 @@ def test_python_names_the_first_one(libraries: dict[str, Operators]) -> None:
 
 
 @pytest.mark.parametrize("grid", [None, *GRIDS], ids=str)
-def test_a_grid_names_the_first_one(everywhere: Conformance, on_cpu: OnCpu, grid: Any) -> None:
-    operators = everywhere.libraries["cuda"]
+def test_a_grid_names_the_first_one(on_cpu: OnCpu, grid: tuple[int, int, Order] | None) -> None:
+    operators = on_cpu.operators
     if grid is not None:
-        blocks, threads, backwards = grid
-        on_cpu.fix(blocks, threads, backwards=backwards)
+        on_cpu.fix(*grid)
     assert overflows.refusals(lambda name, *inputs: operators[name](*inputs)) == EXPECTED
 
 
-def test_what_is_refused_leaves_no_memory_behind(everywhere: Conformance, on_cpu: OnCpu) -> None:
-    X = np.full((2, 2), 127, np.int8)
-    everywhere.check(Call("extra.exact_totals", (X,)), ("cuda",))
-    assert on_cpu.state.allocated == 0
+def test_what_is_refused_leaves_no_memory_behind(on_cpu: OnCpu) -> None:
+    with pytest.raises(OperatorError, match="does not fit"):
+        on_cpu.operators.extra.exact_totals(np.full((2, 2), 2**62))
+    assert on_cpu.allocations == 0

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.conformance.calls import Array, Call, Conformance, bits
+from tests.targets import TARGETS
 
-TARGETS = ("python", "c", "cuda")
 INF, NAN = np.inf, np.nan
 # The largest number of 32 bits, half a unit beyond it, and the least ones that are normal or not.
 MOST32, HALF32 = 2.0**128 - 2.0**104, 2.0**103
@@ -273,26 +273,26 @@ ROWS: list[Row] = [
     ("name", "inputs", "attributes", "expected", "why"), ROWS, ids=[row[-1] for row in ROWS]
 )
 def test_bits(
-    everywhere: Conformance,
+    conformance: Conformance,
     name: str,
     inputs: list[Array],
     attributes: dict[str, Any],
     expected: list[list[int] | None],
     why: str,
 ) -> None:
-    found = everywhere.check(Call(f"extra.{name}", tuple(inputs), attributes), TARGETS)
+    found = conformance.check(Call(f"extra.{name}", tuple(inputs), attributes))
     assert found.refusal == ""
     for output, wanted in zip(found.outputs, expected, strict=True):
         if wanted is not None:
             assert list(map(hex, words(bits(output)))) == list(map(hex, wanted)), why
 
 
-def test_conditions_are_stored_as_0_and_1(everywhere: Conformance) -> None:
+def test_conditions_are_stored_as_0_and_1(conformance: Conformance) -> None:
     """Whatever byte the caller has for true."""
     X = np.array([0, 1, 2, 128, 255], np.uint8).view(np.bool_)
     for target in TARGETS:
-        found = everywhere.libraries[target].extra.reversed_types(X)
+        found = conformance.libraries[target].extra.reversed_types(X)
         assert found.view(np.uint8).tolist() == [0, 1, 1, 1, 1], target
-        rows = everywhere.libraries[target].extra.verdicts(X.reshape(1, 5))
+        rows = conformance.libraries[target].extra.verdicts(X.reshape(1, 5))
         assert rows.view(np.uint8).tolist() == [[0, 1]], target
-        assert everywhere.libraries[target].extra.widened(X).tolist() == [0, 1, 1, 1, 1], target
+        assert conformance.libraries[target].extra.widened(X).tolist() == [0, 1, 1, 1, 1], target

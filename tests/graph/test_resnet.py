@@ -82,6 +82,15 @@ def test_every_case_has_the_integers_of_the_existing_runtime(network: Network, c
         np.testing.assert_array_equal(result, cases["outputs"][case : case + 1])
 
 
+def test_cases_on_the_cuda_text() -> None:
+    on_cpu = load(SYMBOL, PARAMS, target="cuda-cpu")
+    assert np.ravel(on_cpu(np.load(MODEL / "input.npy"))).tolist() == EXPECTED
+    with np.load(CASES) as cases:
+        for case in range(3):
+            result = on_cpu(cases["inputs"][case : case + 1])
+            np.testing.assert_array_equal(result, cases["outputs"][case : case + 1])
+
+
 def test_buffers_are_shared(network: Network) -> None:
     assert network.peak_bytes <= 3 * 16 * 32 * 32 * 4, "three tensors of the widest stage"
     assert network.total_bytes > 40 * network.peak_bytes

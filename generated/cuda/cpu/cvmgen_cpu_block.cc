@@ -58,11 +58,16 @@ CVMGEN_UNINSTRUMENTED void say_thread(const char *before, uint32_t number) {
     say("%s", before);
     say_index("thread", indices[places[number]], blockDim);
 }
-CVMGEN_UNINSTRUMENTED void say_where(uint32_t number) {
+CVMGEN_UNINSTRUMENTED void say_place(uint32_t number) {
     const cvmgen_cpu_barrier &barrier = threads[number].barrier;
+    const char *file = barrier.file;
+    if (strncmp(file, "./", 2) == 0) file += 2; /* found in a folder named to the compiler */
+    say(" waits at %s:%d", file, barrier.line);
+}
+CVMGEN_UNINSTRUMENTED void say_where(uint32_t number) {
     say_index("block", blockIdx, gridDim);
     say_thread(": ", number);
-    say(" waits at %s:%d ", barrier.file, barrier.line);
+    say_place(number);
 }
 
 /* ---------------------------------------------------------------- barriers */
@@ -165,13 +170,13 @@ CVMGEN_UNINSTRUMENTED bool is_legal(uint32_t number) {
     if (thread.barrier.operation == CVMGEN_CPU_COUNT) return true;
     if (!(lanes >> number % warpSize & 1)) {
         say_where(number);
-        say("for the lanes 0x%08x, and is not one of them", lanes);
+        say(" for the lanes 0x%08x, and is not one of them", lanes);
         return false;
     }
     const bool there = thread.lane < those.end - those.begin && (lanes >> thread.lane & 1);
     if (thread.barrier.operation == CVMGEN_CPU_SHUFFLE && !there) {
         say_where(number);
-        say("for the value of lane %u, which is not one of the lanes 0x%08x", thread.lane, lanes);
+        say(" for the value of lane %u, which is not one of the lanes 0x%08x", thread.lane, lanes);
         return false;
     }
     return true;
@@ -224,15 +229,15 @@ CVMGEN_UNINSTRUMENTED void fail(uint32_t number) {
     uint32_t other = those.begin;
     while (other + 1 < those.end && (!is_for(number, other) || is_in(number, other))) ++other;
     say_where(number);
-    say_thread("for ", other);
-    const cvmgen_cpu_barrier &barrier = threads[other].barrier;
-    if (threads[other].fiber == NULL)
+    say_thread(" for ", other);
+    if (threads[other].fiber == NULL) {
         say(", which has ended");
-    else if (barrier.lanes != threads[number].barrier.lanes && barrier.lanes != 0)
-        say(", which waits at %s:%d for the lanes 0x%08x", barrier.file, barrier.line,
-            barrier.lanes);
-    else
-        say(", which waits at %s:%d", barrier.file, barrier.line);
+        return;
+    }
+    say(", which");
+    say_place(other);
+    const uint32_t lanes = threads[other].barrier.lanes;
+    if (lanes != 0 && lanes != threads[number].barrier.lanes) say(" for the lanes 0x%08x", lanes);
 }
 /* Take all fibers back from threads that will not end. */
 CVMGEN_UNINSTRUMENTED void abandon() {
