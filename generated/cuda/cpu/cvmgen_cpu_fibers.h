@@ -5,8 +5,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#if !defined(__x86_64__) && !defined(__aarch64__)
+/* Machines for which there is no switch below, or a compiler's -DCVMGEN_CPU_UCONTEXT. */
+#if !defined(__x86_64__) && !defined(__aarch64__) && !defined(CVMGEN_CPU_UCONTEXT)
 #define CVMGEN_CPU_UCONTEXT
+#endif
+#ifdef CVMGEN_CPU_UCONTEXT
 #include <ucontext.h>
 #endif
 
