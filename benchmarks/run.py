@@ -190,8 +190,26 @@ def real_numbers() -> Iterator[Row]:
     yield compare("systemml.conv2d, 3x3, 8x16x28x28 to 32", "numpy, im2col", run, by_columns)
 
 
+def cuda_text() -> Iterator[Row]:
+    """The CUDA text on the CPU, thread by thread on one core, against the C target on all."""
+    cvm = cvmgen.load("cuda-cpu").cvm
+    large, image, filters = data(1 << 22), data(1, 16, 32, 32), data(16, 16, 3, 3)
+    picture, result = np.empty((1, 16, 32, 32), np.int32), np.empty_like(large)
+    ours, theirs = (ops.relu.bind(large, out=result, precisions=[8]) for ops in (cvm, OPS))
+    yield compare("cuda-cpu: relu, 4 M int32", "the C target", ours, theirs)
+    ours, theirs = (
+        ops.conv2d.bind(image, filters, padding=(1, 1), out=picture, precisions=[8, 8, None])
+        for ops in (cvm, OPS)
+    )
+    yield compare("cuda-cpu: conv2d, 3x3, 16x32x32 to 16", "the C target", ours, theirs)
+    boxes, count = data(1, 20_000, 6, bits=16), np.empty(1, np.int32)
+    out = (count, np.empty_like(boxes))
+    ours, theirs = (ops.get_valid_count.bind(boxes, out=out, precisions=[16]) for ops in (cvm, OPS))
+    yield compare("cuda-cpu: get_valid_count, 20000 x 6", "the C target", ours, theirs)
+
+
 def rows() -> list[Row]:
-    groups = (overhead, arithmetic, movement, lists, real_numbers)
+    groups = (overhead, arithmetic, movement, lists, real_numbers, cuda_text)
     return [row for group in groups for row in group()]
 
 
