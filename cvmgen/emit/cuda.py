@@ -60,7 +60,8 @@ def emit_support() -> dict[str, str]:
         "blocks": BLOCKS,
         "parameter_bytes": PARAMETER_BYTES,
     }
-    own = ("cvmgen_cuda.h", "cvmgen_block.h", *(f"cpu/{name}" for name in CPU_FILES))
+    own = ("cvmgen_cuda.h", "cvmgen_block.h", "cvmgen_vector.h")
+    own += tuple(f"cpu/{name}" for name in CPU_FILES)
     return {
         **{name: text for name, text in shared.items() if name.endswith(".h")},
         **{name: render(f"cuda/{name}.j2", **values) for name in own},
@@ -119,6 +120,7 @@ class CudaEmitter(c.CEmitter):
         self.mappings: dict[tuple[int, Variant], Mapping] = {}
 
     def text(self) -> str:
+        kernels = "\n\n".join(self.kernels())
         return render(
             "cuda/operator.cu.j2",
             header=file_header(self.program),
@@ -128,7 +130,7 @@ class CudaEmitter(c.CEmitter):
             function=self.function,
             full_name=self.operator.full_name,
             types="".join(f"{line}\n" for line in self.types.declaration()),
-            kernels="\n\n".join(self.kernels()),
+            kernels=kernels,
             fields="\n".join(indent(self.field_lines())),
             prepare="\n".join(wrap_c(indent(CudaPrepare(self.typed).lines()))),
             infer="\n".join(wrap_c(indent(self.infer()))),
@@ -139,7 +141,8 @@ class CudaEmitter(c.CEmitter):
         )
 
     def includes(self) -> list[str]:
-        return ["cvmgen_cuda.h", *(["cvmgen_block.h"] if self.program.scratch else [])]
+        found = {header for each in self.mappings.values() for header in each.headers}
+        return ["cvmgen_cuda.h", *sorted(found)]
 
     # -------------------------------------------------------- kernels
 

@@ -16,6 +16,7 @@
      example expand_dims([[1, 2], [3, 4]], axis=-2) == [[[1, 2]], [[3, 4]]]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/transform.cvm:173. */
 struct expand_dims_Y_values {
@@ -31,12 +32,19 @@ cvm_expand_dims_Y_int8_int8(const __grid_constant__ expand_dims_Y_values values,
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/transform.cvm:173: Y[(d[j] if j < a else (0 if j < a + num_newaxis else d[j -
        num_newaxis]) for j < N + num_newaxis)...] = X[d...] forall d... < n... */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        Y[Y_row + d * Y_step] = X[d_row * d_run + d];
+        const auto X_vector = cvmgen_load<16>(&X[d_row * d_run + d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[Y_row + d * Y_step], Y_step, lanes);
     }
 }
 
@@ -48,12 +56,19 @@ cvm_expand_dims_Y_int8_int32(const __grid_constant__ expand_dims_Y_values values
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/transform.cvm:173: Y[(d[j] if j < a else (0 if j < a + num_newaxis else d[j -
        num_newaxis]) for j < N + num_newaxis)...] = X[d...] forall d... < n... */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        Y[Y_row + d * Y_step] = X[d_row * d_run + d];
+        const auto X_vector = cvmgen_load<16>(&X[d_row * d_run + d], 1, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[Y_row + d * Y_step], Y_step, lanes);
     }
 }
 
@@ -65,12 +80,19 @@ cvm_expand_dims_Y_int32_int8(const __grid_constant__ expand_dims_Y_values values
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/transform.cvm:173: Y[(d[j] if j < a else (0 if j < a + num_newaxis else d[j -
        num_newaxis]) for j < N + num_newaxis)...] = X[d...] forall d... < n... */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        Y[Y_row + d * Y_step] = (int8_t)X[d_row * d_run + d];
+        const auto X_vector = cvmgen_load<16>(&X[d_row * d_run + d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)X_vector.at[lane];
+        Y_vector.store(&Y[Y_row + d * Y_step], Y_step, lanes);
     }
 }
 
@@ -82,12 +104,19 @@ cvm_expand_dims_Y_int32_int32(const __grid_constant__ expand_dims_Y_values value
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/transform.cvm:173: Y[(d[j] if j < a else (0 if j < a + num_newaxis else d[j -
        num_newaxis]) for j < N + num_newaxis)...] = X[d...] forall d... < n... */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 4);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 4;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 4);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        Y[Y_row + d * Y_step] = X[d_row * d_run + d];
+        const auto X_vector = cvmgen_load<4>(&X[d_row * d_run + d], 1, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[Y_row + d * Y_step], Y_step, lanes);
     }
 }
 
@@ -186,19 +215,25 @@ int cvm_expand_dims_cuda(const cvm_expand_dims_args *args, cvmgen_stream stream,
     int status = CVMGEN_OK;
     const expand_dims_Y_values values = {plan.d_rows, plan.d_run, plan.Y_step, plan.Y_steps,
                                          plan.d_box};
-    const int64_t elements = cvmgen_domain({plan.d_rows, plan.d_run});
+    const int64_t rows = plan.d_rows;
+    const int64_t elements = plan.d_run;
     if (narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_expand_dims_Y_int8_int8, values,
-                               (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_expand_dims_Y_int8_int8, values, (const int8_t *)args->X->data,
+                               (int8_t *)args->Y->data);
     else if (narrow && !narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_expand_dims_Y_int8_int32, values,
-                               (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_expand_dims_Y_int8_int32, values, (const int8_t *)args->X->data,
+                               (int32_t *)args->Y->data);
     else if (!narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_expand_dims_Y_int32_int8, values,
-                               (const int32_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_expand_dims_Y_int32_int8, values, (const int32_t *)args->X->data,
+                               (int8_t *)args->Y->data);
     else
-        status = cvmgen_launch(error, stream, elements, cvm_expand_dims_Y_int32_int32, values,
-                               (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
+                               cvm_expand_dims_Y_int32_int32, values,
+                                   (const int32_t *)args->X->data,
+                               (int32_t *)args->Y->data);
     return status;
 }
 #endif

@@ -27,6 +27,7 @@
      example squeeze([[5]]) == [5]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/transform.cvm:206. */
 struct squeeze_Y_0_values {
@@ -41,12 +42,19 @@ cvm_squeeze_Y_0_int8_int8(const __grid_constant__ squeeze_Y_0_values values,
     const cvmgen_list &Y_steps = values.Y_steps;
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/transform.cvm:206: Y[(d[i] for i in K)...] = X[d...] forall d... < n... */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        Y[Y_row + d * Y_step] = X[d_row * d_run + d];
+        const auto X_vector = cvmgen_load<16>(&X[d_row * d_run + d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[Y_row + d * Y_step], Y_step, lanes);
     }
 }
 
@@ -57,12 +65,19 @@ cvm_squeeze_Y_0_int8_int32(const __grid_constant__ squeeze_Y_0_values values,
     const cvmgen_list &Y_steps = values.Y_steps;
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/transform.cvm:206: Y[(d[i] for i in K)...] = X[d...] forall d... < n... */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        Y[Y_row + d * Y_step] = X[d_row * d_run + d];
+        const auto X_vector = cvmgen_load<16>(&X[d_row * d_run + d], 1, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[Y_row + d * Y_step], Y_step, lanes);
     }
 }
 
@@ -73,12 +88,19 @@ cvm_squeeze_Y_0_int32_int8(const __grid_constant__ squeeze_Y_0_values values,
     const cvmgen_list &Y_steps = values.Y_steps;
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/transform.cvm:206: Y[(d[i] for i in K)...] = X[d...] forall d... < n... */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        Y[Y_row + d * Y_step] = (int8_t)X[d_row * d_run + d];
+        const auto X_vector = cvmgen_load<16>(&X[d_row * d_run + d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)X_vector.at[lane];
+        Y_vector.store(&Y[Y_row + d * Y_step], Y_step, lanes);
     }
 }
 
@@ -89,12 +111,19 @@ cvm_squeeze_Y_0_int32_int32(const __grid_constant__ squeeze_Y_0_values values,
     const cvmgen_list &Y_steps = values.Y_steps;
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/transform.cvm:206: Y[(d[i] for i in K)...] = X[d...] forall d... < n... */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 4);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 4;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 4);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        Y[Y_row + d * Y_step] = X[d_row * d_run + d];
+        const auto X_vector = cvmgen_load<4>(&X[d_row * d_run + d], 1, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[Y_row + d * Y_step], Y_step, lanes);
     }
 }
 
@@ -279,19 +308,27 @@ int cvm_squeeze_cuda(const cvm_squeeze_args *args, cvmgen_stream stream, cvmgen_
     if (plan.which_case == 0) {
         const squeeze_Y_0_values values = {plan.d_rows, plan.d_run, plan.Y_step, plan.Y_steps,
                                            plan.d_box};
-        const int64_t elements = cvmgen_domain({plan.d_rows, plan.d_run});
+        const int64_t rows = plan.d_rows;
+        const int64_t elements = plan.d_run;
         if (narrow && narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_squeeze_Y_0_int8_int8, values,
-                                   (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                                   cvm_squeeze_Y_0_int8_int8, values, (const int8_t *)args->X->data,
+                                   (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_squeeze_Y_0_int8_int32, values,
-                                   (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                                   cvm_squeeze_Y_0_int8_int32, values,
+                                       (const int8_t *)args->X->data,
+                                   (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_squeeze_Y_0_int32_int8, values,
-                                   (const int32_t *)args->X->data, (int8_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                                   cvm_squeeze_Y_0_int32_int8, values,
+                                       (const int32_t *)args->X->data,
+                                   (int8_t *)args->Y->data);
         else
-            status = cvmgen_launch(error, stream, elements, cvm_squeeze_Y_0_int32_int32, values,
-                                   (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
+                                   cvm_squeeze_Y_0_int32_int32, values,
+                                       (const int32_t *)args->X->data,
+                                   (int32_t *)args->Y->data);
     }
     if (status == CVMGEN_OK && plan.which_case == 1) {
         const int64_t elements = 1;
