@@ -22,6 +22,7 @@ from cvmgen.emit.prepare import Prepare
 from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
+from cvmgen.lower.order import order_walks
 from cvmgen.spec.formula import Input, Operator
 
 BLOCK = 256  # threads of a block
@@ -116,7 +117,7 @@ class CudaEmitter(c.CEmitter):
     restrict = "__restrict__"
 
     def __init__(self, program: i.Program) -> None:
-        super().__init__(program)
+        super().__init__(order_walks(program))
         self.mappings: dict[tuple[int, Variant], Mapping] = {}
 
     def text(self) -> str:

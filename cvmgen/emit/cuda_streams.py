@@ -21,6 +21,7 @@ from cvmgen.ir.visit import names_in, rebuild, substitute, walk
 from cvmgen.lower.streams import Read, Stream, stream, walk_steps
 
 ACCESS = 16  # bytes that an access takes at most
+REGISTER = 4  # bytes
 LIVE = 160  # bytes of a thread's vectors at most: 40 of its 64 registers
 
 
@@ -48,8 +49,10 @@ def lanes_of(shape: Stream, dtypes: Names[str, DType]) -> int:
     """So many that each access is 16 bytes wide, as far as there are registers for all."""
     tensors = [shape.target.tensor, *(each.load.tensor for each in shape.reads)]
     sizes = [element_type(tensor, dtypes).bits // 8 for tensor in tensors]
+    # Elements far apart come one by one, each into a register of its own.
+    alone = sum(not each.near for each in shape.reads)
     lanes = ACCESS // min(sizes)
-    while lanes > 1 and lanes * sum(sizes) > LIVE:
+    while lanes > 1 and lanes * (sum(sizes) + REGISTER * alone) > LIVE:
         lanes //= 2
     return lanes
 

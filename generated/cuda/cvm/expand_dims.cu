@@ -20,16 +20,18 @@
 
 /* What a call fixes for the kernels of spec/cvm/transform.cvm:173. */
 struct expand_dims_Y_values {
-    int64_t d_rows, d_run, Y_step;
-    cvmgen_list Y_steps, d_box;
+    int64_t d_step, d_rows, d_run, Y_step;
+    cvmgen_list Y_steps, d_box, d_strides;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_expand_dims_Y_int8_int8(const __grid_constant__ expand_dims_Y_values values,
                             const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t d_rows = values.d_rows, d_run = values.d_run, Y_step = values.Y_step;
+    const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
+    const int64_t Y_step = values.Y_step;
     const cvmgen_list &Y_steps = values.Y_steps;
     const cvmgen_list &d_box = values.d_box;
+    const cvmgen_list &d_strides = values.d_strides;
     /* spec/cvm/transform.cvm:173: Y[(d[j] if j < a else (0 if j < a + num_newaxis else d[j -
        num_newaxis]) for j < N + num_newaxis)...] = X[d...] forall d... < n... */
     const int64_t d_vectors = cvmgen_vectors(d_run, 16);
@@ -39,7 +41,8 @@ cvm_expand_dims_Y_int8_int8(const __grid_constant__ expand_dims_Y_values values,
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
         const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        const auto X_vector = cvmgen_load<16>(&X[d_row * d_run + d], 1, lanes);
+        const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
+        const auto X_vector = cvmgen_load<16>(&X[d_start + d * d_step], d_step, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 16; ++lane)
@@ -51,9 +54,11 @@ cvm_expand_dims_Y_int8_int8(const __grid_constant__ expand_dims_Y_values values,
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_expand_dims_Y_int8_int32(const __grid_constant__ expand_dims_Y_values values,
                              const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_rows = values.d_rows, d_run = values.d_run, Y_step = values.Y_step;
+    const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
+    const int64_t Y_step = values.Y_step;
     const cvmgen_list &Y_steps = values.Y_steps;
     const cvmgen_list &d_box = values.d_box;
+    const cvmgen_list &d_strides = values.d_strides;
     /* spec/cvm/transform.cvm:173: Y[(d[j] if j < a else (0 if j < a + num_newaxis else d[j -
        num_newaxis]) for j < N + num_newaxis)...] = X[d...] forall d... < n... */
     const int64_t d_vectors = cvmgen_vectors(d_run, 16);
@@ -63,7 +68,8 @@ cvm_expand_dims_Y_int8_int32(const __grid_constant__ expand_dims_Y_values values
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
         const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        const auto X_vector = cvmgen_load<16>(&X[d_row * d_run + d], 1, lanes);
+        const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
+        const auto X_vector = cvmgen_load<16>(&X[d_start + d * d_step], d_step, lanes);
         cvmgen_vector<int32_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 16; ++lane)
@@ -75,9 +81,11 @@ cvm_expand_dims_Y_int8_int32(const __grid_constant__ expand_dims_Y_values values
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_expand_dims_Y_int32_int8(const __grid_constant__ expand_dims_Y_values values,
                              const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t d_rows = values.d_rows, d_run = values.d_run, Y_step = values.Y_step;
+    const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
+    const int64_t Y_step = values.Y_step;
     const cvmgen_list &Y_steps = values.Y_steps;
     const cvmgen_list &d_box = values.d_box;
+    const cvmgen_list &d_strides = values.d_strides;
     /* spec/cvm/transform.cvm:173: Y[(d[j] if j < a else (0 if j < a + num_newaxis else d[j -
        num_newaxis]) for j < N + num_newaxis)...] = X[d...] forall d... < n... */
     const int64_t d_vectors = cvmgen_vectors(d_run, 16);
@@ -87,7 +95,8 @@ cvm_expand_dims_Y_int32_int8(const __grid_constant__ expand_dims_Y_values values
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
         const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        const auto X_vector = cvmgen_load<16>(&X[d_row * d_run + d], 1, lanes);
+        const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
+        const auto X_vector = cvmgen_load<16>(&X[d_start + d * d_step], d_step, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 16; ++lane)
@@ -99,9 +108,11 @@ cvm_expand_dims_Y_int32_int8(const __grid_constant__ expand_dims_Y_values values
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_expand_dims_Y_int32_int32(const __grid_constant__ expand_dims_Y_values values,
                               const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_rows = values.d_rows, d_run = values.d_run, Y_step = values.Y_step;
+    const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
+    const int64_t Y_step = values.Y_step;
     const cvmgen_list &Y_steps = values.Y_steps;
     const cvmgen_list &d_box = values.d_box;
+    const cvmgen_list &d_strides = values.d_strides;
     /* spec/cvm/transform.cvm:173: Y[(d[j] if j < a else (0 if j < a + num_newaxis else d[j -
        num_newaxis]) for j < N + num_newaxis)...] = X[d...] forall d... < n... */
     const int64_t d_vectors = cvmgen_vectors(d_run, 4);
@@ -111,7 +122,8 @@ cvm_expand_dims_Y_int32_int32(const __grid_constant__ expand_dims_Y_values value
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 4;
         const int lanes = (int)cvmgen_min_i64(d_run - d, 4);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        const auto X_vector = cvmgen_load<4>(&X[d_row * d_run + d], 1, lanes);
+        const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
+        const auto X_vector = cvmgen_load<4>(&X[d_start + d * d_step], d_step, lanes);
         cvmgen_vector<int32_t, 4> Y_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 4; ++lane)
@@ -125,8 +137,8 @@ cvm_expand_dims_Y_int32_int32(const __grid_constant__ expand_dims_Y_values value
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct expand_dims_plan {
-    int64_t d_rows, d_run, Y_step, Y_precision;
-    cvmgen_list Y_shape, Y_steps, d_box;
+    int64_t d_step, d_rows, d_run, Y_step, Y_precision;
+    cvmgen_list Y_shape, Y_steps, d_box, d_strides;
 };
 
 /* Check the call and infer shapes and precisions. */
@@ -178,13 +190,18 @@ static int expand_dims_prepare(const cvm_expand_dims_args *args, expand_dims_pla
         }
     }
     cvmgen_list d_box = n;
-    cvmgen_list *const d_box_walks[] = {&Y_steps};
-    cvmgen_merge(&d_box, 1, d_box_walks);
+    cvmgen_list d_strides = cvmgen_strides(&d_box);
+    cvmgen_list *const d_box_walks[] = {&Y_steps, &d_strides};
+    cvmgen_sort_walks(&d_box, 2, d_box_walks);
+    cvmgen_merge(&d_box, 2, d_box_walks);
+    const int64_t d_step = cvmgen_last(&d_strides);
     const int64_t d_rows = cvmgen_rows(&d_box);
     const int64_t d_run = cvmgen_last(&d_box);
     const int64_t Y_step = cvmgen_last(&Y_steps);
     plan->Y_steps = Y_steps;
     plan->d_box = d_box;
+    plan->d_strides = d_strides;
+    plan->d_step = d_step;
     plan->d_rows = d_rows;
     plan->d_run = d_run;
     plan->Y_step = Y_step;
@@ -213,8 +230,8 @@ int cvm_expand_dims_cuda(const cvm_expand_dims_args *args, cvmgen_stream stream,
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const expand_dims_Y_values values = {plan.d_rows, plan.d_run, plan.Y_step, plan.Y_steps,
-                                         plan.d_box};
+    const expand_dims_Y_values values = {plan.d_step, plan.d_rows, plan.d_run, plan.Y_step,
+                                         plan.Y_steps, plan.d_box, plan.d_strides};
     const int64_t rows = plan.d_rows;
     const int64_t elements = plan.d_run;
     if (narrow && narrow_result)

@@ -31,16 +31,18 @@
 
 /* What a call fixes for the kernels of spec/cvm/transform.cvm:206. */
 struct squeeze_Y_0_values {
-    int64_t d_rows, d_run, Y_step;
-    cvmgen_list Y_steps, d_box;
+    int64_t d_step, d_rows, d_run, Y_step;
+    cvmgen_list Y_steps, d_box, d_strides;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_squeeze_Y_0_int8_int8(const __grid_constant__ squeeze_Y_0_values values,
                           const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t d_rows = values.d_rows, d_run = values.d_run, Y_step = values.Y_step;
+    const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
+    const int64_t Y_step = values.Y_step;
     const cvmgen_list &Y_steps = values.Y_steps;
     const cvmgen_list &d_box = values.d_box;
+    const cvmgen_list &d_strides = values.d_strides;
     /* spec/cvm/transform.cvm:206: Y[(d[i] for i in K)...] = X[d...] forall d... < n... */
     const int64_t d_vectors = cvmgen_vectors(d_run, 16);
     const int64_t vectors = d_rows * d_vectors;
@@ -49,7 +51,8 @@ cvm_squeeze_Y_0_int8_int8(const __grid_constant__ squeeze_Y_0_values values,
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
         const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        const auto X_vector = cvmgen_load<16>(&X[d_row * d_run + d], 1, lanes);
+        const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
+        const auto X_vector = cvmgen_load<16>(&X[d_start + d * d_step], d_step, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 16; ++lane)
@@ -61,9 +64,11 @@ cvm_squeeze_Y_0_int8_int8(const __grid_constant__ squeeze_Y_0_values values,
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_squeeze_Y_0_int8_int32(const __grid_constant__ squeeze_Y_0_values values,
                            const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_rows = values.d_rows, d_run = values.d_run, Y_step = values.Y_step;
+    const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
+    const int64_t Y_step = values.Y_step;
     const cvmgen_list &Y_steps = values.Y_steps;
     const cvmgen_list &d_box = values.d_box;
+    const cvmgen_list &d_strides = values.d_strides;
     /* spec/cvm/transform.cvm:206: Y[(d[i] for i in K)...] = X[d...] forall d... < n... */
     const int64_t d_vectors = cvmgen_vectors(d_run, 16);
     const int64_t vectors = d_rows * d_vectors;
@@ -72,7 +77,8 @@ cvm_squeeze_Y_0_int8_int32(const __grid_constant__ squeeze_Y_0_values values,
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
         const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        const auto X_vector = cvmgen_load<16>(&X[d_row * d_run + d], 1, lanes);
+        const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
+        const auto X_vector = cvmgen_load<16>(&X[d_start + d * d_step], d_step, lanes);
         cvmgen_vector<int32_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 16; ++lane)
@@ -84,9 +90,11 @@ cvm_squeeze_Y_0_int8_int32(const __grid_constant__ squeeze_Y_0_values values,
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_squeeze_Y_0_int32_int8(const __grid_constant__ squeeze_Y_0_values values,
                            const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t d_rows = values.d_rows, d_run = values.d_run, Y_step = values.Y_step;
+    const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
+    const int64_t Y_step = values.Y_step;
     const cvmgen_list &Y_steps = values.Y_steps;
     const cvmgen_list &d_box = values.d_box;
+    const cvmgen_list &d_strides = values.d_strides;
     /* spec/cvm/transform.cvm:206: Y[(d[i] for i in K)...] = X[d...] forall d... < n... */
     const int64_t d_vectors = cvmgen_vectors(d_run, 16);
     const int64_t vectors = d_rows * d_vectors;
@@ -95,7 +103,8 @@ cvm_squeeze_Y_0_int32_int8(const __grid_constant__ squeeze_Y_0_values values,
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
         const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        const auto X_vector = cvmgen_load<16>(&X[d_row * d_run + d], 1, lanes);
+        const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
+        const auto X_vector = cvmgen_load<16>(&X[d_start + d * d_step], d_step, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 16; ++lane)
@@ -107,9 +116,11 @@ cvm_squeeze_Y_0_int32_int8(const __grid_constant__ squeeze_Y_0_values values,
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_squeeze_Y_0_int32_int32(const __grid_constant__ squeeze_Y_0_values values,
                             const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_rows = values.d_rows, d_run = values.d_run, Y_step = values.Y_step;
+    const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
+    const int64_t Y_step = values.Y_step;
     const cvmgen_list &Y_steps = values.Y_steps;
     const cvmgen_list &d_box = values.d_box;
+    const cvmgen_list &d_strides = values.d_strides;
     /* spec/cvm/transform.cvm:206: Y[(d[i] for i in K)...] = X[d...] forall d... < n... */
     const int64_t d_vectors = cvmgen_vectors(d_run, 4);
     const int64_t vectors = d_rows * d_vectors;
@@ -118,7 +129,8 @@ cvm_squeeze_Y_0_int32_int32(const __grid_constant__ squeeze_Y_0_values values,
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 4;
         const int lanes = (int)cvmgen_min_i64(d_run - d, 4);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        const auto X_vector = cvmgen_load<4>(&X[d_row * d_run + d], 1, lanes);
+        const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
+        const auto X_vector = cvmgen_load<4>(&X[d_start + d * d_step], d_step, lanes);
         cvmgen_vector<int32_t, 4> Y_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 4; ++lane)
@@ -160,8 +172,8 @@ cvm_squeeze_Y_1_int32_int32(const int32_t *__restrict__ X, int32_t *__restrict__
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct squeeze_plan {
-    int64_t d_rows, d_run, Y_step, which_case, Y_precision;
-    cvmgen_list Y_shape, Y_steps, d_box;
+    int64_t d_step, d_rows, d_run, Y_step, which_case, Y_precision;
+    cvmgen_list Y_shape, Y_steps, d_box, d_strides;
 };
 
 /* Check the call and infer shapes and precisions. */
@@ -177,6 +189,8 @@ static int squeeze_prepare(const cvm_squeeze_args *args, squeeze_plan *plan,
     cvmgen_list d_box = {0};
     int64_t d_rows = 0;
     int64_t d_run = 0;
+    int64_t d_step = 0;
+    cvmgen_list d_strides = {0};
     cvmgen_list entries_2 = {0};
     /* spec/cvm/transform.cvm:194 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
@@ -255,8 +269,11 @@ static int squeeze_prepare(const cvm_squeeze_args *args, squeeze_plan *plan,
         for (int64_t slot = 0; slot < K.length; ++slot)
             Y_steps.at[K.at[slot]] += Y_strides.at[slot];
         d_box = n;
-        cvmgen_list *const d_box_walks[] = {&Y_steps};
-        cvmgen_merge(&d_box, 1, d_box_walks);
+        d_strides = cvmgen_strides(&d_box);
+        cvmgen_list *const d_box_walks[] = {&Y_steps, &d_strides};
+        cvmgen_sort_walks(&d_box, 2, d_box_walks);
+        cvmgen_merge(&d_box, 2, d_box_walks);
+        d_step = cvmgen_last(&d_strides);
         d_rows = cvmgen_rows(&d_box);
         d_run = cvmgen_last(&d_box);
         Y_step = cvmgen_last(&Y_steps);
@@ -277,6 +294,8 @@ static int squeeze_prepare(const cvm_squeeze_args *args, squeeze_plan *plan,
     }
     plan->Y_steps = Y_steps;
     plan->d_box = d_box;
+    plan->d_strides = d_strides;
+    plan->d_step = d_step;
     plan->d_rows = d_rows;
     plan->d_run = d_run;
     plan->Y_step = Y_step;
@@ -306,8 +325,8 @@ int cvm_squeeze_cuda(const cvm_squeeze_args *args, cvmgen_stream stream, cvmgen_
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
     if (plan.which_case == 0) {
-        const squeeze_Y_0_values values = {plan.d_rows, plan.d_run, plan.Y_step, plan.Y_steps,
-                                           plan.d_box};
+        const squeeze_Y_0_values values = {plan.d_step, plan.d_rows, plan.d_run, plan.Y_step,
+                                           plan.Y_steps, plan.d_box, plan.d_strides};
         const int64_t rows = plan.d_rows;
         const int64_t elements = plan.d_run;
         if (narrow && narrow_result)
