@@ -53,6 +53,7 @@ LOCALS = frozenset(
         "narrow_result",
         "overflow",
         "plan",
+        "rows",
         "status",
         "stream",
         "typed",

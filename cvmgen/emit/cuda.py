@@ -22,6 +22,7 @@ from cvmgen.emit.prepare import Prepare
 from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
+from cvmgen.lower.order import order_walks
 from cvmgen.spec.formula import Input, Operator
 
 BLOCK = 256  # threads of a block
@@ -60,7 +61,8 @@ def emit_support() -> dict[str, str]:
         "blocks": BLOCKS,
         "parameter_bytes": PARAMETER_BYTES,
     }
-    own = ("cvmgen_cuda.h", "cvmgen_block.h", *(f"cpu/{name}" for name in CPU_FILES))
+    own = ("cvmgen_cuda.h", "cvmgen_block.h", "cvmgen_vector.h")
+    own += tuple(f"cpu/{name}" for name in CPU_FILES)
     return {
         **{name: text for name, text in shared.items() if name.endswith(".h")},
         **{name: render(f"cuda/{name}.j2", **values) for name in own},
@@ -115,10 +117,11 @@ class CudaEmitter(c.CEmitter):
     restrict = "__restrict__"
 
     def __init__(self, program: i.Program) -> None:
-        super().__init__(program)
+        super().__init__(order_walks(program))
         self.mappings: dict[tuple[int, Variant], Mapping] = {}
 
     def text(self) -> str:
+        kernels = "\n\n".join(self.kernels())
         return render(
             "cuda/operator.cu.j2",
             header=file_header(self.program),
@@ -128,7 +131,7 @@ class CudaEmitter(c.CEmitter):
             function=self.function,
             full_name=self.operator.full_name,
             types="".join(f"{line}\n" for line in self.types.declaration()),
-            kernels="\n\n".join(self.kernels()),
+            kernels=kernels,
             fields="\n".join(indent(self.field_lines())),
             prepare="\n".join(wrap_c(indent(CudaPrepare(self.typed).lines()))),
             infer="\n".join(wrap_c(indent(self.infer()))),
@@ -139,7 +142,8 @@ class CudaEmitter(c.CEmitter):
         )
 
     def includes(self) -> list[str]:
-        return ["cvmgen_cuda.h", *(["cvmgen_block.h"] if self.program.scratch else [])]
+        found = {header for each in self.mappings.values() for header in each.headers}
+        return ["cvmgen_cuda.h", *sorted(found)]
 
     # -------------------------------------------------------- kernels
 

@@ -88,6 +88,7 @@ class Mapping:
     """A thread for each iteration of the outermost loops, as far as these run in parallel."""
 
     kind = "grid"
+    headers: tuple[str, ...] = ()  # that its kernels need besides cvmgen_cuda.h
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -112,6 +113,7 @@ class Lists(Mapping):
     """A block for each selected list."""
 
     kind = "list"
+    headers = ("cvmgen_block.h",)
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)

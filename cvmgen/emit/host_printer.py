@@ -55,9 +55,10 @@ class HostPrinter(CPrinter):
                 if not steps:
                     return [f"cvmgen_merge(&{box}, 0, NULL);"]
                 walks = f"{box}_walks"
+                functions = ("sort_walks", "merge") if statement.sorted else ("merge",)
                 return [
                     f"cvmgen_list *const {walks}[] = {{{lists}}};",
-                    f"cvmgen_merge(&{box}, {len(steps)}, {walks});",
+                    *(f"cvmgen_{each}(&{box}, {len(steps)}, {walks});" for each in functions),
                 ]
             case i.Assign(name=name, value=i.ListOf() as value):
                 return self.list_into(name, value, declared=True)

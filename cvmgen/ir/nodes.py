@@ -473,10 +473,14 @@ class SetOutput:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Join neighbouring dimensions of a box that every one of `steps` walks alike."""
+    """Join neighbouring dimensions of a box that every one of `steps` walks alike.
+
+    If they are to be `sorted`, those that the first list of steps walks fastest come last.
+    """
 
     extents: str
     steps: tuple[str, ...]
+    sorted: bool
     span: Span = _span()
 
 

@@ -86,7 +86,8 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             rule = "" if precision is None else f" precision {text(precision)}"
             return [f"output {tensor}: {text(extents)}{rule}"]
         case i.Merge(extents=extents, steps=steps):
-            return [f"merge {extents} along {', '.join(steps)}"]
+            word = "sort and merge" if statement.sorted else "merge"
+            return [f"{word} {extents} along {', '.join(steps)}"]
         case i.Cases(branches=branches):
             lines = []
             for number, (condition, body) in enumerate(branches):

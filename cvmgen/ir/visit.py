@@ -43,6 +43,14 @@ def walk(node: Any) -> Iterator[Any]:
             yield from walk(getattr(node, name))
 
 
+def children(node: Any) -> Iterator[Any]:
+    """The nodes right below one, in order."""
+    if isinstance(node, tuple):
+        yield from node
+    elif is_dataclass(node) and not isinstance(node, LEAVES):
+        yield from (getattr(node, name) for name in _names(type(node)))
+
+
 def names_in(node: Any) -> frozenset[str]:
     """The names that expressions and statements read (bound inside or not)."""
     found = set()

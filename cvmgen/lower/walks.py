@@ -97,7 +97,7 @@ class Walks:
         self.host.append(i.Let(box, "list", loop.extents, span))
         steps = list(dict.fromkeys(_steps(loop)))
         own = {name: self.own(name, loop) for name in steps}
-        self.host.append(i.Merge(box, tuple(own.values()), span))
+        self.host.append(i.Merge(box, tuple(own.values()), False, span))
         rows, run = self.fresh(f"{pack}_rows"), self.fresh(f"{pack}_run")
         self.host.append(i.Let(rows, "int", i.Call("rows", (i.Var(box),)), span))
         self.host.append(i.Let(run, "int", i.Call("last", (i.Var(box),)), span))

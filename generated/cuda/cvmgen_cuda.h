@@ -21,6 +21,7 @@ static inline __device__ void cvmgen_note_overflow(int64_t *first, int64_t at) {
 #ifndef __CUDACC_RTC__
 #include "cvmgen_runtime.h"
 #include <initializer_list>
+#include <utility>
 
 /* ---------------------------------------------------------------- checks */
 
@@ -46,6 +47,19 @@ static inline int cvmgen_check_type(cvmgen_error *error, const char *name,
                                     const cvmgen_tensor *tensor, int32_t dtype, const char *rule) {
     if (tensor == NULL || tensor->dtype == dtype) return CVMGEN_OK;
     return cvmgen_refuse(error, name, tensor->dtype == CVMGEN_INT8 ? "int8" : "int32", rule);
+}
+
+/* ---------------------------------------------------------------- walks */
+
+/* Put the dimensions of a box, and the steps that go with them, into the order in which the first
+   walk goes through memory: its shortest step last. */
+static inline void cvmgen_sort_walks(cvmgen_list *box, int count, cvmgen_list *const *steps) {
+    for (int64_t sorted = 1; sorted < box->length; ++sorted)
+        for (int64_t i = sorted; i > 0 && steps[0]->at[i - 1] < steps[0]->at[i]; --i) {
+            std::swap(box->at[i - 1], box->at[i]);
+            for (int walk = 0; walk < count; ++walk)
+                std::swap(steps[walk]->at[i - 1], steps[walk]->at[i]);
+        }
 }
 
 /* ---------------------------------------------------------------- launching */

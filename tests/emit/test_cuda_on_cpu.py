@@ -221,16 +221,16 @@ def ran(on_cpu: OnCpu) -> tuple[int, int]:
     return state.ran_blocks, state.ran_threads
 
 
-def test_the_grid_has_a_thread_for_each_element(on_cpu: OnCpu) -> None:
-    x = np.arange(-500, 500, dtype=np.int32)
+def test_the_grid_has_a_thread_for_each_vector(on_cpu: OnCpu) -> None:
+    x = np.arange(-1000, 1001, dtype=np.int32)
     assert (on_cpu.operators.cvm.relu(x) == np.maximum(x, 0)).all()
-    assert ran(on_cpu) == (4, cuda.BLOCK)
+    assert ran(on_cpu) == (2, cuda.BLOCK)
 
 
 @pytest.mark.slow
 def test_large_grids_stride(on_cpu: OnCpu) -> None:
-    x = np.resize(np.arange(-127, 128, dtype=np.int8), cuda.BLOCKS * cuda.BLOCK + 300)
-    assert (on_cpu.operators.cvm.relu(x, dtype=np.int8) == np.maximum(x, 0)).all()
+    x = np.resize(np.arange(-127, 128, dtype=np.int32), cuda.BLOCKS * cuda.BLOCK * 4 + 300)
+    assert (on_cpu.operators.cvm.relu(x) == np.maximum(x, 0)).all()
     assert ran(on_cpu) == (cuda.BLOCKS, cuda.BLOCK)
 
 

@@ -70,7 +70,7 @@ BROKEN = [
     (in_nest(i.Assign("y", ZERO, SPAN)), "a change of 'y', which is no local"),
     (in_nest(i.Accumulate("n_size", "+", ZERO, SPAN)), "a change of 'n_size', which is no local"),
     (on_host(i.Append("n", "list", ZERO, SPAN)), "a change of 'n', which is no local"),
-    (on_host(i.Merge("n", (), SPAN)), "a change of 'n', which is no local"),
+    (on_host(i.Merge("n", (), False, SPAN)), "a change of 'n', which is no local"),
     (in_nest(store(ZERO, "X")), "'X', which is not an output"),
     (in_nest(store(i.Load("Y", None, ZERO))), "'Y', which is not an input"),
     (in_nest(replace(COPY, target=COPY.source)), "'X', which is not an output"),

@@ -9,6 +9,7 @@
      example abs([-3, 0, 3]) == [3, 0, 3]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/elementwise.cvm:7. */
 struct abs_Y_values {
@@ -20,9 +21,18 @@ cvm_abs_Y_int8_int8(const __grid_constant__ abs_Y_values values, const int8_t *_
                     int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:7: Y[d...] = x if x >= 0 else -x where x = X[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
-        const int32_t x = X[d];
-        Y[d] = (int8_t)(x >= 0 ? x : -x);
+    const int64_t vectors = cvmgen_vectors(n_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane) {
+            const int32_t x = X_vector.at[lane];
+            Y_vector.at[lane] = (int8_t)(x >= 0 ? x : -x);
+        }
+        Y_vector.store(&Y[d], 1, lanes);
     }
 }
 
@@ -31,9 +41,18 @@ cvm_abs_Y_int8_int32(const __grid_constant__ abs_Y_values values, const int8_t *
                      int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:7: Y[d...] = x if x >= 0 else -x where x = X[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
-        const int32_t x = X[d];
-        Y[d] = x >= 0 ? x : -x;
+    const int64_t vectors = cvmgen_vectors(n_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane) {
+            const int32_t x = X_vector.at[lane];
+            Y_vector.at[lane] = x >= 0 ? x : -x;
+        }
+        Y_vector.store(&Y[d], 1, lanes);
     }
 }
 
@@ -42,9 +61,18 @@ cvm_abs_Y_int32_int8(const __grid_constant__ abs_Y_values values, const int32_t 
                      int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:7: Y[d...] = x if x >= 0 else -x where x = X[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
-        const int32_t x = X[d];
-        Y[d] = (int8_t)(x >= 0 ? (uint32_t)x : 0u - (uint32_t)x);
+    const int64_t vectors = cvmgen_vectors(n_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane) {
+            const int32_t x = X_vector.at[lane];
+            Y_vector.at[lane] = (int8_t)(x >= 0 ? (uint32_t)x : 0u - (uint32_t)x);
+        }
+        Y_vector.store(&Y[d], 1, lanes);
     }
 }
 
@@ -53,9 +81,18 @@ cvm_abs_Y_int32_int32(const __grid_constant__ abs_Y_values values,
                       const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:7: Y[d...] = x if x >= 0 else -x where x = X[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
-        const int32_t x = X[d];
-        Y[d] = (int32_t)(x >= 0 ? (uint32_t)x : 0u - (uint32_t)x);
+    const int64_t vectors = cvmgen_vectors(n_size, 4);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 4;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 4);
+        const auto X_vector = cvmgen_load<4>(&X[d], 1, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane) {
+            const int32_t x = X_vector.at[lane];
+            Y_vector.at[lane] = (int32_t)(x >= 0 ? (uint32_t)x : 0u - (uint32_t)x);
+        }
+        Y_vector.store(&Y[d], 1, lanes);
     }
 }
 
@@ -115,17 +152,18 @@ int cvm_abs_cuda(const cvm_abs_args *args, cvmgen_stream stream, cvmgen_error *e
     const abs_Y_values values = {plan.n_size};
     const int64_t elements = plan.n_size;
     if (narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_abs_Y_int8_int8, values,
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), cvm_abs_Y_int8_int8,
+            values,
                                (const int8_t *)args->X->data, (int8_t *)args->Y->data);
     else if (narrow && !narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_abs_Y_int8_int32, values,
-                               (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), cvm_abs_Y_int8_int32,
+                               values, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
     else if (!narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_abs_Y_int32_int8, values,
-                               (const int32_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), cvm_abs_Y_int32_int8,
+                               values, (const int32_t *)args->X->data, (int8_t *)args->Y->data);
     else
-        status = cvmgen_launch(error, stream, elements, cvm_abs_Y_int32_int32, values,
-                               (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4), cvm_abs_Y_int32_int32,
+                               values, (const int32_t *)args->X->data, (int32_t *)args->Y->data);
     return status;
 }
 #endif

@@ -9,6 +9,7 @@
      example batch_flatten([[[1, 2], [3, 4]], [[5, 6], [7, 8]]]) == [[1, 2, 3, 4], [5, 6, 7, 8]]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/transform.cvm:45. */
 struct batch_flatten_Y_values {
@@ -20,11 +21,16 @@ cvm_batch_flatten_Y_int8_int8(const __grid_constant__ batch_flatten_Y_values val
                               const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t n_0 = values.n_0, n_part_size = values.n_part_size;
     /* spec/cvm/transform.cvm:45: Y[i, j] = X[i, unflatten(j, n[1:]...)...] */
-    const int64_t elements = n_0 * n_part_size;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t i = at / n_part_size;
-        const int64_t j = at % n_part_size;
-        Y[i * n_part_size + j] = X[i * n_part_size + j];
+    const int64_t vectors = cvmgen_vectors(n_0 * n_part_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t j = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_0 * n_part_size - j, 16);
+        const auto X_vector = cvmgen_load<16>(&X[j], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[j], 1, lanes);
     }
 }
 
@@ -33,11 +39,16 @@ cvm_batch_flatten_Y_int8_int32(const __grid_constant__ batch_flatten_Y_values va
                                const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t n_0 = values.n_0, n_part_size = values.n_part_size;
     /* spec/cvm/transform.cvm:45: Y[i, j] = X[i, unflatten(j, n[1:]...)...] */
-    const int64_t elements = n_0 * n_part_size;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t i = at / n_part_size;
-        const int64_t j = at % n_part_size;
-        Y[i * n_part_size + j] = X[i * n_part_size + j];
+    const int64_t vectors = cvmgen_vectors(n_0 * n_part_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t j = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_0 * n_part_size - j, 16);
+        const auto X_vector = cvmgen_load<16>(&X[j], 1, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[j], 1, lanes);
     }
 }
 
@@ -46,11 +57,16 @@ cvm_batch_flatten_Y_int32_int8(const __grid_constant__ batch_flatten_Y_values va
                                const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t n_0 = values.n_0, n_part_size = values.n_part_size;
     /* spec/cvm/transform.cvm:45: Y[i, j] = X[i, unflatten(j, n[1:]...)...] */
-    const int64_t elements = n_0 * n_part_size;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t i = at / n_part_size;
-        const int64_t j = at % n_part_size;
-        Y[i * n_part_size + j] = (int8_t)X[i * n_part_size + j];
+    const int64_t vectors = cvmgen_vectors(n_0 * n_part_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t j = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_0 * n_part_size - j, 16);
+        const auto X_vector = cvmgen_load<16>(&X[j], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)X_vector.at[lane];
+        Y_vector.store(&Y[j], 1, lanes);
     }
 }
 
@@ -59,11 +75,16 @@ cvm_batch_flatten_Y_int32_int32(const __grid_constant__ batch_flatten_Y_values v
                                 const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t n_0 = values.n_0, n_part_size = values.n_part_size;
     /* spec/cvm/transform.cvm:45: Y[i, j] = X[i, unflatten(j, n[1:]...)...] */
-    const int64_t elements = n_0 * n_part_size;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t i = at / n_part_size;
-        const int64_t j = at % n_part_size;
-        Y[i * n_part_size + j] = X[i * n_part_size + j];
+    const int64_t vectors = cvmgen_vectors(n_0 * n_part_size, 4);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t j = at * 4;
+        const int lanes = (int)cvmgen_min_i64(n_0 * n_part_size - j, 4);
+        const auto X_vector = cvmgen_load<4>(&X[j], 1, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[j], 1, lanes);
     }
 }
 
@@ -129,17 +150,24 @@ int cvm_batch_flatten_cuda(const cvm_batch_flatten_args *args, cvmgen_stream str
     const batch_flatten_Y_values values = {plan.n_0, plan.n_part_size};
     const int64_t elements = cvmgen_domain({plan.n_0, plan.n_part_size});
     if (narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_batch_flatten_Y_int8_int8, values,
-                               (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+                               cvm_batch_flatten_Y_int8_int8, values, (const int8_t *)args->X->data,
+                               (int8_t *)args->Y->data);
     else if (narrow && !narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_batch_flatten_Y_int8_int32, values,
-                               (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+                               cvm_batch_flatten_Y_int8_int32, values,
+                                   (const int8_t *)args->X->data,
+                               (int32_t *)args->Y->data);
     else if (!narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_batch_flatten_Y_int32_int8, values,
-                               (const int32_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+                               cvm_batch_flatten_Y_int32_int8, values,
+                                   (const int32_t *)args->X->data,
+                               (int8_t *)args->Y->data);
     else
-        status = cvmgen_launch(error, stream, elements, cvm_batch_flatten_Y_int32_int32, values,
-                               (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4),
+                               cvm_batch_flatten_Y_int32_int32, values,
+                                   (const int32_t *)args->X->data,
+                               (int32_t *)args->Y->data);
     return status;
 }
 #endif

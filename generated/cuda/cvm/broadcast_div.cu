@@ -20,6 +20,7 @@
      example broadcast_div([-7, 7, 5], [2, -2, 0]) == [-3, -3, 0]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/broadcast.cvm:15. */
 struct broadcast_div_Y_values {
@@ -38,14 +39,23 @@ cvm_broadcast_div_Y_int8_int8(const __grid_constant__ broadcast_div_Y_values val
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/broadcast.cvm:15: Y[d...] = quotient(A[(d[Q - M + j] if m[j] != 1 else 0 for j <
        M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
         const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
-        const int32_t b = B[B_row + d * B_step];
-        Y[d_row * d_run + d] = (int8_t)(b != 0 ? A[A_row + d * A_step] / b : 0);
+        const auto B_vector = cvmgen_load<16>(&B[B_row + d * B_step], B_step, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane) {
+            const int64_t d_lane = d + cvmgen_min_i32(lane, lanes - 1);
+            const int32_t b = B_vector.at[lane];
+            Y_vector.at[lane] = (int8_t)(b != 0 ? A[A_row + d_lane * A_step] / b : 0);
+        }
+        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -60,14 +70,23 @@ cvm_broadcast_div_Y_int8_int32(const __grid_constant__ broadcast_div_Y_values va
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/broadcast.cvm:15: Y[d...] = quotient(A[(d[Q - M + j] if m[j] != 1 else 0 for j <
        M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
         const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
-        const int32_t b = B[B_row + d * B_step];
-        Y[d_row * d_run + d] = b != 0 ? A[A_row + d * A_step] / b : 0;
+        const auto B_vector = cvmgen_load<16>(&B[B_row + d * B_step], B_step, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane) {
+            const int64_t d_lane = d + cvmgen_min_i32(lane, lanes - 1);
+            const int32_t b = B_vector.at[lane];
+            Y_vector.at[lane] = b != 0 ? A[A_row + d_lane * A_step] / b : 0;
+        }
+        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -82,14 +101,23 @@ cvm_broadcast_div_Y_int32_int8(const __grid_constant__ broadcast_div_Y_values va
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/broadcast.cvm:15: Y[d...] = quotient(A[(d[Q - M + j] if m[j] != 1 else 0 for j <
        M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
         const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
-        const int32_t b = B[B_row + d * B_step];
-        Y[d_row * d_run + d] = (int8_t)(b != 0 ? (int64_t)A[A_row + d * A_step] / b : 0);
+        const auto B_vector = cvmgen_load<16>(&B[B_row + d * B_step], B_step, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane) {
+            const int64_t d_lane = d + cvmgen_min_i32(lane, lanes - 1);
+            const int32_t b = B_vector.at[lane];
+            Y_vector.at[lane] = (int8_t)(b != 0 ? (int64_t)A[A_row + d_lane * A_step] / b : 0);
+        }
+        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -104,14 +132,23 @@ cvm_broadcast_div_Y_int32_int32(const __grid_constant__ broadcast_div_Y_values v
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/broadcast.cvm:15: Y[d...] = quotient(A[(d[Q - M + j] if m[j] != 1 else 0 for j <
        M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 4);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 4;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 4);
         const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
         const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
-        const int32_t b = B[B_row + d * B_step];
-        Y[d_row * d_run + d] = (int32_t)(b != 0 ? (int64_t)A[A_row + d * A_step] / b : 0);
+        const auto B_vector = cvmgen_load<4>(&B[B_row + d * B_step], B_step, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane) {
+            const int64_t d_lane = d + cvmgen_min_i32(lane, lanes - 1);
+            const int32_t b = B_vector.at[lane];
+            Y_vector.at[lane] = (int32_t)(b != 0 ? (int64_t)A[A_row + d_lane * A_step] / b : 0);
+        }
+        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -229,23 +266,27 @@ int cvm_broadcast_div_cuda(const cvm_broadcast_div_args *args, cvmgen_stream str
     int status = CVMGEN_OK;
     const broadcast_div_Y_values values = {plan.d_rows, plan.d_run, plan.B_step, plan.A_step,
                                            plan.B_steps, plan.A_steps, plan.d_box};
-    const int64_t elements = cvmgen_domain({plan.d_rows, plan.d_run});
+    const int64_t rows = plan.d_rows;
+    const int64_t elements = plan.d_run;
     if (narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_broadcast_div_Y_int8_int8, values,
-                               (const int8_t *)args->A->data, (const int8_t *)args->B->data,
-                               (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_broadcast_div_Y_int8_int8, values, (const int8_t *)args->A->data,
+                               (const int8_t *)args->B->data, (int8_t *)args->Y->data);
     else if (narrow && !narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_broadcast_div_Y_int8_int32, values,
-                               (const int8_t *)args->A->data, (const int8_t *)args->B->data,
-                               (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_broadcast_div_Y_int8_int32, values,
+                                   (const int8_t *)args->A->data,
+                               (const int8_t *)args->B->data, (int32_t *)args->Y->data);
     else if (!narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_broadcast_div_Y_int32_int8, values,
-                               (const int32_t *)args->A->data, (const int32_t *)args->B->data,
-                               (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_broadcast_div_Y_int32_int8, values,
+                                   (const int32_t *)args->A->data,
+                               (const int32_t *)args->B->data, (int8_t *)args->Y->data);
     else
-        status = cvmgen_launch(error, stream, elements, cvm_broadcast_div_Y_int32_int32, values,
-                               (const int32_t *)args->A->data, (const int32_t *)args->B->data,
-                               (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
+                               cvm_broadcast_div_Y_int32_int32, values,
+                                   (const int32_t *)args->A->data,
+                               (const int32_t *)args->B->data, (int32_t *)args->Y->data);
     return status;
 }
 #endif

@@ -21,6 +21,7 @@
      example broadcast_greater([1, 2, 3], [2]) == [0, 0, 1]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/broadcast.cvm:15. */
 struct broadcast_greater_Y_values {
@@ -39,13 +40,21 @@ cvm_broadcast_greater_Y_int8_int8(const __grid_constant__ broadcast_greater_Y_va
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/broadcast.cvm:15: Y[d...] = greater(A[(d[Q - M + j] if m[j] != 1 else 0 for j <
        M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
-        Y[d_row * d_run + d] = (int8_t)(A[A_row + d * A_step] > B[B_row + d * B_step] ? 1 : 0);
+        const auto A_vector = cvmgen_load<16>(&A[A_row + d * A_step], A_step, lanes);
+        const auto B_vector = cvmgen_load<16>(&B[B_row + d * B_step], B_step, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)(A_vector.at[lane] > B_vector.at[lane] ? 1 : 0);
+        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -60,13 +69,21 @@ cvm_broadcast_greater_Y_int8_int32(const __grid_constant__ broadcast_greater_Y_v
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/broadcast.cvm:15: Y[d...] = greater(A[(d[Q - M + j] if m[j] != 1 else 0 for j <
        M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
-        Y[d_row * d_run + d] = A[A_row + d * A_step] > B[B_row + d * B_step] ? 1 : 0;
+        const auto A_vector = cvmgen_load<16>(&A[A_row + d * A_step], A_step, lanes);
+        const auto B_vector = cvmgen_load<16>(&B[B_row + d * B_step], B_step, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = A_vector.at[lane] > B_vector.at[lane] ? 1 : 0;
+        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -81,13 +98,21 @@ cvm_broadcast_greater_Y_int32_int8(const __grid_constant__ broadcast_greater_Y_v
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/broadcast.cvm:15: Y[d...] = greater(A[(d[Q - M + j] if m[j] != 1 else 0 for j <
        M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
-        Y[d_row * d_run + d] = (int8_t)(A[A_row + d * A_step] > B[B_row + d * B_step] ? 1 : 0);
+        const auto A_vector = cvmgen_load<16>(&A[A_row + d * A_step], A_step, lanes);
+        const auto B_vector = cvmgen_load<16>(&B[B_row + d * B_step], B_step, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)(A_vector.at[lane] > B_vector.at[lane] ? 1 : 0);
+        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -102,13 +127,21 @@ cvm_broadcast_greater_Y_int32_int32(const __grid_constant__ broadcast_greater_Y_
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/broadcast.cvm:15: Y[d...] = greater(A[(d[Q - M + j] if m[j] != 1 else 0 for j <
        M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 4);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 4;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 4);
         const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
-        Y[d_row * d_run + d] = A[A_row + d * A_step] > B[B_row + d * B_step] ? 1 : 0;
+        const auto A_vector = cvmgen_load<4>(&A[A_row + d * A_step], A_step, lanes);
+        const auto B_vector = cvmgen_load<4>(&B[B_row + d * B_step], B_step, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane)
+            Y_vector.at[lane] = A_vector.at[lane] > B_vector.at[lane] ? 1 : 0;
+        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -227,21 +260,26 @@ int cvm_broadcast_greater_cuda(const cvm_broadcast_greater_args *args, cvmgen_st
     int status = CVMGEN_OK;
     const broadcast_greater_Y_values values = {plan.d_rows, plan.d_run, plan.A_step, plan.B_step,
                                                plan.A_steps, plan.B_steps, plan.d_box};
-    const int64_t elements = cvmgen_domain({plan.d_rows, plan.d_run});
+    const int64_t rows = plan.d_rows;
+    const int64_t elements = plan.d_run;
     if (narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_broadcast_greater_Y_int8_int8, values,
-                               (const int8_t *)args->A->data, (const int8_t *)args->B->data,
-                               (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_broadcast_greater_Y_int8_int8, values,
+                                   (const int8_t *)args->A->data,
+                               (const int8_t *)args->B->data, (int8_t *)args->Y->data);
     else if (narrow && !narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_broadcast_greater_Y_int8_int32, values,
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_broadcast_greater_Y_int8_int32, values,
                                (const int8_t *)args->A->data, (const int8_t *)args->B->data,
                                (int32_t *)args->Y->data);
     else if (!narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_broadcast_greater_Y_int32_int8, values,
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_broadcast_greater_Y_int32_int8, values,
                                (const int32_t *)args->A->data, (const int32_t *)args->B->data,
                                (int8_t *)args->Y->data);
     else
-        status = cvmgen_launch(error, stream, elements, cvm_broadcast_greater_Y_int32_int32, values,
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
+                               cvm_broadcast_greater_Y_int32_int32, values,
                                (const int32_t *)args->A->data, (const int32_t *)args->B->data,
                                (int32_t *)args->Y->data);
     return status;

@@ -12,6 +12,7 @@
      example clip([-30, -19, 0, 10, 11], a_min=-19, a_max=10) == [-19, -19, 0, 10, 10]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/elementwise.cvm:53. */
 struct clip_Y_values {
@@ -24,10 +25,19 @@ cvm_clip_Y_int8_int8(const __grid_constant__ clip_Y_values values, const int8_t 
     const int64_t a_min = values.a_min, a_max = values.a_max, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min))
        where x = X[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
-        const int32_t x = X[d];
-        Y[d] = (int8_t)(x >= (int32_t)a_max ? (int32_t)a_max
-            : (x > (int32_t)a_min ? x : (int32_t)a_min));
+    const int64_t vectors = cvmgen_vectors(n_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane) {
+            const int32_t x = X_vector.at[lane];
+            Y_vector.at[lane] = (int8_t)(x >= (int32_t)a_max ? (int32_t)a_max
+                : (x > (int32_t)a_min ? x : (int32_t)a_min));
+        }
+        Y_vector.store(&Y[d], 1, lanes);
     }
 }
 
@@ -37,9 +47,19 @@ cvm_clip_Y_int8_int32(const __grid_constant__ clip_Y_values values,
     const int64_t a_min = values.a_min, a_max = values.a_max, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min))
        where x = X[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
-        const int32_t x = X[d];
-        Y[d] = x >= (int32_t)a_max ? (int32_t)a_max : (x > (int32_t)a_min ? x : (int32_t)a_min);
+    const int64_t vectors = cvmgen_vectors(n_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane) {
+            const int32_t x = X_vector.at[lane];
+            Y_vector.at[lane] = x >= (int32_t)a_max ? (int32_t)a_max
+                : (x > (int32_t)a_min ? x : (int32_t)a_min);
+        }
+        Y_vector.store(&Y[d], 1, lanes);
     }
 }
 
@@ -49,10 +69,19 @@ cvm_clip_Y_int32_int8(const __grid_constant__ clip_Y_values values,
     const int64_t a_min = values.a_min, a_max = values.a_max, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min))
        where x = X[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
-        const int32_t x = X[d];
-        Y[d] = (int8_t)(x >= (int32_t)a_max ? (int32_t)a_max
-            : (x > (int32_t)a_min ? x : (int32_t)a_min));
+    const int64_t vectors = cvmgen_vectors(n_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane) {
+            const int32_t x = X_vector.at[lane];
+            Y_vector.at[lane] = (int8_t)(x >= (int32_t)a_max ? (int32_t)a_max
+                : (x > (int32_t)a_min ? x : (int32_t)a_min));
+        }
+        Y_vector.store(&Y[d], 1, lanes);
     }
 }
 
@@ -62,9 +91,19 @@ cvm_clip_Y_int32_int32(const __grid_constant__ clip_Y_values values,
     const int64_t a_min = values.a_min, a_max = values.a_max, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min))
        where x = X[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
-        const int32_t x = X[d];
-        Y[d] = x >= (int32_t)a_max ? (int32_t)a_max : (x > (int32_t)a_min ? x : (int32_t)a_min);
+    const int64_t vectors = cvmgen_vectors(n_size, 4);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 4;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 4);
+        const auto X_vector = cvmgen_load<4>(&X[d], 1, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane) {
+            const int32_t x = X_vector.at[lane];
+            Y_vector.at[lane] = x >= (int32_t)a_max ? (int32_t)a_max
+                : (x > (int32_t)a_min ? x : (int32_t)a_min);
+        }
+        Y_vector.store(&Y[d], 1, lanes);
     }
 }
 
@@ -141,17 +180,17 @@ int cvm_clip_cuda(const cvm_clip_args *args, cvmgen_stream stream, cvmgen_error 
     const clip_Y_values values = {plan.a_min, plan.a_max, plan.n_size};
     const int64_t elements = plan.n_size;
     if (narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_clip_Y_int8_int8, values,
-                               (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), cvm_clip_Y_int8_int8,
+                               values, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
     else if (narrow && !narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_clip_Y_int8_int32, values,
-                               (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), cvm_clip_Y_int8_int32,
+                               values, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
     else if (!narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_clip_Y_int32_int8, values,
-                               (const int32_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), cvm_clip_Y_int32_int8,
+                               values, (const int32_t *)args->X->data, (int8_t *)args->Y->data);
     else
-        status = cvmgen_launch(error, stream, elements, cvm_clip_Y_int32_int32, values,
-                               (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4), cvm_clip_Y_int32_int32,
+                               values, (const int32_t *)args->X->data, (int32_t *)args->Y->data);
     return status;
 }
 #endif

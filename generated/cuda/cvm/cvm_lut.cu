@@ -12,6 +12,7 @@
      example cvm_lut([[0, 2], [5, -5]], [10, 20, 30]) == [[10, 30], [30, 10]]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/transform.cvm:160. */
 struct cvm_lut_Y_values {
@@ -24,8 +25,18 @@ cvm_cvm_lut_Y_int8_int8(const __grid_constant__ cvm_lut_Y_values values,
                         int8_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
     /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    for (int64_t d = cvmgen_thread(); d < m_size; d += cvmgen_threads())
-        Y[d] = table[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
+    const int64_t vectors = cvmgen_vectors(m_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(m_size - d, 16);
+        const auto indices_vector = cvmgen_load<16>(&indices[d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = table[cvmgen_max_i64(0,
+                cvmgen_min_i64((int64_t)indices_vector.at[lane], n_size - 1))];
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -34,8 +45,18 @@ cvm_cvm_lut_Y_int8_int32(const __grid_constant__ cvm_lut_Y_values values,
                          int32_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
     /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    for (int64_t d = cvmgen_thread(); d < m_size; d += cvmgen_threads())
-        Y[d] = table[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
+    const int64_t vectors = cvmgen_vectors(m_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(m_size - d, 16);
+        const auto indices_vector = cvmgen_load<16>(&indices[d], 1, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = table[cvmgen_max_i64(0,
+                cvmgen_min_i64((int64_t)indices_vector.at[lane], n_size - 1))];
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -44,8 +65,18 @@ cvm_cvm_lut_Y_int32_int8(const __grid_constant__ cvm_lut_Y_values values,
                          int8_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
     /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    for (int64_t d = cvmgen_thread(); d < m_size; d += cvmgen_threads())
-        Y[d] = (int8_t)table[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
+    const int64_t vectors = cvmgen_vectors(m_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(m_size - d, 16);
+        const auto indices_vector = cvmgen_load<16>(&indices[d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)table[cvmgen_max_i64(0,
+                cvmgen_min_i64((int64_t)indices_vector.at[lane], n_size - 1))];
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -54,8 +85,18 @@ cvm_cvm_lut_Y_int32_int32(const __grid_constant__ cvm_lut_Y_values values,
                           const int32_t *__restrict__ table, int32_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
     /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    for (int64_t d = cvmgen_thread(); d < m_size; d += cvmgen_threads())
-        Y[d] = table[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
+    const int64_t vectors = cvmgen_vectors(m_size, 4);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 4;
+        const int lanes = (int)cvmgen_min_i64(m_size - d, 4);
+        const auto indices_vector = cvmgen_load<4>(&indices[d], 1, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane)
+            Y_vector.at[lane] = table[cvmgen_max_i64(0,
+                cvmgen_min_i64((int64_t)indices_vector.at[lane], n_size - 1))];
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 #ifndef __CUDACC_RTC__
@@ -125,25 +166,24 @@ int cvm_cvm_lut_cuda(const cvm_cvm_lut_args *args, cvmgen_stream stream, cvmgen_
     const cvm_lut_Y_values values = {plan.m_size, plan.n_size};
     const int64_t elements = plan.m_size;
     if (narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_cvm_lut_Y_int8_int8, values,
-                               (const int8_t *)args->indices->data,
-                                   (const int8_t *)args->table->data,
-                               (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), cvm_cvm_lut_Y_int8_int8,
+                               values, (const int8_t *)args->indices->data,
+                               (const int8_t *)args->table->data, (int8_t *)args->Y->data);
     else if (narrow && !narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_cvm_lut_Y_int8_int32, values,
-                               (const int8_t *)args->indices->data,
-                                   (const int8_t *)args->table->data,
-                               (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+            cvm_cvm_lut_Y_int8_int32,
+                               values, (const int8_t *)args->indices->data,
+                               (const int8_t *)args->table->data, (int32_t *)args->Y->data);
     else if (!narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_cvm_lut_Y_int32_int8, values,
-                               (const int32_t *)args->indices->data,
-                                   (const int32_t *)args->table->data,
-                               (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+            cvm_cvm_lut_Y_int32_int8,
+                               values, (const int32_t *)args->indices->data,
+                               (const int32_t *)args->table->data, (int8_t *)args->Y->data);
     else
-        status = cvmgen_launch(error, stream, elements, cvm_cvm_lut_Y_int32_int32, values,
-                               (const int32_t *)args->indices->data,
-                                   (const int32_t *)args->table->data,
-                               (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4),
+            cvm_cvm_lut_Y_int32_int32,
+                               values, (const int32_t *)args->indices->data,
+                               (const int32_t *)args->table->data, (int32_t *)args->Y->data);
     return status;
 }
 #endif

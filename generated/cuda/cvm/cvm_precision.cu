@@ -10,6 +10,7 @@
      example cvm_precision([0, 1, 2, 3, 4, -4]) == [1, 1, 2, 2, 3, 3]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/elementwise.cvm:16. */
 struct cvm_precision_Y_values {
@@ -22,9 +23,18 @@ cvm_cvm_precision_Y_int8_int8(const __grid_constant__ cvm_precision_Y_values val
     const int64_t n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x =
        X[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
-        const int32_t x = X[d];
-        Y[d] = (int8_t)(x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i32(x) + 1) : 1);
+    const int64_t vectors = cvmgen_vectors(n_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane) {
+            const int32_t x = X_vector.at[lane];
+            Y_vector.at[lane] = (int8_t)(x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i32(x) + 1) : 1);
+        }
+        Y_vector.store(&Y[d], 1, lanes);
     }
 }
 
@@ -34,9 +44,18 @@ cvm_cvm_precision_Y_int8_int32(const __grid_constant__ cvm_precision_Y_values va
     const int64_t n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x =
        X[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
-        const int32_t x = X[d];
-        Y[d] = x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i32(x) + 1) : 1;
+    const int64_t vectors = cvmgen_vectors(n_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane) {
+            const int32_t x = X_vector.at[lane];
+            Y_vector.at[lane] = x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i32(x) + 1) : 1;
+        }
+        Y_vector.store(&Y[d], 1, lanes);
     }
 }
 
@@ -46,9 +65,19 @@ cvm_cvm_precision_Y_int32_int8(const __grid_constant__ cvm_precision_Y_values va
     const int64_t n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x =
        X[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
-        const int32_t x = X[d];
-        Y[d] = (int8_t)(x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i64((int64_t)x) + 1) : 1);
+    const int64_t vectors = cvmgen_vectors(n_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane) {
+            const int32_t x = X_vector.at[lane];
+            Y_vector.at[lane] = (int8_t)(x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i64((int64_t)x) + 1)
+                : 1);
+        }
+        Y_vector.store(&Y[d], 1, lanes);
     }
 }
 
@@ -58,9 +87,18 @@ cvm_cvm_precision_Y_int32_int32(const __grid_constant__ cvm_precision_Y_values v
     const int64_t n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x =
        X[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
-        const int32_t x = X[d];
-        Y[d] = x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i64((int64_t)x) + 1) : 1;
+    const int64_t vectors = cvmgen_vectors(n_size, 4);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 4;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 4);
+        const auto X_vector = cvmgen_load<4>(&X[d], 1, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane) {
+            const int32_t x = X_vector.at[lane];
+            Y_vector.at[lane] = x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i64((int64_t)x) + 1) : 1;
+        }
+        Y_vector.store(&Y[d], 1, lanes);
     }
 }
 
@@ -119,17 +157,24 @@ int cvm_cvm_precision_cuda(const cvm_cvm_precision_args *args, cvmgen_stream str
     const cvm_precision_Y_values values = {plan.n_size};
     const int64_t elements = plan.n_size;
     if (narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_cvm_precision_Y_int8_int8, values,
-                               (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+                               cvm_cvm_precision_Y_int8_int8, values, (const int8_t *)args->X->data,
+                               (int8_t *)args->Y->data);
     else if (narrow && !narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_cvm_precision_Y_int8_int32, values,
-                               (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+                               cvm_cvm_precision_Y_int8_int32, values,
+                                   (const int8_t *)args->X->data,
+                               (int32_t *)args->Y->data);
     else if (!narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_cvm_precision_Y_int32_int8, values,
-                               (const int32_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+                               cvm_cvm_precision_Y_int32_int8, values,
+                                   (const int32_t *)args->X->data,
+                               (int8_t *)args->Y->data);
     else
-        status = cvmgen_launch(error, stream, elements, cvm_cvm_precision_Y_int32_int32, values,
-                               (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4),
+                               cvm_cvm_precision_Y_int32_int32, values,
+                                   (const int32_t *)args->X->data,
+                               (int32_t *)args->Y->data);
     return status;
 }
 #endif

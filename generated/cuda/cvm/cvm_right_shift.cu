@@ -12,6 +12,7 @@
      example cvm_right_shift([-3, -2, 3, 100], precision=5, shift_bit=1) == [-1, -1, 2, 15]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/elementwise.cvm:74. */
 struct cvm_right_shift_Y_values {
@@ -24,9 +25,18 @@ cvm_cvm_right_shift_Y_int8_int8(const __grid_constant__ cvm_right_shift_Y_values
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2,
        -alpha, alpha) */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Y[d] = (int8_t)cvmgen_max_i32((int32_t)-alpha,
-            cvmgen_min_i32(((X[d] >> (shift_bit - 1)) + 1) >> 1, (int32_t)alpha));
+    const int64_t vectors = cvmgen_vectors(n_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)cvmgen_max_i32((int32_t)-alpha,
+                cvmgen_min_i32(((X_vector.at[lane] >> (shift_bit - 1)) + 1) >> 1, (int32_t)alpha));
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -35,9 +45,18 @@ cvm_cvm_right_shift_Y_int8_int32(const __grid_constant__ cvm_right_shift_Y_value
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2,
        -alpha, alpha) */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Y[d] = cvmgen_max_i32((int32_t)-alpha,
-            cvmgen_min_i32(((X[d] >> (shift_bit - 1)) + 1) >> 1, (int32_t)alpha));
+    const int64_t vectors = cvmgen_vectors(n_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = cvmgen_max_i32((int32_t)-alpha,
+                cvmgen_min_i32(((X_vector.at[lane] >> (shift_bit - 1)) + 1) >> 1, (int32_t)alpha));
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -46,9 +65,18 @@ cvm_cvm_right_shift_Y_int32_int8(const __grid_constant__ cvm_right_shift_Y_value
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2,
        -alpha, alpha) */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Y[d] = (int8_t)cvmgen_max_i64(-alpha,
-            cvmgen_min_i64(((int64_t)(X[d] >> (shift_bit - 1)) + 1) >> 1, alpha));
+    const int64_t vectors = cvmgen_vectors(n_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)cvmgen_max_i64(-alpha,
+                cvmgen_min_i64(((int64_t)(X_vector.at[lane] >> (shift_bit - 1)) + 1) >> 1, alpha));
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -57,9 +85,18 @@ cvm_cvm_right_shift_Y_int32_int32(const __grid_constant__ cvm_right_shift_Y_valu
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2,
        -alpha, alpha) */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Y[d] = (int32_t)cvmgen_max_i64(-alpha,
-            cvmgen_min_i64(((int64_t)(X[d] >> (shift_bit - 1)) + 1) >> 1, alpha));
+    const int64_t vectors = cvmgen_vectors(n_size, 4);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 4;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 4);
+        const auto X_vector = cvmgen_load<4>(&X[d], 1, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane)
+            Y_vector.at[lane] = (int32_t)cvmgen_max_i64(-alpha,
+                cvmgen_min_i64(((int64_t)(X_vector.at[lane] >> (shift_bit - 1)) + 1) >> 1, alpha));
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 #ifndef __CUDACC_RTC__
@@ -132,16 +169,23 @@ int cvm_cvm_right_shift_cuda(const cvm_cvm_right_shift_args *args, cvmgen_stream
     const cvm_right_shift_Y_values values = {plan.shift_bit, plan.alpha, plan.n_size};
     const int64_t elements = plan.n_size;
     if (narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_cvm_right_shift_Y_int8_int8, values,
-                               (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+                               cvm_cvm_right_shift_Y_int8_int8, values,
+                                   (const int8_t *)args->X->data,
+                               (int8_t *)args->Y->data);
     else if (narrow && !narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_cvm_right_shift_Y_int8_int32, values,
-                               (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+                               cvm_cvm_right_shift_Y_int8_int32, values,
+                                   (const int8_t *)args->X->data,
+                               (int32_t *)args->Y->data);
     else if (!narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_cvm_right_shift_Y_int32_int8, values,
-                               (const int32_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+                               cvm_cvm_right_shift_Y_int32_int8, values,
+                                   (const int32_t *)args->X->data,
+                               (int8_t *)args->Y->data);
     else
-        status = cvmgen_launch(error, stream, elements, cvm_cvm_right_shift_Y_int32_int32, values,
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4),
+                               cvm_cvm_right_shift_Y_int32_int32, values,
                                (const int32_t *)args->X->data, (int32_t *)args->Y->data);
     return status;
 }

@@ -10,6 +10,7 @@
      example elemwise_add([1, 2], [3, -4]) == [4, -2]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/elementwise.cvm:25. */
 struct elemwise_add_Y_values {
@@ -22,8 +23,18 @@ cvm_elemwise_add_Y_int8_int8(const __grid_constant__ elemwise_add_Y_values value
                              int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:25: Y[d...] = A[d...] + B[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Y[d] = (int8_t)(A[d] + B[d]);
+    const int64_t vectors = cvmgen_vectors(n_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const auto A_vector = cvmgen_load<16>(&A[d], 1, lanes);
+        const auto B_vector = cvmgen_load<16>(&B[d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)(A_vector.at[lane] + B_vector.at[lane]);
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -32,8 +43,18 @@ cvm_elemwise_add_Y_int8_int32(const __grid_constant__ elemwise_add_Y_values valu
                               int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:25: Y[d...] = A[d...] + B[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Y[d] = A[d] + B[d];
+    const int64_t vectors = cvmgen_vectors(n_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const auto A_vector = cvmgen_load<16>(&A[d], 1, lanes);
+        const auto B_vector = cvmgen_load<16>(&B[d], 1, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = A_vector.at[lane] + B_vector.at[lane];
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -42,8 +63,18 @@ cvm_elemwise_add_Y_int32_int8(const __grid_constant__ elemwise_add_Y_values valu
                               int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:25: Y[d...] = A[d...] + B[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Y[d] = (int8_t)((uint32_t)A[d] + (uint32_t)B[d]);
+    const int64_t vectors = cvmgen_vectors(n_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const auto A_vector = cvmgen_load<16>(&A[d], 1, lanes);
+        const auto B_vector = cvmgen_load<16>(&B[d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)((uint32_t)A_vector.at[lane] + (uint32_t)B_vector.at[lane]);
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -52,8 +83,19 @@ cvm_elemwise_add_Y_int32_int32(const __grid_constant__ elemwise_add_Y_values val
                                int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:25: Y[d...] = A[d...] + B[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Y[d] = (int32_t)((uint32_t)A[d] + (uint32_t)B[d]);
+    const int64_t vectors = cvmgen_vectors(n_size, 4);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 4;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 4);
+        const auto A_vector = cvmgen_load<4>(&A[d], 1, lanes);
+        const auto B_vector = cvmgen_load<4>(&B[d], 1, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane)
+            Y_vector.at[lane] = (int32_t)((uint32_t)A_vector.at[lane]
+                + (uint32_t)B_vector.at[lane]);
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 #ifndef __CUDACC_RTC__
@@ -126,21 +168,23 @@ int cvm_elemwise_add_cuda(const cvm_elemwise_add_args *args, cvmgen_stream strea
     const elemwise_add_Y_values values = {plan.n_size};
     const int64_t elements = plan.n_size;
     if (narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_elemwise_add_Y_int8_int8, values,
-                               (const int8_t *)args->A->data, (const int8_t *)args->B->data,
-                               (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+                               cvm_elemwise_add_Y_int8_int8, values, (const int8_t *)args->A->data,
+                               (const int8_t *)args->B->data, (int8_t *)args->Y->data);
     else if (narrow && !narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_elemwise_add_Y_int8_int32, values,
-                               (const int8_t *)args->A->data, (const int8_t *)args->B->data,
-                               (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+                               cvm_elemwise_add_Y_int8_int32, values, (const int8_t *)args->A->data,
+                               (const int8_t *)args->B->data, (int32_t *)args->Y->data);
     else if (!narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_elemwise_add_Y_int32_int8, values,
-                               (const int32_t *)args->A->data, (const int32_t *)args->B->data,
-                               (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+                               cvm_elemwise_add_Y_int32_int8, values,
+                                   (const int32_t *)args->A->data,
+                               (const int32_t *)args->B->data, (int8_t *)args->Y->data);
     else
-        status = cvmgen_launch(error, stream, elements, cvm_elemwise_add_Y_int32_int32, values,
-                               (const int32_t *)args->A->data, (const int32_t *)args->B->data,
-                               (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4),
+                               cvm_elemwise_add_Y_int32_int32, values,
+                                   (const int32_t *)args->A->data,
+                               (const int32_t *)args->B->data, (int32_t *)args->Y->data);
     return status;
 }
 #endif

@@ -18,6 +18,7 @@
    } */
 #include "cvmgen_cuda.h"
 #include "cvmgen_block.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/vision.cvm:13. */
 struct get_valid_count_V_values {
@@ -88,8 +89,17 @@ cvm_get_valid_count_valid_count_int8(
                                      int8_t *__restrict__ valid_count) {
     const int64_t B = values.B;
     /* spec/cvm/vision.cvm:14: valid_count[b] = count(V[b]) */
-    for (int64_t b = cvmgen_thread(); b < B; b += cvmgen_threads())
-        valid_count[b] = (int8_t)V_length[b];
+    const int64_t vectors = cvmgen_vectors(B, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t b = at * 16;
+        const int lanes = (int)cvmgen_min_i64(B - b, 16);
+        const auto V_length_vector = cvmgen_load<16>(&V_length[b], 1, lanes);
+        cvmgen_vector<int8_t, 16> valid_count_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            valid_count_vector.at[lane] = (int8_t)V_length_vector.at[lane];
+        valid_count_vector.store(&valid_count[b], 1, lanes);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -99,8 +109,17 @@ cvm_get_valid_count_valid_count_int32(
                                       int32_t *__restrict__ valid_count) {
     const int64_t B = values.B;
     /* spec/cvm/vision.cvm:14: valid_count[b] = count(V[b]) */
-    for (int64_t b = cvmgen_thread(); b < B; b += cvmgen_threads())
-        valid_count[b] = (int32_t)V_length[b];
+    const int64_t vectors = cvmgen_vectors(B, 4);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t b = at * 4;
+        const int lanes = (int)cvmgen_min_i64(B - b, 4);
+        const auto V_length_vector = cvmgen_load<4>(&V_length[b], 1, lanes);
+        cvmgen_vector<int32_t, 4> valid_count_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane)
+            valid_count_vector.at[lane] = (int32_t)V_length_vector.at[lane];
+        valid_count_vector.store(&valid_count[b], 1, lanes);
+    }
 }
 
 /* What a call fixes for the kernels of spec/cvm/vision.cvm:15. */
@@ -114,15 +133,20 @@ cvm_get_valid_count_Y_int8_int8(const __grid_constant__ get_valid_count_Y_values
                                 const int64_t *__restrict__ V_length, int8_t *__restrict__ Y) {
     const int64_t B = values.B, N = values.N, K = values.K;
     /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    const int64_t elements = B * N * K;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t k = rest % K;
-        rest /= K;
-        const int64_t i = rest % N;
-        rest /= N;
-        const int64_t b = rest;
-        Y[(b * N + i) * K + k] = (int8_t)(i < V_length[b] ? X[(b * N + V[b * N + i]) * K + k] : -1);
+    const int64_t k_vectors = cvmgen_vectors(K, 16);
+    const int64_t vectors = B * N * k_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t b = at;
+        const int64_t k = cvmgen_innermost(&b, k_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(K - k, 16);
+        const int64_t i = cvmgen_innermost(&b, N);
+        const auto X_vector = cvmgen_load<16>(i < V_length[b] ? &X[(b * N + V[b * N + i]) * K + k]
+            : NULL, 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)(i < V_length[b] ? X_vector.at[lane] : -1);
+        Y_vector.store(&Y[(b * N + i) * K + k], 1, lanes);
     }
 }
 
@@ -133,15 +157,20 @@ cvm_get_valid_count_Y_int8_int32(const __grid_constant__ get_valid_count_Y_value
                                  int32_t *__restrict__ Y) {
     const int64_t B = values.B, N = values.N, K = values.K;
     /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    const int64_t elements = B * N * K;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t k = rest % K;
-        rest /= K;
-        const int64_t i = rest % N;
-        rest /= N;
-        const int64_t b = rest;
-        Y[(b * N + i) * K + k] = i < V_length[b] ? X[(b * N + V[b * N + i]) * K + k] : -1;
+    const int64_t k_vectors = cvmgen_vectors(K, 16);
+    const int64_t vectors = B * N * k_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t b = at;
+        const int64_t k = cvmgen_innermost(&b, k_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(K - k, 16);
+        const int64_t i = cvmgen_innermost(&b, N);
+        const auto X_vector = cvmgen_load<16>(i < V_length[b] ? &X[(b * N + V[b * N + i]) * K + k]
+            : NULL, 1, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = i < V_length[b] ? X_vector.at[lane] : -1;
+        Y_vector.store(&Y[(b * N + i) * K + k], 1, lanes);
     }
 }
 
@@ -151,15 +180,20 @@ cvm_get_valid_count_Y_int32_int8(const __grid_constant__ get_valid_count_Y_value
                                  const int64_t *__restrict__ V_length, int8_t *__restrict__ Y) {
     const int64_t B = values.B, N = values.N, K = values.K;
     /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    const int64_t elements = B * N * K;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t k = rest % K;
-        rest /= K;
-        const int64_t i = rest % N;
-        rest /= N;
-        const int64_t b = rest;
-        Y[(b * N + i) * K + k] = (int8_t)(i < V_length[b] ? X[(b * N + V[b * N + i]) * K + k] : -1);
+    const int64_t k_vectors = cvmgen_vectors(K, 16);
+    const int64_t vectors = B * N * k_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t b = at;
+        const int64_t k = cvmgen_innermost(&b, k_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(K - k, 16);
+        const int64_t i = cvmgen_innermost(&b, N);
+        const auto X_vector = cvmgen_load<16>(i < V_length[b] ? &X[(b * N + V[b * N + i]) * K + k]
+            : NULL, 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)(i < V_length[b] ? X_vector.at[lane] : -1);
+        Y_vector.store(&Y[(b * N + i) * K + k], 1, lanes);
     }
 }
 
@@ -170,15 +204,20 @@ cvm_get_valid_count_Y_int32_int32(const __grid_constant__ get_valid_count_Y_valu
                                   int32_t *__restrict__ Y) {
     const int64_t B = values.B, N = values.N, K = values.K;
     /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    const int64_t elements = B * N * K;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t k = rest % K;
-        rest /= K;
-        const int64_t i = rest % N;
-        rest /= N;
-        const int64_t b = rest;
-        Y[(b * N + i) * K + k] = i < V_length[b] ? X[(b * N + V[b * N + i]) * K + k] : -1;
+    const int64_t k_vectors = cvmgen_vectors(K, 4);
+    const int64_t vectors = B * N * k_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t b = at;
+        const int64_t k = cvmgen_innermost(&b, k_vectors) * 4;
+        const int lanes = (int)cvmgen_min_i64(K - k, 4);
+        const int64_t i = cvmgen_innermost(&b, N);
+        const auto X_vector = cvmgen_load<4>(i < V_length[b] ? &X[(b * N + V[b * N + i]) * K + k]
+            : NULL, 1, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane)
+            Y_vector.at[lane] = i < V_length[b] ? X_vector.at[lane] : -1;
+        Y_vector.store(&Y[(b * N + i) * K + k], 1, lanes);
     }
 }
 
@@ -301,34 +340,36 @@ int cvm_get_valid_count_cuda(const cvm_get_valid_count_args *args, cvmgen_stream
         const get_valid_count_valid_count_values values = {plan.B};
         const int64_t elements = plan.B;
         if (narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_get_valid_count_valid_count_int8,
-                values,
-                                   V_length, (int8_t *)args->valid_count->data);
+            status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+                                   cvm_get_valid_count_valid_count_int8, values, V_length,
+                                   (int8_t *)args->valid_count->data);
         else
-            status = cvmgen_launch(error, stream, elements, cvm_get_valid_count_valid_count_int32,
-                values,
-                                   V_length, (int32_t *)args->valid_count->data);
+            status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4),
+                                   cvm_get_valid_count_valid_count_int32, values, V_length,
+                                   (int32_t *)args->valid_count->data);
     }
     if (status == CVMGEN_OK) {
         const get_valid_count_Y_values values = {plan.B, plan.N, plan.K};
-        const int64_t elements = cvmgen_domain({plan.B, plan.N, plan.K});
+        const int64_t rows = cvmgen_domain({plan.B, plan.N});
+        const int64_t elements = plan.K;
         if (narrow && narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_get_valid_count_Y_int8_int8, values,
-                                   (const int8_t *)args->X->data, V, V_length,
-                                       (int8_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                                   cvm_get_valid_count_Y_int8_int8, values,
+                                       (const int8_t *)args->X->data,
+                                   V, V_length, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_get_valid_count_Y_int8_int32,
-                values,
-                                   (const int8_t *)args->X->data, V, V_length,
-                                       (int32_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                                   cvm_get_valid_count_Y_int8_int32, values,
+                                       (const int8_t *)args->X->data,
+                                   V, V_length, (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_get_valid_count_Y_int32_int8,
-                values,
-                                   (const int32_t *)args->X->data, V, V_length,
-                                       (int8_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                                   cvm_get_valid_count_Y_int32_int8, values,
+                                       (const int32_t *)args->X->data,
+                                   V, V_length, (int8_t *)args->Y->data);
         else
-            status = cvmgen_launch(error, stream, elements, cvm_get_valid_count_Y_int32_int32,
-                values,
+            status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
+                                   cvm_get_valid_count_Y_int32_int32, values,
                                    (const int32_t *)args->X->data, V, V_length,
                                        (int32_t *)args->Y->data);
     }

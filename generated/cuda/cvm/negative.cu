@@ -9,6 +9,7 @@
      example negative([-3, 0, 3]) == [3, 0, -3]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/elementwise.cvm:42. */
 struct negative_Y_values {
@@ -20,8 +21,17 @@ cvm_negative_Y_int8_int8(const __grid_constant__ negative_Y_values values,
                          const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:42: Y[d...] = -X[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Y[d] = (int8_t)-X[d];
+    const int64_t vectors = cvmgen_vectors(n_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)-X_vector.at[lane];
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -29,8 +39,17 @@ cvm_negative_Y_int8_int32(const __grid_constant__ negative_Y_values values,
                           const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:42: Y[d...] = -X[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Y[d] = -X[d];
+    const int64_t vectors = cvmgen_vectors(n_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = -X_vector.at[lane];
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -38,8 +57,17 @@ cvm_negative_Y_int32_int8(const __grid_constant__ negative_Y_values values,
                           const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:42: Y[d...] = -X[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Y[d] = (int8_t)(0u - (uint32_t)X[d]);
+    const int64_t vectors = cvmgen_vectors(n_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)(0u - (uint32_t)X_vector.at[lane]);
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -47,8 +75,17 @@ cvm_negative_Y_int32_int32(const __grid_constant__ negative_Y_values values,
                            const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/elementwise.cvm:42: Y[d...] = -X[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Y[d] = (int32_t)(0u - (uint32_t)X[d]);
+    const int64_t vectors = cvmgen_vectors(n_size, 4);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 4;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 4);
+        const auto X_vector = cvmgen_load<4>(&X[d], 1, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane)
+            Y_vector.at[lane] = (int32_t)(0u - (uint32_t)X_vector.at[lane]);
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 #ifndef __CUDACC_RTC__
@@ -109,17 +146,21 @@ int cvm_negative_cuda(const cvm_negative_args *args, cvmgen_stream stream,
     const negative_Y_values values = {plan.n_size};
     const int64_t elements = plan.n_size;
     if (narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_negative_Y_int8_int8, values,
-                               (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+            cvm_negative_Y_int8_int8,
+                               values, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
     else if (narrow && !narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_negative_Y_int8_int32, values,
-                               (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+            cvm_negative_Y_int8_int32,
+                               values, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
     else if (!narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_negative_Y_int32_int8, values,
-                               (const int32_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+            cvm_negative_Y_int32_int8,
+                               values, (const int32_t *)args->X->data, (int8_t *)args->Y->data);
     else
-        status = cvmgen_launch(error, stream, elements, cvm_negative_Y_int32_int32, values,
-                               (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4),
+            cvm_negative_Y_int32_int32,
+                               values, (const int32_t *)args->X->data, (int32_t *)args->Y->data);
     return status;
 }
 #endif

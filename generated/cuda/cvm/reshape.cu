@@ -13,6 +13,7 @@
      example reshape([[1, 2, 3], [4, 5, 6]], target_shape=(3, 2)) == [[1, 2], [3, 4], [5, 6]]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/transform.cvm:187. */
 struct reshape_Y_values {
@@ -24,8 +25,17 @@ cvm_reshape_Y_int8_int8(const __grid_constant__ reshape_Y_values values,
                         const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t target_shape_size = values.target_shape_size;
     /* spec/cvm/transform.cvm:187: Y[d...] = T[flatten_index(d..., target_shape...)] */
-    for (int64_t d = cvmgen_thread(); d < target_shape_size; d += cvmgen_threads())
-        Y[d] = X[d];
+    const int64_t vectors = cvmgen_vectors(target_shape_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(target_shape_size - d, 16);
+        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -33,8 +43,17 @@ cvm_reshape_Y_int8_int32(const __grid_constant__ reshape_Y_values values,
                          const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t target_shape_size = values.target_shape_size;
     /* spec/cvm/transform.cvm:187: Y[d...] = T[flatten_index(d..., target_shape...)] */
-    for (int64_t d = cvmgen_thread(); d < target_shape_size; d += cvmgen_threads())
-        Y[d] = X[d];
+    const int64_t vectors = cvmgen_vectors(target_shape_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(target_shape_size - d, 16);
+        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -42,8 +61,17 @@ cvm_reshape_Y_int32_int8(const __grid_constant__ reshape_Y_values values,
                          const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t target_shape_size = values.target_shape_size;
     /* spec/cvm/transform.cvm:187: Y[d...] = T[flatten_index(d..., target_shape...)] */
-    for (int64_t d = cvmgen_thread(); d < target_shape_size; d += cvmgen_threads())
-        Y[d] = (int8_t)X[d];
+    const int64_t vectors = cvmgen_vectors(target_shape_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(target_shape_size - d, 16);
+        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)X_vector.at[lane];
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -51,8 +79,17 @@ cvm_reshape_Y_int32_int32(const __grid_constant__ reshape_Y_values values,
                           const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t target_shape_size = values.target_shape_size;
     /* spec/cvm/transform.cvm:187: Y[d...] = T[flatten_index(d..., target_shape...)] */
-    for (int64_t d = cvmgen_thread(); d < target_shape_size; d += cvmgen_threads())
-        Y[d] = X[d];
+    const int64_t vectors = cvmgen_vectors(target_shape_size, 4);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 4;
+        const int lanes = (int)cvmgen_min_i64(target_shape_size - d, 4);
+        const auto X_vector = cvmgen_load<4>(&X[d], 1, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 #ifndef __CUDACC_RTC__
@@ -126,17 +163,20 @@ int cvm_reshape_cuda(const cvm_reshape_args *args, cvmgen_stream stream, cvmgen_
     const reshape_Y_values values = {plan.target_shape_size};
     const int64_t elements = plan.target_shape_size;
     if (narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_reshape_Y_int8_int8, values,
-                               (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), cvm_reshape_Y_int8_int8,
+                               values, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
     else if (narrow && !narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_reshape_Y_int8_int32, values,
-                               (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+            cvm_reshape_Y_int8_int32,
+                               values, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
     else if (!narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_reshape_Y_int32_int8, values,
-                               (const int32_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+            cvm_reshape_Y_int32_int8,
+                               values, (const int32_t *)args->X->data, (int8_t *)args->Y->data);
     else
-        status = cvmgen_launch(error, stream, elements, cvm_reshape_Y_int32_int32, values,
-                               (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4),
+            cvm_reshape_Y_int32_int32,
+                               values, (const int32_t *)args->X->data, (int32_t *)args->Y->data);
     return status;
 }
 #endif

@@ -31,6 +31,7 @@
      example slice([1, 2, 3], strides=(-1,)) == [3, 2, 1]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/transform.cvm:104. */
 struct slice_Y_values {
@@ -46,12 +47,19 @@ cvm_slice_Y_int8_int8(const __grid_constant__ slice_Y_values values,
     const cvmgen_list &X_steps = values.X_steps;
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/transform.cvm:104: Y[d...] = X[(b[i] + s[i]*d[i] for i < N)...] */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t X_row = cvmgen_walk_offset(d_row, &d_box, &X_steps);
-        Y[d_row * d_run + d] = X[X_base + (X_row + d * X_step)];
+        const auto X_vector = cvmgen_load<16>(&X[X_base + (X_row + d * X_step)], X_step, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -63,12 +71,19 @@ cvm_slice_Y_int8_int32(const __grid_constant__ slice_Y_values values,
     const cvmgen_list &X_steps = values.X_steps;
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/transform.cvm:104: Y[d...] = X[(b[i] + s[i]*d[i] for i < N)...] */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t X_row = cvmgen_walk_offset(d_row, &d_box, &X_steps);
-        Y[d_row * d_run + d] = X[X_base + (X_row + d * X_step)];
+        const auto X_vector = cvmgen_load<16>(&X[X_base + (X_row + d * X_step)], X_step, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -80,12 +95,19 @@ cvm_slice_Y_int32_int8(const __grid_constant__ slice_Y_values values,
     const cvmgen_list &X_steps = values.X_steps;
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/transform.cvm:104: Y[d...] = X[(b[i] + s[i]*d[i] for i < N)...] */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t X_row = cvmgen_walk_offset(d_row, &d_box, &X_steps);
-        Y[d_row * d_run + d] = (int8_t)X[X_base + (X_row + d * X_step)];
+        const auto X_vector = cvmgen_load<16>(&X[X_base + (X_row + d * X_step)], X_step, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)X_vector.at[lane];
+        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -97,12 +119,19 @@ cvm_slice_Y_int32_int32(const __grid_constant__ slice_Y_values values,
     const cvmgen_list &X_steps = values.X_steps;
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/transform.cvm:104: Y[d...] = X[(b[i] + s[i]*d[i] for i < N)...] */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 4);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 4;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 4);
         const int64_t X_row = cvmgen_walk_offset(d_row, &d_box, &X_steps);
-        Y[d_row * d_run + d] = X[X_base + (X_row + d * X_step)];
+        const auto X_vector = cvmgen_load<4>(&X[X_base + (X_row + d * X_step)], X_step, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -265,19 +294,24 @@ int cvm_slice_cuda(const cvm_slice_args *args, cvmgen_stream stream, cvmgen_erro
     int status = CVMGEN_OK;
     const slice_Y_values values = {plan.X_base, plan.d_rows, plan.d_run, plan.X_step, plan.X_steps,
                                    plan.d_box};
-    const int64_t elements = cvmgen_domain({plan.d_rows, plan.d_run});
+    const int64_t rows = plan.d_rows;
+    const int64_t elements = plan.d_run;
     if (narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_slice_Y_int8_int8, values,
-                               (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_slice_Y_int8_int8, values, (const int8_t *)args->X->data,
+                               (int8_t *)args->Y->data);
     else if (narrow && !narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_slice_Y_int8_int32, values,
-                               (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_slice_Y_int8_int32, values, (const int8_t *)args->X->data,
+                               (int32_t *)args->Y->data);
     else if (!narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_slice_Y_int32_int8, values,
-                               (const int32_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_slice_Y_int32_int8, values, (const int32_t *)args->X->data,
+                               (int8_t *)args->Y->data);
     else
-        status = cvmgen_launch(error, stream, elements, cvm_slice_Y_int32_int32, values,
-                               (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
+                               cvm_slice_Y_int32_int32, values, (const int32_t *)args->X->data,
+                               (int32_t *)args->Y->data);
     return status;
 }
 #endif

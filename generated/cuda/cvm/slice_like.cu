@@ -21,6 +21,7 @@
      example slice_like([[1, 2, 3], [4, 5, 6]], [[0, 0]], axes=(-1,)) == [[1, 2], [4, 5]]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/transform.cvm:125. */
 struct slice_like_Y_values {
@@ -36,12 +37,20 @@ cvm_slice_like_Y_int8_int8(const __grid_constant__ slice_like_Y_values values,
     const cvmgen_list &X_strides = values.X_strides;
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/transform.cvm:125: Y[d...] = X[d...] */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t X_strides_row = cvmgen_walk_offset(d_row, &d_box, &X_strides);
-        Y[d_row * d_run + d] = X[X_strides_row + d * X_strides_step];
+        const auto X_vector = cvmgen_load<16>(&X[X_strides_row + d * X_strides_step],
+            X_strides_step, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -53,12 +62,20 @@ cvm_slice_like_Y_int8_int32(const __grid_constant__ slice_like_Y_values values,
     const cvmgen_list &X_strides = values.X_strides;
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/transform.cvm:125: Y[d...] = X[d...] */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t X_strides_row = cvmgen_walk_offset(d_row, &d_box, &X_strides);
-        Y[d_row * d_run + d] = X[X_strides_row + d * X_strides_step];
+        const auto X_vector = cvmgen_load<16>(&X[X_strides_row + d * X_strides_step],
+            X_strides_step, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -70,12 +87,20 @@ cvm_slice_like_Y_int32_int8(const __grid_constant__ slice_like_Y_values values,
     const cvmgen_list &X_strides = values.X_strides;
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/transform.cvm:125: Y[d...] = X[d...] */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t X_strides_row = cvmgen_walk_offset(d_row, &d_box, &X_strides);
-        Y[d_row * d_run + d] = (int8_t)X[X_strides_row + d * X_strides_step];
+        const auto X_vector = cvmgen_load<16>(&X[X_strides_row + d * X_strides_step],
+            X_strides_step, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)X_vector.at[lane];
+        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -87,12 +112,20 @@ cvm_slice_like_Y_int32_int32(const __grid_constant__ slice_like_Y_values values,
     const cvmgen_list &X_strides = values.X_strides;
     const cvmgen_list &d_box = values.d_box;
     /* spec/cvm/transform.cvm:125: Y[d...] = X[d...] */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 4);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 4;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 4);
         const int64_t X_strides_row = cvmgen_walk_offset(d_row, &d_box, &X_strides);
-        Y[d_row * d_run + d] = X[X_strides_row + d * X_strides_step];
+        const auto X_vector = cvmgen_load<4>(&X[X_strides_row + d * X_strides_step], X_strides_step,
+            lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -233,19 +266,24 @@ int cvm_slice_like_cuda(const cvm_slice_like_args *args, cvmgen_stream stream,
     int status = CVMGEN_OK;
     const slice_like_Y_values values = {plan.d_rows, plan.d_run, plan.X_strides_step,
                                         plan.X_strides, plan.d_box};
-    const int64_t elements = cvmgen_domain({plan.d_rows, plan.d_run});
+    const int64_t rows = plan.d_rows;
+    const int64_t elements = plan.d_run;
     if (narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_slice_like_Y_int8_int8, values,
-                               (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_slice_like_Y_int8_int8, values, (const int8_t *)args->X->data,
+                               (int8_t *)args->Y->data);
     else if (narrow && !narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_slice_like_Y_int8_int32, values,
-                               (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_slice_like_Y_int8_int32, values, (const int8_t *)args->X->data,
+                               (int32_t *)args->Y->data);
     else if (!narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_slice_like_Y_int32_int8, values,
-                               (const int32_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_slice_like_Y_int32_int8, values, (const int32_t *)args->X->data,
+                               (int8_t *)args->Y->data);
     else
-        status = cvmgen_launch(error, stream, elements, cvm_slice_like_Y_int32_int32, values,
-                               (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
+                               cvm_slice_like_Y_int32_int32, values, (const int32_t *)args->X->data,
+                               (int32_t *)args->Y->data);
     return status;
 }
 #endif

@@ -24,6 +24,7 @@
      example take([[1, 2], [3, 4]], [1, 0], axis=1) == [[2, 1], [4, 3]]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/transform.cvm:141. */
 struct take_Y_0_values {
@@ -36,8 +37,18 @@ cvm_take_Y_0_int8_int8(const __grid_constant__ take_Y_0_values values,
                        int8_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
     /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    for (int64_t d = cvmgen_thread(); d < m_size; d += cvmgen_threads())
-        Y[d] = X[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
+    const int64_t vectors = cvmgen_vectors(m_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(m_size - d, 16);
+        const auto indices_vector = cvmgen_load<16>(&indices[d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = X[cvmgen_max_i64(0,
+                cvmgen_min_i64((int64_t)indices_vector.at[lane], n_size - 1))];
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -46,8 +57,18 @@ cvm_take_Y_0_int8_int32(const __grid_constant__ take_Y_0_values values,
                         int32_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
     /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    for (int64_t d = cvmgen_thread(); d < m_size; d += cvmgen_threads())
-        Y[d] = X[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
+    const int64_t vectors = cvmgen_vectors(m_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(m_size - d, 16);
+        const auto indices_vector = cvmgen_load<16>(&indices[d], 1, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = X[cvmgen_max_i64(0,
+                cvmgen_min_i64((int64_t)indices_vector.at[lane], n_size - 1))];
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -56,8 +77,18 @@ cvm_take_Y_0_int32_int8(const __grid_constant__ take_Y_0_values values,
                         int8_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
     /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    for (int64_t d = cvmgen_thread(); d < m_size; d += cvmgen_threads())
-        Y[d] = (int8_t)X[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
+    const int64_t vectors = cvmgen_vectors(m_size, 16);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 16;
+        const int lanes = (int)cvmgen_min_i64(m_size - d, 16);
+        const auto indices_vector = cvmgen_load<16>(&indices[d], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)X[cvmgen_max_i64(0,
+                cvmgen_min_i64((int64_t)indices_vector.at[lane], n_size - 1))];
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -66,8 +97,18 @@ cvm_take_Y_0_int32_int32(const __grid_constant__ take_Y_0_values values,
                          int32_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
     /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    for (int64_t d = cvmgen_thread(); d < m_size; d += cvmgen_threads())
-        Y[d] = X[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
+    const int64_t vectors = cvmgen_vectors(m_size, 4);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 4;
+        const int lanes = (int)cvmgen_min_i64(m_size - d, 4);
+        const auto indices_vector = cvmgen_load<4>(&indices[d], 1, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane)
+            Y_vector.at[lane] = X[cvmgen_max_i64(0,
+                cvmgen_min_i64((int64_t)indices_vector.at[lane], n_size - 1))];
+        Y_vector.store(&Y[d], 1, lanes);
+    }
 }
 
 /* What a call fixes for the kernels of spec/cvm/transform.cvm:146. */
@@ -83,17 +124,21 @@ cvm_take_Y_1_int8_int8(const __grid_constant__ take_Y_1_values values,
     const int64_t k_extents_size = values.k_extents_size, n_a = values.n_a;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    const int64_t elements = i_extents_size * m_size * k_extents_size;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t k = rest % k_extents_size;
-        rest /= k_extents_size;
-        const int64_t j = rest % m_size;
-        rest /= m_size;
-        const int64_t i = rest;
-        Y[(i * m_size + j) * k_extents_size
-            + k] = X[(i * n_a + cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[j], n_a - 1)))
-            * k_extents_size + k];
+    const int64_t k_vectors = cvmgen_vectors(k_extents_size, 16);
+    const int64_t vectors = i_extents_size * m_size * k_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t i = at;
+        const int64_t k = cvmgen_innermost(&i, k_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(k_extents_size - k, 16);
+        const int64_t j = cvmgen_innermost(&i, m_size);
+        const auto X_vector = cvmgen_load<16>(&X[(i * n_a
+            + cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[j], n_a - 1))) * k_extents_size
+            + k], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[(i * m_size + j) * k_extents_size + k], 1, lanes);
     }
 }
 
@@ -105,17 +150,21 @@ cvm_take_Y_1_int8_int32(const __grid_constant__ take_Y_1_values values,
     const int64_t k_extents_size = values.k_extents_size, n_a = values.n_a;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    const int64_t elements = i_extents_size * m_size * k_extents_size;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t k = rest % k_extents_size;
-        rest /= k_extents_size;
-        const int64_t j = rest % m_size;
-        rest /= m_size;
-        const int64_t i = rest;
-        Y[(i * m_size + j) * k_extents_size
-            + k] = X[(i * n_a + cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[j], n_a - 1)))
-            * k_extents_size + k];
+    const int64_t k_vectors = cvmgen_vectors(k_extents_size, 16);
+    const int64_t vectors = i_extents_size * m_size * k_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t i = at;
+        const int64_t k = cvmgen_innermost(&i, k_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(k_extents_size - k, 16);
+        const int64_t j = cvmgen_innermost(&i, m_size);
+        const auto X_vector = cvmgen_load<16>(&X[(i * n_a
+            + cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[j], n_a - 1))) * k_extents_size
+            + k], 1, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[(i * m_size + j) * k_extents_size + k], 1, lanes);
     }
 }
 
@@ -127,18 +176,21 @@ cvm_take_Y_1_int32_int8(const __grid_constant__ take_Y_1_values values,
     const int64_t k_extents_size = values.k_extents_size, n_a = values.n_a;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    const int64_t elements = i_extents_size * m_size * k_extents_size;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t k = rest % k_extents_size;
-        rest /= k_extents_size;
-        const int64_t j = rest % m_size;
-        rest /= m_size;
-        const int64_t i = rest;
-        Y[(i * m_size + j) * k_extents_size
-            + k] = (int8_t)X[(i * n_a
+    const int64_t k_vectors = cvmgen_vectors(k_extents_size, 16);
+    const int64_t vectors = i_extents_size * m_size * k_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t i = at;
+        const int64_t k = cvmgen_innermost(&i, k_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(k_extents_size - k, 16);
+        const int64_t j = cvmgen_innermost(&i, m_size);
+        const auto X_vector = cvmgen_load<16>(&X[(i * n_a
             + cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[j], n_a - 1))) * k_extents_size
-            + k];
+            + k], 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)X_vector.at[lane];
+        Y_vector.store(&Y[(i * m_size + j) * k_extents_size + k], 1, lanes);
     }
 }
 
@@ -150,17 +202,21 @@ cvm_take_Y_1_int32_int32(const __grid_constant__ take_Y_1_values values,
     const int64_t k_extents_size = values.k_extents_size, n_a = values.n_a;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    const int64_t elements = i_extents_size * m_size * k_extents_size;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t k = rest % k_extents_size;
-        rest /= k_extents_size;
-        const int64_t j = rest % m_size;
-        rest /= m_size;
-        const int64_t i = rest;
-        Y[(i * m_size + j) * k_extents_size
-            + k] = X[(i * n_a + cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[j], n_a - 1)))
-            * k_extents_size + k];
+    const int64_t k_vectors = cvmgen_vectors(k_extents_size, 4);
+    const int64_t vectors = i_extents_size * m_size * k_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t i = at;
+        const int64_t k = cvmgen_innermost(&i, k_vectors) * 4;
+        const int lanes = (int)cvmgen_min_i64(k_extents_size - k, 4);
+        const int64_t j = cvmgen_innermost(&i, m_size);
+        const auto X_vector = cvmgen_load<4>(&X[(i * n_a
+            + cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[j], n_a - 1))) * k_extents_size
+            + k], 1, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[(i * m_size + j) * k_extents_size + k], 1, lanes);
     }
 }
 
@@ -281,51 +337,47 @@ int cvm_take_cuda(const cvm_take_args *args, cvmgen_stream stream, cvmgen_error 
         const take_Y_0_values values = {plan.m_size, plan.n_size};
         const int64_t elements = plan.m_size;
         if (narrow && narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_take_Y_0_int8_int8, values,
-                                   (const int8_t *)args->X->data,
-                                       (const int8_t *)args->indices->data,
-                                   (int8_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+                cvm_take_Y_0_int8_int8,
+                                   values, (const int8_t *)args->X->data,
+                                   (const int8_t *)args->indices->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_take_Y_0_int8_int32, values,
-                                   (const int8_t *)args->X->data,
-                                       (const int8_t *)args->indices->data,
-                                   (int32_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+                cvm_take_Y_0_int8_int32,
+                                   values, (const int8_t *)args->X->data,
+                                   (const int8_t *)args->indices->data, (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_take_Y_0_int32_int8, values,
-                                   (const int32_t *)args->X->data,
-                                       (const int32_t *)args->indices->data,
-                                   (int8_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
+                cvm_take_Y_0_int32_int8,
+                                   values, (const int32_t *)args->X->data,
+                                   (const int32_t *)args->indices->data, (int8_t *)args->Y->data);
         else
-            status = cvmgen_launch(error, stream, elements, cvm_take_Y_0_int32_int32, values,
-                                   (const int32_t *)args->X->data,
-                                       (const int32_t *)args->indices->data,
-                                   (int32_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4),
+                cvm_take_Y_0_int32_int32,
+                                   values, (const int32_t *)args->X->data,
+                                   (const int32_t *)args->indices->data, (int32_t *)args->Y->data);
     }
     if (status == CVMGEN_OK && plan.which_case == 1) {
         const take_Y_1_values values = {plan.m_size, plan.i_extents_size, plan.k_extents_size,
                                         plan.n_a};
-        const int64_t elements = cvmgen_domain({plan.i_extents_size, plan.m_size,
-            plan.k_extents_size});
+        const int64_t rows = cvmgen_domain({plan.i_extents_size, plan.m_size});
+        const int64_t elements = plan.k_extents_size;
         if (narrow && narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_take_Y_1_int8_int8, values,
-                                   (const int8_t *)args->X->data,
-                                       (const int8_t *)args->indices->data,
-                                   (int8_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                                   cvm_take_Y_1_int8_int8, values, (const int8_t *)args->X->data,
+                                   (const int8_t *)args->indices->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_take_Y_1_int8_int32, values,
-                                   (const int8_t *)args->X->data,
-                                       (const int8_t *)args->indices->data,
-                                   (int32_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                                   cvm_take_Y_1_int8_int32, values, (const int8_t *)args->X->data,
+                                   (const int8_t *)args->indices->data, (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_take_Y_1_int32_int8, values,
-                                   (const int32_t *)args->X->data,
-                                       (const int32_t *)args->indices->data,
-                                   (int8_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                                   cvm_take_Y_1_int32_int8, values, (const int32_t *)args->X->data,
+                                   (const int32_t *)args->indices->data, (int8_t *)args->Y->data);
         else
-            status = cvmgen_launch(error, stream, elements, cvm_take_Y_1_int32_int32, values,
-                                   (const int32_t *)args->X->data,
-                                       (const int32_t *)args->indices->data,
-                                   (int32_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
+                                   cvm_take_Y_1_int32_int32, values, (const int32_t *)args->X->data,
+                                   (const int32_t *)args->indices->data, (int32_t *)args->Y->data);
     }
     return status;
 }

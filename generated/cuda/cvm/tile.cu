@@ -17,6 +17,7 @@
      example tile([[1, 2], [3, 4]], reps=(2,)) == [[1, 2, 1, 2], [3, 4, 3, 4]]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/transform.cvm:28. */
 struct tile_Y_values {
@@ -31,12 +32,19 @@ cvm_tile_Y_int8_int8(const __grid_constant__ tile_Y_values values, const int8_t 
     const cvmgen_list &X_steps = values.X_steps;
     const cvmgen_list &k_box = values.k_box;
     /* spec/cvm/transform.cvm:28: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    const int64_t elements = k_rows * k_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t k_row = at / k_run;
-        const int64_t k = at % k_run;
+    const int64_t k_vectors = cvmgen_vectors(k_run, 16);
+    const int64_t vectors = k_rows * k_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t k_row = at;
+        const int64_t k = cvmgen_innermost(&k_row, k_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(k_run - k, 16);
         const int64_t X_row = cvmgen_walk_offset(k_row, &k_box, &X_steps);
-        Y[k_row * k_run + k] = X[X_row + k * X_step];
+        const auto X_vector = cvmgen_load<16>(&X[X_row + k * X_step], X_step, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[k_row * k_run + k], 1, lanes);
     }
 }
 
@@ -47,12 +55,19 @@ cvm_tile_Y_int8_int32(const __grid_constant__ tile_Y_values values,
     const cvmgen_list &X_steps = values.X_steps;
     const cvmgen_list &k_box = values.k_box;
     /* spec/cvm/transform.cvm:28: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    const int64_t elements = k_rows * k_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t k_row = at / k_run;
-        const int64_t k = at % k_run;
+    const int64_t k_vectors = cvmgen_vectors(k_run, 16);
+    const int64_t vectors = k_rows * k_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t k_row = at;
+        const int64_t k = cvmgen_innermost(&k_row, k_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(k_run - k, 16);
         const int64_t X_row = cvmgen_walk_offset(k_row, &k_box, &X_steps);
-        Y[k_row * k_run + k] = X[X_row + k * X_step];
+        const auto X_vector = cvmgen_load<16>(&X[X_row + k * X_step], X_step, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[k_row * k_run + k], 1, lanes);
     }
 }
 
@@ -63,12 +78,19 @@ cvm_tile_Y_int32_int8(const __grid_constant__ tile_Y_values values,
     const cvmgen_list &X_steps = values.X_steps;
     const cvmgen_list &k_box = values.k_box;
     /* spec/cvm/transform.cvm:28: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    const int64_t elements = k_rows * k_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t k_row = at / k_run;
-        const int64_t k = at % k_run;
+    const int64_t k_vectors = cvmgen_vectors(k_run, 16);
+    const int64_t vectors = k_rows * k_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t k_row = at;
+        const int64_t k = cvmgen_innermost(&k_row, k_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(k_run - k, 16);
         const int64_t X_row = cvmgen_walk_offset(k_row, &k_box, &X_steps);
-        Y[k_row * k_run + k] = (int8_t)X[X_row + k * X_step];
+        const auto X_vector = cvmgen_load<16>(&X[X_row + k * X_step], X_step, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)X_vector.at[lane];
+        Y_vector.store(&Y[k_row * k_run + k], 1, lanes);
     }
 }
 
@@ -79,12 +101,19 @@ cvm_tile_Y_int32_int32(const __grid_constant__ tile_Y_values values,
     const cvmgen_list &X_steps = values.X_steps;
     const cvmgen_list &k_box = values.k_box;
     /* spec/cvm/transform.cvm:28: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    const int64_t elements = k_rows * k_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t k_row = at / k_run;
-        const int64_t k = at % k_run;
+    const int64_t k_vectors = cvmgen_vectors(k_run, 4);
+    const int64_t vectors = k_rows * k_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t k_row = at;
+        const int64_t k = cvmgen_innermost(&k_row, k_vectors) * 4;
+        const int lanes = (int)cvmgen_min_i64(k_run - k, 4);
         const int64_t X_row = cvmgen_walk_offset(k_row, &k_box, &X_steps);
-        Y[k_row * k_run + k] = X[X_row + k * X_step];
+        const auto X_vector = cvmgen_load<4>(&X[X_row + k * X_step], X_step, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[k_row * k_run + k], 1, lanes);
     }
 }
 
@@ -185,19 +214,24 @@ int cvm_tile_cuda(const cvm_tile_args *args, cvmgen_stream stream, cvmgen_error 
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
     const tile_Y_values values = {plan.k_rows, plan.k_run, plan.X_step, plan.X_steps, plan.k_box};
-    const int64_t elements = cvmgen_domain({plan.k_rows, plan.k_run});
+    const int64_t rows = plan.k_rows;
+    const int64_t elements = plan.k_run;
     if (narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_tile_Y_int8_int8, values,
-                               (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+            cvm_tile_Y_int8_int8,
+                               values, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
     else if (narrow && !narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_tile_Y_int8_int32, values,
-                               (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_tile_Y_int8_int32, values, (const int8_t *)args->X->data,
+                               (int32_t *)args->Y->data);
     else if (!narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_tile_Y_int32_int8, values,
-                               (const int32_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_tile_Y_int32_int8, values, (const int32_t *)args->X->data,
+                               (int8_t *)args->Y->data);
     else
-        status = cvmgen_launch(error, stream, elements, cvm_tile_Y_int32_int32, values,
-                               (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
+                               cvm_tile_Y_int32_int32, values, (const int32_t *)args->X->data,
+                               (int32_t *)args->Y->data);
     return status;
 }
 #endif

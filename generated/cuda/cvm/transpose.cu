@@ -16,74 +16,115 @@
      example transpose([[[1, 2, 3]], [[4, 5, 6]]], axes=(1, -1, 0)) == [[[1, 4], [2, 5], [3, 6]]]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/transform.cvm:75. */
 struct transpose_Y_values {
-    int64_t d_rows, d_run, Y_step;
-    cvmgen_list Y_steps, d_box;
+    int64_t d_step, d_rows, d_run, Y_step;
+    cvmgen_list Y_steps, d_box, d_strides;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_transpose_Y_int8_int8(const __grid_constant__ transpose_Y_values values,
                           const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t d_rows = values.d_rows, d_run = values.d_run, Y_step = values.Y_step;
+    const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
+    const int64_t Y_step = values.Y_step;
     const cvmgen_list &Y_steps = values.Y_steps;
     const cvmgen_list &d_box = values.d_box;
+    const cvmgen_list &d_strides = values.d_strides;
     /* spec/cvm/transform.cvm:75: Y[(d[R[i]] for i < N)...] = X[d...] forall d... < n... */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        Y[Y_row + d * Y_step] = X[d_row * d_run + d];
+        const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
+        const auto X_vector = cvmgen_load<16>(&X[d_start + d * d_step], d_step, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[Y_row + d * Y_step], Y_step, lanes);
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_transpose_Y_int8_int32(const __grid_constant__ transpose_Y_values values,
                            const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_rows = values.d_rows, d_run = values.d_run, Y_step = values.Y_step;
+    const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
+    const int64_t Y_step = values.Y_step;
     const cvmgen_list &Y_steps = values.Y_steps;
     const cvmgen_list &d_box = values.d_box;
+    const cvmgen_list &d_strides = values.d_strides;
     /* spec/cvm/transform.cvm:75: Y[(d[R[i]] for i < N)...] = X[d...] forall d... < n... */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        Y[Y_row + d * Y_step] = X[d_row * d_run + d];
+        const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
+        const auto X_vector = cvmgen_load<16>(&X[d_start + d * d_step], d_step, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[Y_row + d * Y_step], Y_step, lanes);
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_transpose_Y_int32_int8(const __grid_constant__ transpose_Y_values values,
                            const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t d_rows = values.d_rows, d_run = values.d_run, Y_step = values.Y_step;
+    const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
+    const int64_t Y_step = values.Y_step;
     const cvmgen_list &Y_steps = values.Y_steps;
     const cvmgen_list &d_box = values.d_box;
+    const cvmgen_list &d_strides = values.d_strides;
     /* spec/cvm/transform.cvm:75: Y[(d[R[i]] for i < N)...] = X[d...] forall d... < n... */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        Y[Y_row + d * Y_step] = (int8_t)X[d_row * d_run + d];
+        const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
+        const auto X_vector = cvmgen_load<16>(&X[d_start + d * d_step], d_step, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)X_vector.at[lane];
+        Y_vector.store(&Y[Y_row + d * Y_step], Y_step, lanes);
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_transpose_Y_int32_int32(const __grid_constant__ transpose_Y_values values,
                             const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_rows = values.d_rows, d_run = values.d_run, Y_step = values.Y_step;
+    const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
+    const int64_t Y_step = values.Y_step;
     const cvmgen_list &Y_steps = values.Y_steps;
     const cvmgen_list &d_box = values.d_box;
+    const cvmgen_list &d_strides = values.d_strides;
     /* spec/cvm/transform.cvm:75: Y[(d[R[i]] for i < N)...] = X[d...] forall d... < n... */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 4);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 4;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 4);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        Y[Y_row + d * Y_step] = X[d_row * d_run + d];
+        const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
+        const auto X_vector = cvmgen_load<4>(&X[d_start + d * d_step], d_step, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane)
+            Y_vector.at[lane] = X_vector.at[lane];
+        Y_vector.store(&Y[Y_row + d * Y_step], Y_step, lanes);
     }
 }
 
@@ -92,8 +133,8 @@ cvm_transpose_Y_int32_int32(const __grid_constant__ transpose_Y_values values,
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct transpose_plan {
-    int64_t d_rows, d_run, Y_step, Y_precision;
-    cvmgen_list Y_shape, Y_steps, d_box;
+    int64_t d_step, d_rows, d_run, Y_step, Y_precision;
+    cvmgen_list Y_shape, Y_steps, d_box, d_strides;
 };
 
 /* Check the call and infer shapes and precisions. */
@@ -155,13 +196,18 @@ static int transpose_prepare(const cvm_transpose_args *args, transpose_plan *pla
     for (int64_t i = 0; i < N; ++i)
         Y_steps.at[R.at[i]] += Y_strides.at[i];
     cvmgen_list d_box = n;
-    cvmgen_list *const d_box_walks[] = {&Y_steps};
-    cvmgen_merge(&d_box, 1, d_box_walks);
+    cvmgen_list d_strides = cvmgen_strides(&d_box);
+    cvmgen_list *const d_box_walks[] = {&Y_steps, &d_strides};
+    cvmgen_sort_walks(&d_box, 2, d_box_walks);
+    cvmgen_merge(&d_box, 2, d_box_walks);
+    const int64_t d_step = cvmgen_last(&d_strides);
     const int64_t d_rows = cvmgen_rows(&d_box);
     const int64_t d_run = cvmgen_last(&d_box);
     const int64_t Y_step = cvmgen_last(&Y_steps);
     plan->Y_steps = Y_steps;
     plan->d_box = d_box;
+    plan->d_strides = d_strides;
+    plan->d_step = d_step;
     plan->d_rows = d_rows;
     plan->d_run = d_run;
     plan->Y_step = Y_step;
@@ -190,21 +236,26 @@ int cvm_transpose_cuda(const cvm_transpose_args *args, cvmgen_stream stream,
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const transpose_Y_values values = {plan.d_rows, plan.d_run, plan.Y_step, plan.Y_steps,
-                                       plan.d_box};
-    const int64_t elements = cvmgen_domain({plan.d_rows, plan.d_run});
+    const transpose_Y_values values = {plan.d_step, plan.d_rows, plan.d_run, plan.Y_step,
+                                       plan.Y_steps, plan.d_box, plan.d_strides};
+    const int64_t rows = plan.d_rows;
+    const int64_t elements = plan.d_run;
     if (narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_transpose_Y_int8_int8, values,
-                               (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_transpose_Y_int8_int8, values, (const int8_t *)args->X->data,
+                               (int8_t *)args->Y->data);
     else if (narrow && !narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_transpose_Y_int8_int32, values,
-                               (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_transpose_Y_int8_int32, values, (const int8_t *)args->X->data,
+                               (int32_t *)args->Y->data);
     else if (!narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_transpose_Y_int32_int8, values,
-                               (const int32_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_transpose_Y_int32_int8, values, (const int32_t *)args->X->data,
+                               (int8_t *)args->Y->data);
     else
-        status = cvmgen_launch(error, stream, elements, cvm_transpose_Y_int32_int32, values,
-                               (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
+                               cvm_transpose_Y_int32_int32, values, (const int32_t *)args->X->data,
+                               (int32_t *)args->Y->data);
     return status;
 }
 #endif

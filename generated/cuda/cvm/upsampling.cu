@@ -10,6 +10,7 @@
      example upsampling([[[[1, 2]]]], scale=2) == [[[[1, 1, 2, 2], [1, 1, 2, 2]]]]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/nn.cvm:74. */
 struct upsampling_Y_values {
@@ -21,22 +22,24 @@ cvm_upsampling_Y_int8_int8(const __grid_constant__ upsampling_Y_values values,
                            const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, scale = values.scale;
     /* spec/cvm/nn.cvm:74: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    const int64_t elements = N * C * H * scale * W * scale;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t w_inner = rest % scale;
-        rest /= scale;
-        const int64_t w_outer = rest % W;
-        rest /= W;
-        const int64_t h_inner = rest % scale;
-        rest /= scale;
-        const int64_t h_outer = rest % H;
-        rest /= H;
-        const int64_t c = rest % C;
-        rest /= C;
-        const int64_t n = rest;
-        Y[((n * C + c) * (H * scale) + (h_outer * scale + h_inner)) * (W * scale)
-            + (w_outer * scale + w_inner)] = X[((n * C + c) * H + h_outer) * W + w_outer];
+    const int64_t w_vectors = cvmgen_vectors(W * scale, 16);
+    const int64_t vectors = N * C * H * scale * w_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t n = at;
+        const int64_t w = cvmgen_innermost(&n, w_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(W * scale - w, 16);
+        const int64_t h_inner = cvmgen_innermost(&n, scale);
+        const int64_t h_outer = cvmgen_innermost(&n, H);
+        const int64_t c = cvmgen_innermost(&n, C);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane) {
+            const int64_t w_lane = w + cvmgen_min_i32(lane, lanes - 1);
+            const int64_t w_outer = cvmgen_quotient(w_lane, scale);
+            Y_vector.at[lane] = X[((n * C + c) * H + h_outer) * W + w_outer];
+        }
+        Y_vector.store(&Y[((n * C + c) * (H * scale) + (h_outer * scale + h_inner)) * (W * scale)
+            + w], 1, lanes);
     }
 }
 
@@ -45,22 +48,24 @@ cvm_upsampling_Y_int8_int32(const __grid_constant__ upsampling_Y_values values,
                             const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, scale = values.scale;
     /* spec/cvm/nn.cvm:74: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    const int64_t elements = N * C * H * scale * W * scale;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t w_inner = rest % scale;
-        rest /= scale;
-        const int64_t w_outer = rest % W;
-        rest /= W;
-        const int64_t h_inner = rest % scale;
-        rest /= scale;
-        const int64_t h_outer = rest % H;
-        rest /= H;
-        const int64_t c = rest % C;
-        rest /= C;
-        const int64_t n = rest;
-        Y[((n * C + c) * (H * scale) + (h_outer * scale + h_inner)) * (W * scale)
-            + (w_outer * scale + w_inner)] = X[((n * C + c) * H + h_outer) * W + w_outer];
+    const int64_t w_vectors = cvmgen_vectors(W * scale, 4);
+    const int64_t vectors = N * C * H * scale * w_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t n = at;
+        const int64_t w = cvmgen_innermost(&n, w_vectors) * 4;
+        const int lanes = (int)cvmgen_min_i64(W * scale - w, 4);
+        const int64_t h_inner = cvmgen_innermost(&n, scale);
+        const int64_t h_outer = cvmgen_innermost(&n, H);
+        const int64_t c = cvmgen_innermost(&n, C);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane) {
+            const int64_t w_lane = w + cvmgen_min_i32(lane, lanes - 1);
+            const int64_t w_outer = cvmgen_quotient(w_lane, scale);
+            Y_vector.at[lane] = X[((n * C + c) * H + h_outer) * W + w_outer];
+        }
+        Y_vector.store(&Y[((n * C + c) * (H * scale) + (h_outer * scale + h_inner)) * (W * scale)
+            + w], 1, lanes);
     }
 }
 
@@ -69,22 +74,24 @@ cvm_upsampling_Y_int32_int8(const __grid_constant__ upsampling_Y_values values,
                             const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, scale = values.scale;
     /* spec/cvm/nn.cvm:74: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    const int64_t elements = N * C * H * scale * W * scale;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t w_inner = rest % scale;
-        rest /= scale;
-        const int64_t w_outer = rest % W;
-        rest /= W;
-        const int64_t h_inner = rest % scale;
-        rest /= scale;
-        const int64_t h_outer = rest % H;
-        rest /= H;
-        const int64_t c = rest % C;
-        rest /= C;
-        const int64_t n = rest;
-        Y[((n * C + c) * (H * scale) + (h_outer * scale + h_inner)) * (W * scale)
-            + (w_outer * scale + w_inner)] = (int8_t)X[((n * C + c) * H + h_outer) * W + w_outer];
+    const int64_t w_vectors = cvmgen_vectors(W * scale, 16);
+    const int64_t vectors = N * C * H * scale * w_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t n = at;
+        const int64_t w = cvmgen_innermost(&n, w_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(W * scale - w, 16);
+        const int64_t h_inner = cvmgen_innermost(&n, scale);
+        const int64_t h_outer = cvmgen_innermost(&n, H);
+        const int64_t c = cvmgen_innermost(&n, C);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane) {
+            const int64_t w_lane = w + cvmgen_min_i32(lane, lanes - 1);
+            const int64_t w_outer = cvmgen_quotient(w_lane, scale);
+            Y_vector.at[lane] = (int8_t)X[((n * C + c) * H + h_outer) * W + w_outer];
+        }
+        Y_vector.store(&Y[((n * C + c) * (H * scale) + (h_outer * scale + h_inner)) * (W * scale)
+            + w], 1, lanes);
     }
 }
 
@@ -93,22 +100,24 @@ cvm_upsampling_Y_int32_int32(const __grid_constant__ upsampling_Y_values values,
                              const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, scale = values.scale;
     /* spec/cvm/nn.cvm:74: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    const int64_t elements = N * C * H * scale * W * scale;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t w_inner = rest % scale;
-        rest /= scale;
-        const int64_t w_outer = rest % W;
-        rest /= W;
-        const int64_t h_inner = rest % scale;
-        rest /= scale;
-        const int64_t h_outer = rest % H;
-        rest /= H;
-        const int64_t c = rest % C;
-        rest /= C;
-        const int64_t n = rest;
-        Y[((n * C + c) * (H * scale) + (h_outer * scale + h_inner)) * (W * scale)
-            + (w_outer * scale + w_inner)] = X[((n * C + c) * H + h_outer) * W + w_outer];
+    const int64_t w_vectors = cvmgen_vectors(W * scale, 4);
+    const int64_t vectors = N * C * H * scale * w_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t n = at;
+        const int64_t w = cvmgen_innermost(&n, w_vectors) * 4;
+        const int lanes = (int)cvmgen_min_i64(W * scale - w, 4);
+        const int64_t h_inner = cvmgen_innermost(&n, scale);
+        const int64_t h_outer = cvmgen_innermost(&n, H);
+        const int64_t c = cvmgen_innermost(&n, C);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane) {
+            const int64_t w_lane = w + cvmgen_min_i32(lane, lanes - 1);
+            const int64_t w_outer = cvmgen_quotient(w_lane, scale);
+            Y_vector.at[lane] = X[((n * C + c) * H + h_outer) * W + w_outer];
+        }
+        Y_vector.store(&Y[((n * C + c) * (H * scale) + (h_outer * scale + h_inner)) * (W * scale)
+            + w], 1, lanes);
     }
 }
 
@@ -182,20 +191,24 @@ int cvm_upsampling_cuda(const cvm_upsampling_args *args, cvmgen_stream stream,
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
     const upsampling_Y_values values = {plan.N, plan.C, plan.H, plan.W, plan.scale};
-    const int64_t elements = cvmgen_domain({plan.N, plan.C, plan.H, plan.scale, plan.W,
-                                            plan.scale});
+    const int64_t rows = cvmgen_domain({plan.N, plan.C, plan.H, plan.scale});
+    const int64_t elements = cvmgen_domain({plan.W, plan.scale});
     if (narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_upsampling_Y_int8_int8, values,
-                               (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_upsampling_Y_int8_int8, values, (const int8_t *)args->X->data,
+                               (int8_t *)args->Y->data);
     else if (narrow && !narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_upsampling_Y_int8_int32, values,
-                               (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
+                               cvm_upsampling_Y_int8_int32, values, (const int8_t *)args->X->data,
+                               (int32_t *)args->Y->data);
     else if (!narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_upsampling_Y_int32_int8, values,
-                               (const int32_t *)args->X->data, (int8_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                               cvm_upsampling_Y_int32_int8, values, (const int32_t *)args->X->data,
+                               (int8_t *)args->Y->data);
     else
-        status = cvmgen_launch(error, stream, elements, cvm_upsampling_Y_int32_int32, values,
-                               (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
+                               cvm_upsampling_Y_int32_int32, values, (const int32_t *)args->X->data,
+                               (int32_t *)args->Y->data);
     return status;
 }
 #endif

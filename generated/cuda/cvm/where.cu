@@ -22,6 +22,7 @@
      example where([0, 1], [[1, 2], [3, 4]], [[5, 6], [7, 8]]) == [[5, 6], [3, 4]]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/cvm/transform.cvm:229. */
 struct where_Y_0_values {
@@ -37,14 +38,24 @@ cvm_where_Y_0_int8_int8(const __grid_constant__ where_Y_0_values values,
     const cvmgen_list &d_box = values.d_box;
     const cvmgen_list &Cond_steps = values.Cond_steps;
     /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t Cond_row = cvmgen_walk_offset(d_row, &d_box, &Cond_steps);
-        const int32_t a = A[d_row * d_run + d];
-        const int32_t b = B[d_row * d_run + d];
-        Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d * Cond_step] != 0 ? a : b);
+        const auto A_vector = cvmgen_load<16>(&A[d_row * d_run + d], 1, lanes);
+        const auto B_vector = cvmgen_load<16>(&B[d_row * d_run + d], 1, lanes);
+        const auto Cond_vector = cvmgen_load<16>(&Cond[Cond_row + d * Cond_step], Cond_step, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane) {
+            const int32_t a = A_vector.at[lane];
+            const int32_t b = B_vector.at[lane];
+            Y_vector.at[lane] = (int8_t)(Cond_vector.at[lane] != 0 ? a : b);
+        }
+        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -56,14 +67,24 @@ cvm_where_Y_0_int8_int32(const __grid_constant__ where_Y_0_values values,
     const cvmgen_list &d_box = values.d_box;
     const cvmgen_list &Cond_steps = values.Cond_steps;
     /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
         const int64_t Cond_row = cvmgen_walk_offset(d_row, &d_box, &Cond_steps);
-        const int32_t a = A[d_row * d_run + d];
-        const int32_t b = B[d_row * d_run + d];
-        Y[d_row * d_run + d] = Cond[Cond_row + d * Cond_step] != 0 ? a : b;
+        const auto A_vector = cvmgen_load<16>(&A[d_row * d_run + d], 1, lanes);
+        const auto B_vector = cvmgen_load<16>(&B[d_row * d_run + d], 1, lanes);
+        const auto Cond_vector = cvmgen_load<16>(&Cond[Cond_row + d * Cond_step], Cond_step, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane) {
+            const int32_t a = A_vector.at[lane];
+            const int32_t b = B_vector.at[lane];
+            Y_vector.at[lane] = Cond_vector.at[lane] != 0 ? a : b;
+        }
+        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -75,14 +96,24 @@ cvm_where_Y_0_int32_int8(const __grid_constant__ where_Y_0_values values,
     const cvmgen_list &d_box = values.d_box;
     const cvmgen_list &Cond_steps = values.Cond_steps;
     /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 8);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 8;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 8);
         const int64_t Cond_row = cvmgen_walk_offset(d_row, &d_box, &Cond_steps);
-        const int32_t a = A[d_row * d_run + d];
-        const int32_t b = B[d_row * d_run + d];
-        Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d * Cond_step] != 0 ? a : b);
+        const auto A_vector = cvmgen_load<8>(&A[d_row * d_run + d], 1, lanes);
+        const auto B_vector = cvmgen_load<8>(&B[d_row * d_run + d], 1, lanes);
+        const auto Cond_vector = cvmgen_load<8>(&Cond[Cond_row + d * Cond_step], Cond_step, lanes);
+        cvmgen_vector<int8_t, 8> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 8; ++lane) {
+            const int32_t a = A_vector.at[lane];
+            const int32_t b = B_vector.at[lane];
+            Y_vector.at[lane] = (int8_t)(Cond_vector.at[lane] != 0 ? a : b);
+        }
+        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -94,14 +125,24 @@ cvm_where_Y_0_int32_int32(const __grid_constant__ where_Y_0_values values,
     const cvmgen_list &d_box = values.d_box;
     const cvmgen_list &Cond_steps = values.Cond_steps;
     /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 4);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 4;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 4);
         const int64_t Cond_row = cvmgen_walk_offset(d_row, &d_box, &Cond_steps);
-        const int32_t a = A[d_row * d_run + d];
-        const int32_t b = B[d_row * d_run + d];
-        Y[d_row * d_run + d] = Cond[Cond_row + d * Cond_step] != 0 ? a : b;
+        const auto A_vector = cvmgen_load<4>(&A[d_row * d_run + d], 1, lanes);
+        const auto B_vector = cvmgen_load<4>(&B[d_row * d_run + d], 1, lanes);
+        const auto Cond_vector = cvmgen_load<4>(&Cond[Cond_row + d * Cond_step], Cond_step, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane) {
+            const int32_t a = A_vector.at[lane];
+            const int32_t b = B_vector.at[lane];
+            Y_vector.at[lane] = Cond_vector.at[lane] != 0 ? a : b;
+        }
+        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -117,12 +158,22 @@ cvm_where_Y_1_int8_int8(const __grid_constant__ where_Y_1_values values,
     const int64_t n_0 = values.n_0, d_rest_extents_size = values.d_rest_extents_size;
     const int64_t Cond_strides_0 = values.Cond_strides_0;
     /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    const int64_t elements = n_0 * d_rest_extents_size;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_0 = at / d_rest_extents_size;
-        const int64_t d_rest = at % d_rest_extents_size;
-        Y[d_0 * d_rest_extents_size + d_rest] = (int8_t)(Cond[d_0 * Cond_strides_0] != 0
-            ? A[d_0 * d_rest_extents_size + d_rest] : B[d_0 * d_rest_extents_size + d_rest]);
+    const int64_t d_rest_vectors = cvmgen_vectors(d_rest_extents_size, 16);
+    const int64_t vectors = n_0 * d_rest_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_0 = at;
+        const int64_t d_rest = cvmgen_innermost(&d_0, d_rest_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_rest_extents_size - d_rest, 16);
+        const auto A_vector = cvmgen_load<16>(Cond[d_0 * Cond_strides_0] != 0
+            ? &A[d_0 * d_rest_extents_size + d_rest] : NULL, 1, lanes);
+        const auto B_vector = cvmgen_load<16>(Cond[d_0 * Cond_strides_0] == 0
+            ? &B[d_0 * d_rest_extents_size + d_rest] : NULL, 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)(Cond[d_0 * Cond_strides_0] != 0 ? A_vector.at[lane]
+                : B_vector.at[lane]);
+        Y_vector.store(&Y[d_0 * d_rest_extents_size + d_rest], 1, lanes);
     }
 }
 
@@ -133,12 +184,22 @@ cvm_where_Y_1_int8_int32(const __grid_constant__ where_Y_1_values values,
     const int64_t n_0 = values.n_0, d_rest_extents_size = values.d_rest_extents_size;
     const int64_t Cond_strides_0 = values.Cond_strides_0;
     /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    const int64_t elements = n_0 * d_rest_extents_size;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_0 = at / d_rest_extents_size;
-        const int64_t d_rest = at % d_rest_extents_size;
-        Y[d_0 * d_rest_extents_size + d_rest] = Cond[d_0 * Cond_strides_0] != 0
-            ? A[d_0 * d_rest_extents_size + d_rest] : B[d_0 * d_rest_extents_size + d_rest];
+    const int64_t d_rest_vectors = cvmgen_vectors(d_rest_extents_size, 16);
+    const int64_t vectors = n_0 * d_rest_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_0 = at;
+        const int64_t d_rest = cvmgen_innermost(&d_0, d_rest_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_rest_extents_size - d_rest, 16);
+        const auto A_vector = cvmgen_load<16>(Cond[d_0 * Cond_strides_0] != 0
+            ? &A[d_0 * d_rest_extents_size + d_rest] : NULL, 1, lanes);
+        const auto B_vector = cvmgen_load<16>(Cond[d_0 * Cond_strides_0] == 0
+            ? &B[d_0 * d_rest_extents_size + d_rest] : NULL, 1, lanes);
+        cvmgen_vector<int32_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = Cond[d_0 * Cond_strides_0] != 0 ? A_vector.at[lane]
+                : B_vector.at[lane];
+        Y_vector.store(&Y[d_0 * d_rest_extents_size + d_rest], 1, lanes);
     }
 }
 
@@ -149,12 +210,22 @@ cvm_where_Y_1_int32_int8(const __grid_constant__ where_Y_1_values values,
     const int64_t n_0 = values.n_0, d_rest_extents_size = values.d_rest_extents_size;
     const int64_t Cond_strides_0 = values.Cond_strides_0;
     /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    const int64_t elements = n_0 * d_rest_extents_size;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_0 = at / d_rest_extents_size;
-        const int64_t d_rest = at % d_rest_extents_size;
-        Y[d_0 * d_rest_extents_size + d_rest] = (int8_t)(Cond[d_0 * Cond_strides_0] != 0
-            ? A[d_0 * d_rest_extents_size + d_rest] : B[d_0 * d_rest_extents_size + d_rest]);
+    const int64_t d_rest_vectors = cvmgen_vectors(d_rest_extents_size, 16);
+    const int64_t vectors = n_0 * d_rest_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_0 = at;
+        const int64_t d_rest = cvmgen_innermost(&d_0, d_rest_vectors) * 16;
+        const int lanes = (int)cvmgen_min_i64(d_rest_extents_size - d_rest, 16);
+        const auto A_vector = cvmgen_load<16>(Cond[d_0 * Cond_strides_0] != 0
+            ? &A[d_0 * d_rest_extents_size + d_rest] : NULL, 1, lanes);
+        const auto B_vector = cvmgen_load<16>(Cond[d_0 * Cond_strides_0] == 0
+            ? &B[d_0 * d_rest_extents_size + d_rest] : NULL, 1, lanes);
+        cvmgen_vector<int8_t, 16> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 16; ++lane)
+            Y_vector.at[lane] = (int8_t)(Cond[d_0 * Cond_strides_0] != 0 ? A_vector.at[lane]
+                : B_vector.at[lane]);
+        Y_vector.store(&Y[d_0 * d_rest_extents_size + d_rest], 1, lanes);
     }
 }
 
@@ -165,12 +236,22 @@ cvm_where_Y_1_int32_int32(const __grid_constant__ where_Y_1_values values,
     const int64_t n_0 = values.n_0, d_rest_extents_size = values.d_rest_extents_size;
     const int64_t Cond_strides_0 = values.Cond_strides_0;
     /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    const int64_t elements = n_0 * d_rest_extents_size;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_0 = at / d_rest_extents_size;
-        const int64_t d_rest = at % d_rest_extents_size;
-        Y[d_0 * d_rest_extents_size + d_rest] = Cond[d_0 * Cond_strides_0] != 0
-            ? A[d_0 * d_rest_extents_size + d_rest] : B[d_0 * d_rest_extents_size + d_rest];
+    const int64_t d_rest_vectors = cvmgen_vectors(d_rest_extents_size, 4);
+    const int64_t vectors = n_0 * d_rest_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_0 = at;
+        const int64_t d_rest = cvmgen_innermost(&d_0, d_rest_vectors) * 4;
+        const int lanes = (int)cvmgen_min_i64(d_rest_extents_size - d_rest, 4);
+        const auto A_vector = cvmgen_load<4>(Cond[d_0 * Cond_strides_0] != 0
+            ? &A[d_0 * d_rest_extents_size + d_rest] : NULL, 1, lanes);
+        const auto B_vector = cvmgen_load<4>(Cond[d_0 * Cond_strides_0] == 0
+            ? &B[d_0 * d_rest_extents_size + d_rest] : NULL, 1, lanes);
+        cvmgen_vector<int32_t, 4> Y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane)
+            Y_vector.at[lane] = Cond[d_0 * Cond_strides_0] != 0 ? A_vector.at[lane]
+                : B_vector.at[lane];
+        Y_vector.store(&Y[d_0 * d_rest_extents_size + d_rest], 1, lanes);
     }
 }
 
@@ -306,47 +387,61 @@ int cvm_where_cuda(const cvm_where_args *args, cvmgen_stream stream, cvmgen_erro
     if (plan.which_case == 0) {
         const where_Y_0_values values = {plan.d_rows, plan.d_run, plan.Cond_step, plan.d_box,
                                          plan.Cond_steps};
-        const int64_t elements = cvmgen_domain({plan.d_rows, plan.d_run});
+        const int64_t rows = plan.d_rows;
+        const int64_t elements = plan.d_run;
         if (narrow && narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_where_Y_0_int8_int8, values,
-                                   (const int8_t *)args->Cond->data, (const int8_t *)args->A->data,
-                                   (const int8_t *)args->B->data, (int8_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                                   cvm_where_Y_0_int8_int8, values,
+                                       (const int8_t *)args->Cond->data,
+                                   (const int8_t *)args->A->data, (const int8_t *)args->B->data,
+                                   (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_where_Y_0_int8_int32, values,
-                                   (const int8_t *)args->Cond->data, (const int8_t *)args->A->data,
-                                   (const int8_t *)args->B->data, (int32_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                                   cvm_where_Y_0_int8_int32, values,
+                                       (const int8_t *)args->Cond->data,
+                                   (const int8_t *)args->A->data, (const int8_t *)args->B->data,
+                                   (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_where_Y_0_int32_int8, values,
-                                   (const int32_t *)args->Cond->data,
-                                       (const int32_t *)args->A->data,
-                                   (const int32_t *)args->B->data, (int8_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 8),
+                                   cvm_where_Y_0_int32_int8, values,
+                                       (const int32_t *)args->Cond->data,
+                                   (const int32_t *)args->A->data, (const int32_t *)args->B->data,
+                                   (int8_t *)args->Y->data);
         else
-            status = cvmgen_launch(error, stream, elements, cvm_where_Y_0_int32_int32, values,
-                                   (const int32_t *)args->Cond->data,
-                                       (const int32_t *)args->A->data,
-                                   (const int32_t *)args->B->data, (int32_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
+                                   cvm_where_Y_0_int32_int32, values,
+                                       (const int32_t *)args->Cond->data,
+                                   (const int32_t *)args->A->data, (const int32_t *)args->B->data,
+                                   (int32_t *)args->Y->data);
     }
     if (status == CVMGEN_OK && plan.which_case == 1) {
         const where_Y_1_values values = {plan.n_0, plan.d_rest_extents_size, plan.Cond_strides_0};
-        const int64_t elements = cvmgen_domain({plan.n_0, plan.d_rest_extents_size});
+        const int64_t rows = plan.n_0;
+        const int64_t elements = plan.d_rest_extents_size;
         if (narrow && narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_where_Y_1_int8_int8, values,
-                                   (const int8_t *)args->Cond->data, (const int8_t *)args->A->data,
-                                   (const int8_t *)args->B->data, (int8_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                                   cvm_where_Y_1_int8_int8, values,
+                                       (const int8_t *)args->Cond->data,
+                                   (const int8_t *)args->A->data, (const int8_t *)args->B->data,
+                                   (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_where_Y_1_int8_int32, values,
-                                   (const int8_t *)args->Cond->data, (const int8_t *)args->A->data,
-                                   (const int8_t *)args->B->data, (int32_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                                   cvm_where_Y_1_int8_int32, values,
+                                       (const int8_t *)args->Cond->data,
+                                   (const int8_t *)args->A->data, (const int8_t *)args->B->data,
+                                   (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_where_Y_1_int32_int8, values,
-                                   (const int32_t *)args->Cond->data,
-                                       (const int32_t *)args->A->data,
-                                   (const int32_t *)args->B->data, (int8_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
+                                   cvm_where_Y_1_int32_int8, values,
+                                       (const int32_t *)args->Cond->data,
+                                   (const int32_t *)args->A->data, (const int32_t *)args->B->data,
+                                   (int8_t *)args->Y->data);
         else
-            status = cvmgen_launch(error, stream, elements, cvm_where_Y_1_int32_int32, values,
-                                   (const int32_t *)args->Cond->data,
-                                       (const int32_t *)args->A->data,
-                                   (const int32_t *)args->B->data, (int32_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
+                                   cvm_where_Y_1_int32_int32, values,
+                                       (const int32_t *)args->Cond->data,
+                                   (const int32_t *)args->A->data, (const int32_t *)args->B->data,
+                                   (int32_t *)args->Y->data);
     }
     return status;
 }

@@ -11,6 +11,7 @@
      example bias_add([[1, 2, 3, 4]], [[10], [20]]) == [[11, 12, 23, 24]]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/systemml/convolution.cvm:80. */
 struct bias_add_y_values {
@@ -23,11 +24,20 @@ systemml_bias_add_y(const __grid_constant__ bias_add_y_values values,
                     double *__restrict__ y) {
     const int64_t N = values.N, K = values.K, C = values.C;
     /* spec/systemml/convolution.cvm:80: y[n, k] = x[n, k] + bias[k div (K div C), 0] */
-    const int64_t elements = N * K;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t n = at / K;
-        const int64_t k = at % K;
-        y[n * K + k] = cvmgen_stored_f64(x[n * K + k] + bias[k / (K / C)]);
+    const int64_t k_vectors = cvmgen_vectors(K, 2);
+    const int64_t vectors = N * k_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t n = at;
+        const int64_t k = cvmgen_innermost(&n, k_vectors) * 2;
+        const int lanes = (int)cvmgen_min_i64(K - k, 2);
+        const auto x_vector = cvmgen_load<2>(&x[n * K + k], 1, lanes);
+        cvmgen_vector<double, 2> y_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 2; ++lane) {
+            const int64_t k_lane = k + cvmgen_min_i32(lane, lanes - 1);
+            y_vector.at[lane] = cvmgen_stored_f64(x_vector.at[lane] + bias[k_lane / (K / C)]);
+        }
+        y_vector.store(&y[n * K + k], 1, lanes);
     }
 }
 
@@ -105,9 +115,10 @@ int systemml_bias_add_cuda(const systemml_bias_add_args *args, cvmgen_stream str
     if (cvmgen_check_apart(error, "y", args->y, "bias", args->bias)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     const bias_add_y_values values = {plan.N, plan.K, plan.C};
-    const int64_t elements = cvmgen_domain({plan.N, plan.K});
-    status = cvmgen_launch(error, stream, elements, systemml_bias_add_y, values,
-                           (const double *)args->x->data, (const double *)args->bias->data,
+    const int64_t rows = plan.N;
+    const int64_t elements = plan.K;
+    status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 2), systemml_bias_add_y,
+                           values, (const double *)args->x->data, (const double *)args->bias->data,
                            (double *)args->y->data);
     return status;
 }

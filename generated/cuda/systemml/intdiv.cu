@@ -20,6 +20,7 @@
      example intdiv([[7, -7, 7, -7]], [[2, 2, -2, -2]]) == [[3, -4, -4, 3]]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/systemml/elementwise.cvm:15. */
 struct intdiv_Z_values {
@@ -37,15 +38,21 @@ systemml_intdiv_Z(const __grid_constant__ intdiv_Z_values values, const double *
     const cvmgen_list &d_box = values.d_box;
     /* spec/systemml/elementwise.cvm:15: Z[d...] = floored(X[(d[Q - M + j] if m[j] != 1 else 0 for j
        < M)...], Y[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    const int64_t elements = d_rows * d_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_row = at / d_run;
-        const int64_t d = at % d_run;
+    const int64_t d_vectors = cvmgen_vectors(d_run, 2);
+    const int64_t vectors = d_rows * d_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t d_row = at;
+        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 2;
+        const int lanes = (int)cvmgen_min_i64(d_run - d, 2);
         const int64_t X_row = cvmgen_walk_offset(d_row, &d_box, &X_steps);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        Z[d_row * d_run
-            + d] = cvmgen_stored_f64(cvmgen_floor_f64(X[X_row + d * X_step] / Y[Y_row + d
-            * Y_step]));
+        const auto X_vector = cvmgen_load<2>(&X[X_row + d * X_step], X_step, lanes);
+        const auto Y_vector = cvmgen_load<2>(&Y[Y_row + d * Y_step], Y_step, lanes);
+        cvmgen_vector<double, 2> Z_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 2; ++lane)
+            Z_vector.at[lane] = cvmgen_stored_f64(cvmgen_floor_f64(X_vector.at[lane] / Y_vector.at[lane]));
+        Z_vector.store(&Z[d_row * d_run + d], 1, lanes);
     }
 }
 
@@ -160,9 +167,10 @@ int systemml_intdiv_cuda(const systemml_intdiv_args *args, cvmgen_stream stream,
     int status = CVMGEN_OK;
     const intdiv_Z_values values = {plan.d_rows, plan.d_run, plan.X_step, plan.Y_step, plan.X_steps,
                                     plan.Y_steps, plan.d_box};
-    const int64_t elements = cvmgen_domain({plan.d_rows, plan.d_run});
-    status = cvmgen_launch(error, stream, elements, systemml_intdiv_Z, values,
-                           (const double *)args->X->data, (const double *)args->Y->data,
+    const int64_t rows = plan.d_rows;
+    const int64_t elements = plan.d_run;
+    status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 2), systemml_intdiv_Z,
+                           values, (const double *)args->X->data, (const double *)args->Y->data,
                            (double *)args->Z->data);
     return status;
 }

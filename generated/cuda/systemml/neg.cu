@@ -9,6 +9,7 @@
      example neg([[1, -2.5]]) == [[-1, 2.5]]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/systemml/elementwise.cvm:62. */
 struct neg_Z_values {
@@ -20,8 +21,17 @@ systemml_neg_Z(const __grid_constant__ neg_Z_values values, const double *__rest
                double *__restrict__ Z) {
     const int64_t n_size = values.n_size;
     /* spec/systemml/elementwise.cvm:62: Z[d...] = -X[d...] */
-    for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads())
-        Z[d] = cvmgen_stored_f64(-X[d]);
+    const int64_t vectors = cvmgen_vectors(n_size, 2);
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        const int64_t d = at * 2;
+        const int lanes = (int)cvmgen_min_i64(n_size - d, 2);
+        const auto X_vector = cvmgen_load<2>(&X[d], 1, lanes);
+        cvmgen_vector<double, 2> Z_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 2; ++lane)
+            Z_vector.at[lane] = cvmgen_stored_f64(-X_vector.at[lane]);
+        Z_vector.store(&Z[d], 1, lanes);
+    }
 }
 
 #ifndef __CUDACC_RTC__
@@ -81,7 +91,7 @@ int systemml_neg_cuda(const systemml_neg_args *args, cvmgen_stream stream,
     int status = CVMGEN_OK;
     const neg_Z_values values = {plan.n_size};
     const int64_t elements = plan.n_size;
-    status = cvmgen_launch(error, stream, elements, systemml_neg_Z, values,
+    status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 2), systemml_neg_Z, values,
                            (const double *)args->X->data, (double *)args->Z->data);
     return status;
 }

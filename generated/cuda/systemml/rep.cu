@@ -11,6 +11,7 @@
      example rep([[1, 2], [3, 4]], C=2) == [[1, 2, 1, 2], [3, 4, 3, 4]]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of spec/systemml/elementwise.cvm:72. */
 struct rep_ret_values {
@@ -22,15 +23,19 @@ systemml_rep_ret(const __grid_constant__ rep_ret_values values, const double *__
                  double *__restrict__ ret) {
     const int64_t N = values.N, K = values.K, C = values.C;
     /* spec/systemml/elementwise.cvm:72: ret[i, c*K + j] = Z[i, j] forall i < N, c < C, j < K */
-    const int64_t elements = N * C * K;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t j = rest % K;
-        rest /= K;
-        const int64_t c = rest % C;
-        rest /= C;
-        const int64_t i = rest;
-        ret[i * (C * K) + (c * K + j)] = cvmgen_stored_f64(Z[i * K + j]);
+    const int64_t j_vectors = cvmgen_vectors(K, 2);
+    const int64_t vectors = N * C * j_vectors;
+    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
+        int64_t i = at;
+        const int64_t j = cvmgen_innermost(&i, j_vectors) * 2;
+        const int lanes = (int)cvmgen_min_i64(K - j, 2);
+        const int64_t c = cvmgen_innermost(&i, C);
+        const auto Z_vector = cvmgen_load<2>(&Z[i * K + j], 1, lanes);
+        cvmgen_vector<double, 2> ret_vector;
+        CVMGEN_UNROLL
+        for (int lane = 0; lane < 2; ++lane)
+            ret_vector.at[lane] = cvmgen_stored_f64(Z_vector.at[lane]);
+        ret_vector.store(&ret[i * (C * K) + (c * K + j)], 1, lanes);
     }
 }
 
@@ -100,9 +105,10 @@ int systemml_rep_cuda(const systemml_rep_args *args, cvmgen_stream stream,
     if (cvmgen_check_apart(error, "ret", args->ret, "Z", args->Z)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     const rep_ret_values values = {plan.N, plan.K, plan.C};
-    const int64_t elements = cvmgen_domain({plan.N, plan.C, plan.K});
-    status = cvmgen_launch(error, stream, elements, systemml_rep_ret, values,
-                           (const double *)args->Z->data, (double *)args->ret->data);
+    const int64_t rows = cvmgen_domain({plan.N, plan.C});
+    const int64_t elements = plan.K;
+    status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 2), systemml_rep_ret,
+                           values, (const double *)args->Z->data, (double *)args->ret->data);
     return status;
 }
 #endif
