@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cvmgen.emit.cuda_mappings import Lists, Mapping, Task
+from cvmgen.emit.cuda_reductions import teams
 
 # In the order in which they are tried; each gives None for a nest that is not of its shape.
-SHAPES: tuple[Callable[[Task], Mapping | None], ...] = ()
+SHAPES: tuple[Callable[[Task], Mapping | None], ...] = (teams,)
 
 
 def mapping(task: Task) -> Mapping:
