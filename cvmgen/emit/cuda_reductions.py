@@ -9,6 +9,7 @@ from cvmgen.emit.c_text import wrapped_list
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter, Grid, grid
 from cvmgen.emit.cuda_mappings import Kernel, Mapping, Task
 from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import walk
 from cvmgen.lower.reductions import Reduction, Sweep, extent, reduction, steps
 
 # How the header calls what joins the shares of an accumulator.
@@ -83,9 +84,12 @@ class TeamPrinter(CudaKernelPrinter):
     def columns(self, loop: i.Loop, share: str) -> list[str]:
         head = self.stepped(loop, f"{share}.column", f"{share}.columns")
         lines = self.block(loop.body)
+        # Loads wait for each other where a loop may end between them, or has loops of its own.
+        simple = not any(isinstance(each, (i.Break, i.Loop)) for each in walk(loop.body))
+        unroll = ["CVMGEN_UNROLL"] if simple else []
         if len(lines) == 1 and not isinstance(loop.body[0], i.If):
-            return [head.removesuffix(" {"), *indent(lines)]
-        return [head, *indent(lines), "}"]
+            return [*unroll, head.removesuffix(" {"), *indent(lines)]
+        return [*unroll, head, *indent(lines), "}"]
 
     def stepped(self, loop: i.Loop, first: str, step: str) -> str:
         """The head of a loop that begins late and goes in steps."""
