@@ -247,7 +247,7 @@ class CEmitter:
         names = interface.inputs_read(self.program, nest)
         return [f"(void){identifier(name)};" for name in names if name not in read]
 
-    def nest_fields(self, body: tuple[i.Stmt, ...], more: Iterable[str] = ()) -> list[Field]:
+    def nest_fields(self, body: tuple[object, ...], more: Iterable[str] = ()) -> list[Field]:
         names = names_in(body) | set(more)
         given = {f"has_{each.name}" for each in walk(body) if isinstance(each, i.Given)}
         optional = {f"has_{item.name}" for item in self.operator.inputs if item.optional}

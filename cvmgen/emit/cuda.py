@@ -31,8 +31,20 @@ BLOCK = 256  # threads of a block
 # unrolls nested sums further.
 RESIDENT = 3
 BLOCKS = 65536  # of a grid at most; kernels stride over what is beyond
+# How many threads reduce one result (templates/cuda/cvmgen_reduce.h.j2): 2^18 threads are those
+# that an H100 or an A100 holds; with less than 8 elements a thread combining outweighs reading;
+# with less than 32 a thread one block is done before a second kernel would have begun.
+FILL, SHARE, PART_SHARE = 1 << 18, 8, 32
 PARAMETER_BYTES = 4096  # what every device takes as parameters of a kernel
 FIELD_TYPES = ("int64_t", "bool", "cvmgen_list")
+HEADERS = (
+    "cvmgen_block.h",
+    "cvmgen_cuda.h",
+    "cvmgen_reduce.h",
+    "cvmgen_vector.h",
+)
+"""What kernels include besides the headers of C."""
+
 CPU_FILES = (
     "cvmgen_cpu.h",
     "cvmgen_cpu_vectors.h",
@@ -60,9 +72,11 @@ def emit_support() -> dict[str, str]:
         "resident": RESIDENT,
         "blocks": BLOCKS,
         "parameter_bytes": PARAMETER_BYTES,
+        "fill": FILL,
+        "share": SHARE,
+        "part_share": PART_SHARE,
     }
-    own = ("cvmgen_cuda.h", "cvmgen_block.h", "cvmgen_vector.h")
-    own += tuple(f"cpu/{name}" for name in CPU_FILES)
+    own = (*HEADERS, *(f"cpu/{name}" for name in CPU_FILES))
     return {
         **{name: text for name, text in shared.items() if name.endswith(".h")},
         **{name: render(f"cuda/{name}.j2", **values) for name in own},
@@ -95,10 +109,7 @@ def kernel_classes(program: i.Program) -> dict[str, str]:
     """What kind of kernel each one of an operator is, by its name: how its work is divided."""
     emitter = CudaEmitter(program)
     return {
-        kernel.name: kernel.kind
-        for number, nest in enumerate(program.nests)
-        for variant in interface.variants(program, nest)
-        for kernel in emitter.mapping(number, nest, variant).kernels()
+        kernel.name: kernel.kind for each in emitter.all_mappings() for kernel in each.kernels()
     }
 
 
@@ -142,8 +153,16 @@ class CudaEmitter(c.CEmitter):
         )
 
     def includes(self) -> list[str]:
-        found = {header for each in self.mappings.values() for header in each.headers}
-        return ["cvmgen_cuda.h", *sorted(found)]
+        """The common header, and those of the mappings."""
+        needed = {name for each in self.all_mappings() for name in each.headers}
+        return ["cvmgen_cuda.h", *sorted(needed)]
+
+    def all_mappings(self) -> list[Mapping]:
+        return [
+            self.mapping(number, nest, variant)
+            for number, nest in enumerate(self.program.nests)
+            for variant in interface.variants(self.program, nest)
+        ]
 
     # -------------------------------------------------------- kernels
 
@@ -194,8 +213,7 @@ class CudaEmitter(c.CEmitter):
         if self.value_fields(nest):
             parameters.insert(0, f"const __grid_constant__ {self.values_name(number)} values")
             arguments.insert(0, "values")
-        opening = [*self.unpack(self.nest_fields(body)), *self.unread(nest, body)]
-        opening.append(comment(f"{nest.span.place}: {nest.formula}"))
+        formula = comment(f"{nest.span.place}: {nest.formula}")
         return Task(
             self.program,
             nest,
@@ -203,7 +221,8 @@ class CudaEmitter(c.CEmitter):
             self.kernel_name(number, variant),
             dtypes,
             parameters,
-            opening,
+            lambda reads: self.unpack(self.nest_fields(reads)),
+            [*self.unread(nest, body), formula],
             arguments,
             {field.name: f"plan.{identifier(field.name)}" for field in self.fields},
         )

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cvmgen.emit.cuda_mappings import Lists, Mapping, Task
+from cvmgen.emit.cuda_reductions import teams
 from cvmgen.emit.cuda_streams import streaming
 
 # In the order in which they are tried; each gives None for a nest that is not of its shape.
-SHAPES: tuple[Callable[[Task], Mapping | None], ...] = (streaming,)
+SHAPES: tuple[Callable[[Task], Mapping | None], ...] = (
+    teams,
+    streaming,
+)
 
 
 def mapping(task: Task) -> Mapping:

@@ -6,8 +6,8 @@ shape of its loops.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from collections.abc import Mapping as Names
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cvmgen.dtypes import DType
@@ -39,7 +39,8 @@ class Task:
     name: str  # of its kernel
     dtypes: Names[str, DType]  # of the elements of its inputs and outputs
     parameters: Sequence[str]
-    opening: Sequence[str]  # of a kernel: locals for what the call fixes, the formula
+    unpack: Callable[[tuple[object, ...]], list[str]]  # locals for what IR reads of a call
+    opening: Sequence[str]  # of a kernel, below these locals: the formula
     arguments: Sequence[str]  # of a launch, for the parameters
     planned: Names[str, str]  # what the host calls the values that nests read
 
@@ -50,11 +51,16 @@ class Task:
         name: str = "",
         parameters: Sequence[str] = (),
         bounds: str = "CVMGEN_BLOCK, CVMGEN_RESIDENT",
+        reads: tuple[object, ...] | None = None,
     ) -> str:
-        """A kernel of these statements, with `parameters` besides those of the nest."""
+        """A kernel of these statements, with `parameters` besides those of the nest.
+
+        `reads` is the IR that the statements are made of, if that is not the whole nest.
+        """
         start = f'extern "C" __global__ void __launch_bounds__({bounds})'
+        opening = [*self.unpack(self.body if reads is None else reads), *self.opening]
         head = signature(f"{name or self.name}(", [*self.parameters, *parameters])
-        return "\n".join([start, *head, *wrap_c(indent([*self.opening, *lines])), "}"])
+        return "\n".join([start, *head, *wrap_c(indent([*opening, *lines])), "}"])
 
     def launch(
         self, function: str, count: str, *, name: str = "", arguments: Sequence[str] = ()

@@ -37,6 +37,7 @@
        == [12, 19, 27]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_reduce.h"
 
 /* What a call fixes for the kernels of spec/cvm/reduce.cvm:20. */
 struct sum_Y_0_values {
@@ -45,12 +46,12 @@ struct sum_Y_0_values {
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_sum_Y_0_int8_int8(const __grid_constant__ sum_Y_0_values values,
+cvm_sum_Y_0_int8_int8(const __grid_constant__ cvmgen_teams teams,
+                      const __grid_constant__ sum_Y_0_values values,
                       const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t d_K_rows = values.d_K_rows, d_K_run = values.d_K_run;
-    const int64_t X_K_step = values.X_K_step, Y_K_step = values.Y_K_step;
-    const int64_t d_R_rows = values.d_R_rows, d_R_run = values.d_R_run;
-    const int64_t X_R_step = values.X_R_step;
+    const int64_t d_K_run = values.d_K_run, X_K_step = values.X_K_step;
+    const int64_t Y_K_step = values.Y_K_step, d_R_rows = values.d_R_rows;
+    const int64_t d_R_run = values.d_R_run, X_R_step = values.X_R_step;
     const cvmgen_list &X_steps_K = values.X_steps_K;
     const cvmgen_list &X_steps_R = values.X_steps_R;
     const cvmgen_list &Y_steps_K = values.Y_steps_K;
@@ -58,29 +59,34 @@ cvm_sum_Y_0_int8_int8(const __grid_constant__ sum_Y_0_values values,
     const cvmgen_list &d_R_box = values.d_R_box;
     /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
        R](X[d...]) forall d[i] < n[i] for i in K */
-    const int64_t elements = d_K_rows * d_K_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_K_row = at / d_K_run;
-        const int64_t d_K = at % d_K_run;
+    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
+        const cvmgen_team team = cvmgen_team_of(teams, item);
+        const int64_t d_K_row = team.result / d_K_run;
+        const int64_t d_K = team.result % d_K_run;
         const int64_t X_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &X_steps_K);
-        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &Y_steps_K);
         uint32_t total = 0;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+        const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
+        for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
             const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
-            for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+            CVMGEN_UNROLL
+            for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns)
                 total += (uint32_t)X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)];
         }
-        Y[Y_K_row + d_K * Y_K_step] = (int8_t)total;
+        total = cvmgen_combine<cvmgen_plus>(team, total);
+        if (cvmgen_stores(team)) {
+            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &Y_steps_K);
+            Y[Y_K_row + d_K * Y_K_step] = (int8_t)total;
+        }
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_sum_Y_0_int8_int32(const __grid_constant__ sum_Y_0_values values,
+cvm_sum_Y_0_int8_int32(const __grid_constant__ cvmgen_teams teams,
+                       const __grid_constant__ sum_Y_0_values values,
                        const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_K_rows = values.d_K_rows, d_K_run = values.d_K_run;
-    const int64_t X_K_step = values.X_K_step, Y_K_step = values.Y_K_step;
-    const int64_t d_R_rows = values.d_R_rows, d_R_run = values.d_R_run;
-    const int64_t X_R_step = values.X_R_step;
+    const int64_t d_K_run = values.d_K_run, X_K_step = values.X_K_step;
+    const int64_t Y_K_step = values.Y_K_step, d_R_rows = values.d_R_rows;
+    const int64_t d_R_run = values.d_R_run, X_R_step = values.X_R_step;
     const cvmgen_list &X_steps_K = values.X_steps_K;
     const cvmgen_list &X_steps_R = values.X_steps_R;
     const cvmgen_list &Y_steps_K = values.Y_steps_K;
@@ -88,29 +94,34 @@ cvm_sum_Y_0_int8_int32(const __grid_constant__ sum_Y_0_values values,
     const cvmgen_list &d_R_box = values.d_R_box;
     /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
        R](X[d...]) forall d[i] < n[i] for i in K */
-    const int64_t elements = d_K_rows * d_K_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_K_row = at / d_K_run;
-        const int64_t d_K = at % d_K_run;
+    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
+        const cvmgen_team team = cvmgen_team_of(teams, item);
+        const int64_t d_K_row = team.result / d_K_run;
+        const int64_t d_K = team.result % d_K_run;
         const int64_t X_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &X_steps_K);
-        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &Y_steps_K);
         uint32_t total = 0;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+        const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
+        for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
             const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
-            for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+            CVMGEN_UNROLL
+            for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns)
                 total += (uint32_t)X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)];
         }
-        Y[Y_K_row + d_K * Y_K_step] = (int32_t)total;
+        total = cvmgen_combine<cvmgen_plus>(team, total);
+        if (cvmgen_stores(team)) {
+            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &Y_steps_K);
+            Y[Y_K_row + d_K * Y_K_step] = (int32_t)total;
+        }
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_sum_Y_0_int32_int8(const __grid_constant__ sum_Y_0_values values,
+cvm_sum_Y_0_int32_int8(const __grid_constant__ cvmgen_teams teams,
+                       const __grid_constant__ sum_Y_0_values values,
                        const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t d_K_rows = values.d_K_rows, d_K_run = values.d_K_run;
-    const int64_t X_K_step = values.X_K_step, Y_K_step = values.Y_K_step;
-    const int64_t d_R_rows = values.d_R_rows, d_R_run = values.d_R_run;
-    const int64_t X_R_step = values.X_R_step;
+    const int64_t d_K_run = values.d_K_run, X_K_step = values.X_K_step;
+    const int64_t Y_K_step = values.Y_K_step, d_R_rows = values.d_R_rows;
+    const int64_t d_R_run = values.d_R_run, X_R_step = values.X_R_step;
     const cvmgen_list &X_steps_K = values.X_steps_K;
     const cvmgen_list &X_steps_R = values.X_steps_R;
     const cvmgen_list &Y_steps_K = values.Y_steps_K;
@@ -118,29 +129,34 @@ cvm_sum_Y_0_int32_int8(const __grid_constant__ sum_Y_0_values values,
     const cvmgen_list &d_R_box = values.d_R_box;
     /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
        R](X[d...]) forall d[i] < n[i] for i in K */
-    const int64_t elements = d_K_rows * d_K_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_K_row = at / d_K_run;
-        const int64_t d_K = at % d_K_run;
+    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
+        const cvmgen_team team = cvmgen_team_of(teams, item);
+        const int64_t d_K_row = team.result / d_K_run;
+        const int64_t d_K = team.result % d_K_run;
         const int64_t X_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &X_steps_K);
-        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &Y_steps_K);
         uint32_t total = 0;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+        const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
+        for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
             const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
-            for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+            CVMGEN_UNROLL
+            for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns)
                 total += (uint32_t)X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)];
         }
-        Y[Y_K_row + d_K * Y_K_step] = (int8_t)total;
+        total = cvmgen_combine<cvmgen_plus>(team, total);
+        if (cvmgen_stores(team)) {
+            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &Y_steps_K);
+            Y[Y_K_row + d_K * Y_K_step] = (int8_t)total;
+        }
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_sum_Y_0_int32_int32(const __grid_constant__ sum_Y_0_values values,
+cvm_sum_Y_0_int32_int32(const __grid_constant__ cvmgen_teams teams,
+                        const __grid_constant__ sum_Y_0_values values,
                         const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_K_rows = values.d_K_rows, d_K_run = values.d_K_run;
-    const int64_t X_K_step = values.X_K_step, Y_K_step = values.Y_K_step;
-    const int64_t d_R_rows = values.d_R_rows, d_R_run = values.d_R_run;
-    const int64_t X_R_step = values.X_R_step;
+    const int64_t d_K_run = values.d_K_run, X_K_step = values.X_K_step;
+    const int64_t Y_K_step = values.Y_K_step, d_R_rows = values.d_R_rows;
+    const int64_t d_R_run = values.d_R_run, X_R_step = values.X_R_step;
     const cvmgen_list &X_steps_K = values.X_steps_K;
     const cvmgen_list &X_steps_R = values.X_steps_R;
     const cvmgen_list &Y_steps_K = values.Y_steps_K;
@@ -148,19 +164,24 @@ cvm_sum_Y_0_int32_int32(const __grid_constant__ sum_Y_0_values values,
     const cvmgen_list &d_R_box = values.d_R_box;
     /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
        R](X[d...]) forall d[i] < n[i] for i in K */
-    const int64_t elements = d_K_rows * d_K_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_K_row = at / d_K_run;
-        const int64_t d_K = at % d_K_run;
+    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
+        const cvmgen_team team = cvmgen_team_of(teams, item);
+        const int64_t d_K_row = team.result / d_K_run;
+        const int64_t d_K = team.result % d_K_run;
         const int64_t X_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &X_steps_K);
-        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &Y_steps_K);
         uint32_t total = 0;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+        const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
+        for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
             const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
-            for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+            CVMGEN_UNROLL
+            for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns)
                 total += (uint32_t)X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)];
         }
-        Y[Y_K_row + d_K * Y_K_step] = (int32_t)total;
+        total = cvmgen_combine<cvmgen_plus>(team, total);
+        if (cvmgen_stores(team)) {
+            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &Y_steps_K);
+            Y[Y_K_row + d_K * Y_K_step] = (int32_t)total;
+        }
     }
 }
 
@@ -171,106 +192,122 @@ struct sum_Y_1_values {
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_sum_Y_1_int8_int8(const __grid_constant__ sum_Y_1_values values,
+cvm_sum_Y_1_int8_int8(const __grid_constant__ cvmgen_teams teams,
+                      const __grid_constant__ sum_Y_1_values values,
                       const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t d_K_rows_2 = values.d_K_rows_2, d_K_run_2 = values.d_K_run_2;
-    const int64_t X_K_step_2 = values.X_K_step_2, d_R_rows_2 = values.d_R_rows_2;
-    const int64_t d_R_run_2 = values.d_R_run_2, X_R_step_2 = values.X_R_step_2;
+    const int64_t d_K_run_2 = values.d_K_run_2, X_K_step_2 = values.X_K_step_2;
+    const int64_t d_R_rows_2 = values.d_R_rows_2, d_R_run_2 = values.d_R_run_2;
+    const int64_t X_R_step_2 = values.X_R_step_2;
     const cvmgen_list &X_steps_K = values.X_steps_K;
     const cvmgen_list &X_steps_R = values.X_steps_R;
     const cvmgen_list &d_K_box_2 = values.d_K_box_2;
     const cvmgen_list &d_R_box_2 = values.d_R_box_2;
     /* spec/cvm/reduce.cvm:25: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    const int64_t elements = d_K_rows_2 * d_K_run_2;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_K_row = at / d_K_run_2;
-        const int64_t d_K = at % d_K_run_2;
+    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
+        const cvmgen_team team = cvmgen_team_of(teams, item);
+        const int64_t d_K_row = team.result / d_K_run_2;
+        const int64_t d_K = team.result % d_K_run_2;
         const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, &d_K_box_2, &X_steps_K);
         uint32_t total = 0;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+        const cvmgen_share share = cvmgen_share_of(team, d_R_rows_2, d_R_run_2);
+        for (int64_t d_R_row = share.row; d_R_row < d_R_rows_2; d_R_row += share.rows) {
             const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
-            for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
+            CVMGEN_UNROLL
+            for (int64_t d_R = share.column; d_R < d_R_run_2; d_R += share.columns)
                 total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)];
         }
-        Y[d_K_row * d_K_run_2 + d_K] = (int8_t)total;
+        total = cvmgen_combine<cvmgen_plus>(team, total);
+        if (cvmgen_stores(team)) Y[d_K_row * d_K_run_2 + d_K] = (int8_t)total;
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_sum_Y_1_int8_int32(const __grid_constant__ sum_Y_1_values values,
+cvm_sum_Y_1_int8_int32(const __grid_constant__ cvmgen_teams teams,
+                       const __grid_constant__ sum_Y_1_values values,
                        const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_K_rows_2 = values.d_K_rows_2, d_K_run_2 = values.d_K_run_2;
-    const int64_t X_K_step_2 = values.X_K_step_2, d_R_rows_2 = values.d_R_rows_2;
-    const int64_t d_R_run_2 = values.d_R_run_2, X_R_step_2 = values.X_R_step_2;
+    const int64_t d_K_run_2 = values.d_K_run_2, X_K_step_2 = values.X_K_step_2;
+    const int64_t d_R_rows_2 = values.d_R_rows_2, d_R_run_2 = values.d_R_run_2;
+    const int64_t X_R_step_2 = values.X_R_step_2;
     const cvmgen_list &X_steps_K = values.X_steps_K;
     const cvmgen_list &X_steps_R = values.X_steps_R;
     const cvmgen_list &d_K_box_2 = values.d_K_box_2;
     const cvmgen_list &d_R_box_2 = values.d_R_box_2;
     /* spec/cvm/reduce.cvm:25: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    const int64_t elements = d_K_rows_2 * d_K_run_2;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_K_row = at / d_K_run_2;
-        const int64_t d_K = at % d_K_run_2;
+    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
+        const cvmgen_team team = cvmgen_team_of(teams, item);
+        const int64_t d_K_row = team.result / d_K_run_2;
+        const int64_t d_K = team.result % d_K_run_2;
         const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, &d_K_box_2, &X_steps_K);
         uint32_t total = 0;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+        const cvmgen_share share = cvmgen_share_of(team, d_R_rows_2, d_R_run_2);
+        for (int64_t d_R_row = share.row; d_R_row < d_R_rows_2; d_R_row += share.rows) {
             const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
-            for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
+            CVMGEN_UNROLL
+            for (int64_t d_R = share.column; d_R < d_R_run_2; d_R += share.columns)
                 total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)];
         }
-        Y[d_K_row * d_K_run_2 + d_K] = (int32_t)total;
+        total = cvmgen_combine<cvmgen_plus>(team, total);
+        if (cvmgen_stores(team)) Y[d_K_row * d_K_run_2 + d_K] = (int32_t)total;
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_sum_Y_1_int32_int8(const __grid_constant__ sum_Y_1_values values,
+cvm_sum_Y_1_int32_int8(const __grid_constant__ cvmgen_teams teams,
+                       const __grid_constant__ sum_Y_1_values values,
                        const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t d_K_rows_2 = values.d_K_rows_2, d_K_run_2 = values.d_K_run_2;
-    const int64_t X_K_step_2 = values.X_K_step_2, d_R_rows_2 = values.d_R_rows_2;
-    const int64_t d_R_run_2 = values.d_R_run_2, X_R_step_2 = values.X_R_step_2;
+    const int64_t d_K_run_2 = values.d_K_run_2, X_K_step_2 = values.X_K_step_2;
+    const int64_t d_R_rows_2 = values.d_R_rows_2, d_R_run_2 = values.d_R_run_2;
+    const int64_t X_R_step_2 = values.X_R_step_2;
     const cvmgen_list &X_steps_K = values.X_steps_K;
     const cvmgen_list &X_steps_R = values.X_steps_R;
     const cvmgen_list &d_K_box_2 = values.d_K_box_2;
     const cvmgen_list &d_R_box_2 = values.d_R_box_2;
     /* spec/cvm/reduce.cvm:25: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    const int64_t elements = d_K_rows_2 * d_K_run_2;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_K_row = at / d_K_run_2;
-        const int64_t d_K = at % d_K_run_2;
+    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
+        const cvmgen_team team = cvmgen_team_of(teams, item);
+        const int64_t d_K_row = team.result / d_K_run_2;
+        const int64_t d_K = team.result % d_K_run_2;
         const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, &d_K_box_2, &X_steps_K);
         uint32_t total = 0;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+        const cvmgen_share share = cvmgen_share_of(team, d_R_rows_2, d_R_run_2);
+        for (int64_t d_R_row = share.row; d_R_row < d_R_rows_2; d_R_row += share.rows) {
             const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
-            for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
+            CVMGEN_UNROLL
+            for (int64_t d_R = share.column; d_R < d_R_run_2; d_R += share.columns)
                 total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)];
         }
-        Y[d_K_row * d_K_run_2 + d_K] = (int8_t)total;
+        total = cvmgen_combine<cvmgen_plus>(team, total);
+        if (cvmgen_stores(team)) Y[d_K_row * d_K_run_2 + d_K] = (int8_t)total;
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_sum_Y_1_int32_int32(const __grid_constant__ sum_Y_1_values values,
+cvm_sum_Y_1_int32_int32(const __grid_constant__ cvmgen_teams teams,
+                        const __grid_constant__ sum_Y_1_values values,
                         const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_K_rows_2 = values.d_K_rows_2, d_K_run_2 = values.d_K_run_2;
-    const int64_t X_K_step_2 = values.X_K_step_2, d_R_rows_2 = values.d_R_rows_2;
-    const int64_t d_R_run_2 = values.d_R_run_2, X_R_step_2 = values.X_R_step_2;
+    const int64_t d_K_run_2 = values.d_K_run_2, X_K_step_2 = values.X_K_step_2;
+    const int64_t d_R_rows_2 = values.d_R_rows_2, d_R_run_2 = values.d_R_run_2;
+    const int64_t X_R_step_2 = values.X_R_step_2;
     const cvmgen_list &X_steps_K = values.X_steps_K;
     const cvmgen_list &X_steps_R = values.X_steps_R;
     const cvmgen_list &d_K_box_2 = values.d_K_box_2;
     const cvmgen_list &d_R_box_2 = values.d_R_box_2;
     /* spec/cvm/reduce.cvm:25: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    const int64_t elements = d_K_rows_2 * d_K_run_2;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_K_row = at / d_K_run_2;
-        const int64_t d_K = at % d_K_run_2;
+    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
+        const cvmgen_team team = cvmgen_team_of(teams, item);
+        const int64_t d_K_row = team.result / d_K_run_2;
+        const int64_t d_K = team.result % d_K_run_2;
         const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, &d_K_box_2, &X_steps_K);
         uint32_t total = 0;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+        const cvmgen_share share = cvmgen_share_of(team, d_R_rows_2, d_R_run_2);
+        for (int64_t d_R_row = share.row; d_R_row < d_R_rows_2; d_R_row += share.rows) {
             const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
-            for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
+            CVMGEN_UNROLL
+            for (int64_t d_R = share.column; d_R < d_R_run_2; d_R += share.columns)
                 total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)];
         }
-        Y[d_K_row * d_K_run_2 + d_K] = (int32_t)total;
+        total = cvmgen_combine<cvmgen_plus>(team, total);
+        if (cvmgen_stores(team)) Y[d_K_row * d_K_run_2 + d_K] = (int32_t)total;
     }
 }
 
@@ -280,51 +317,75 @@ struct sum_Y_2_values {
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_sum_Y_2_int8_int8(const __grid_constant__ sum_Y_2_values values,
+cvm_sum_Y_2_int8_int8(const __grid_constant__ cvmgen_teams teams,
+                      const __grid_constant__ sum_Y_2_values values,
                       const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/reduce.cvm:29: Y[0] = sum[d... < n...](X[d...]) */
-    if (cvmgen_thread() > 0) return;
-    uint32_t total = 0;
-    for (int64_t d = 0; d < n_size; ++d)
-        total += (uint32_t)X[d];
-    Y[0] = (int8_t)total;
+    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
+        const cvmgen_team team = cvmgen_team_of(teams, item);
+        uint32_t total = 0;
+        const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
+        CVMGEN_UNROLL
+        for (int64_t d = share.column; d < n_size; d += share.columns)
+            total += (uint32_t)X[d];
+        total = cvmgen_combine<cvmgen_plus>(team, total);
+        if (cvmgen_stores(team)) Y[0] = (int8_t)total;
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_sum_Y_2_int8_int32(const __grid_constant__ sum_Y_2_values values,
+cvm_sum_Y_2_int8_int32(const __grid_constant__ cvmgen_teams teams,
+                       const __grid_constant__ sum_Y_2_values values,
                        const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/reduce.cvm:29: Y[0] = sum[d... < n...](X[d...]) */
-    if (cvmgen_thread() > 0) return;
-    uint32_t total = 0;
-    for (int64_t d = 0; d < n_size; ++d)
-        total += (uint32_t)X[d];
-    Y[0] = (int32_t)total;
+    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
+        const cvmgen_team team = cvmgen_team_of(teams, item);
+        uint32_t total = 0;
+        const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
+        CVMGEN_UNROLL
+        for (int64_t d = share.column; d < n_size; d += share.columns)
+            total += (uint32_t)X[d];
+        total = cvmgen_combine<cvmgen_plus>(team, total);
+        if (cvmgen_stores(team)) Y[0] = (int32_t)total;
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_sum_Y_2_int32_int8(const __grid_constant__ sum_Y_2_values values,
+cvm_sum_Y_2_int32_int8(const __grid_constant__ cvmgen_teams teams,
+                       const __grid_constant__ sum_Y_2_values values,
                        const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/reduce.cvm:29: Y[0] = sum[d... < n...](X[d...]) */
-    if (cvmgen_thread() > 0) return;
-    uint32_t total = 0;
-    for (int64_t d = 0; d < n_size; ++d)
-        total += (uint32_t)X[d];
-    Y[0] = (int8_t)total;
+    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
+        const cvmgen_team team = cvmgen_team_of(teams, item);
+        uint32_t total = 0;
+        const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
+        CVMGEN_UNROLL
+        for (int64_t d = share.column; d < n_size; d += share.columns)
+            total += (uint32_t)X[d];
+        total = cvmgen_combine<cvmgen_plus>(team, total);
+        if (cvmgen_stores(team)) Y[0] = (int8_t)total;
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_sum_Y_2_int32_int32(const __grid_constant__ sum_Y_2_values values,
+cvm_sum_Y_2_int32_int32(const __grid_constant__ cvmgen_teams teams,
+                        const __grid_constant__ sum_Y_2_values values,
                         const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* spec/cvm/reduce.cvm:29: Y[0] = sum[d... < n...](X[d...]) */
-    if (cvmgen_thread() > 0) return;
-    uint32_t total = 0;
-    for (int64_t d = 0; d < n_size; ++d)
-        total += (uint32_t)X[d];
-    Y[0] = (int32_t)total;
+    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
+        const cvmgen_team team = cvmgen_team_of(teams, item);
+        uint32_t total = 0;
+        const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
+        CVMGEN_UNROLL
+        for (int64_t d = share.column; d < n_size; d += share.columns)
+            total += (uint32_t)X[d];
+        total = cvmgen_combine<cvmgen_plus>(team, total);
+        if (cvmgen_stores(team)) Y[0] = (int32_t)total;
+    }
 }
 
 #ifndef __CUDACC_RTC__
@@ -594,18 +655,24 @@ int cvm_sum_cuda(const cvm_sum_args *args, cvmgen_stream stream, cvmgen_error *e
                                        plan.d_R_rows, plan.d_R_run, plan.X_R_step, plan.X_steps_K,
                                        plan.X_steps_R, plan.Y_steps_K, plan.d_K_box, plan.d_R_box};
         const int64_t elements = cvmgen_domain({plan.d_K_rows, plan.d_K_run});
+        const int64_t reduced = cvmgen_domain({plan.d_R_rows, plan.d_R_run});
+        const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced,
+                                                       plan.X_K_step < plan.X_R_step);
         if (narrow && narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_sum_Y_0_int8_int8, values,
-                                   (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+            status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_0_int8_int8, values,
+                                            (const int8_t *)args->X->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_sum_Y_0_int8_int32, values,
-                                   (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+            status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_0_int8_int32, values,
+                                            (const int8_t *)args->X->data,
+                                                (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_sum_Y_0_int32_int8, values,
-                                   (const int32_t *)args->X->data, (int8_t *)args->Y->data);
+            status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_0_int32_int8, values,
+                                            (const int32_t *)args->X->data,
+                                                (int8_t *)args->Y->data);
         else
-            status = cvmgen_launch(error, stream, elements, cvm_sum_Y_0_int32_int32, values,
-                                   (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+            status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_0_int32_int32, values,
+                                            (const int32_t *)args->X->data,
+                                                (int32_t *)args->Y->data);
     }
     if (status == CVMGEN_OK && plan.which_case == 1) {
         const sum_Y_1_values values = {plan.d_K_rows_2, plan.d_K_run_2, plan.X_K_step_2,
@@ -613,34 +680,45 @@ int cvm_sum_cuda(const cvm_sum_args *args, cvmgen_stream stream, cvmgen_error *e
                                            plan.X_steps_K,
                                        plan.X_steps_R, plan.d_K_box_2, plan.d_R_box_2};
         const int64_t elements = cvmgen_domain({plan.d_K_rows_2, plan.d_K_run_2});
+        const int64_t reduced = cvmgen_domain({plan.d_R_rows_2, plan.d_R_run_2});
+        const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced,
+                                                       plan.X_K_step_2 < plan.X_R_step_2);
         if (narrow && narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_sum_Y_1_int8_int8, values,
-                                   (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+            status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_1_int8_int8, values,
+                                            (const int8_t *)args->X->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_sum_Y_1_int8_int32, values,
-                                   (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+            status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_1_int8_int32, values,
+                                            (const int8_t *)args->X->data,
+                                                (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_sum_Y_1_int32_int8, values,
-                                   (const int32_t *)args->X->data, (int8_t *)args->Y->data);
+            status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_1_int32_int8, values,
+                                            (const int32_t *)args->X->data,
+                                                (int8_t *)args->Y->data);
         else
-            status = cvmgen_launch(error, stream, elements, cvm_sum_Y_1_int32_int32, values,
-                                   (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+            status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_1_int32_int32, values,
+                                            (const int32_t *)args->X->data,
+                                                (int32_t *)args->Y->data);
     }
     if (status == CVMGEN_OK && plan.which_case == 2) {
         const sum_Y_2_values values = {plan.n_size};
         const int64_t elements = 1;
+        const int64_t reduced = plan.n_size;
+        const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced, false);
         if (narrow && narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_sum_Y_2_int8_int8, values,
-                                   (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+            status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_2_int8_int8, values,
+                                            (const int8_t *)args->X->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_sum_Y_2_int8_int32, values,
-                                   (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+            status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_2_int8_int32, values,
+                                            (const int8_t *)args->X->data,
+                                                (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            status = cvmgen_launch(error, stream, elements, cvm_sum_Y_2_int32_int8, values,
-                                   (const int32_t *)args->X->data, (int8_t *)args->Y->data);
+            status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_2_int32_int8, values,
+                                            (const int32_t *)args->X->data,
+                                                (int8_t *)args->Y->data);
         else
-            status = cvmgen_launch(error, stream, elements, cvm_sum_Y_2_int32_int32, values,
-                                   (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+            status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_2_int32_int32, values,
+                                            (const int32_t *)args->X->data,
+                                                (int32_t *)args->Y->data);
     }
     return status;
 }

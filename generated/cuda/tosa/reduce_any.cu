@@ -27,6 +27,7 @@
      example reduce_any([[false, true], [false, false]], axes=(0, 1), keep_dims=0) == [true]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_reduce.h"
 
 /* What a call fixes for the kernels of spec/tosa/reduce.cvm:29. */
 struct reduce_any_output1_values {
@@ -35,13 +36,13 @@ struct reduce_any_output1_values {
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tosa_reduce_any_output1_bool(const __grid_constant__ reduce_any_output1_values values,
+tosa_reduce_any_output1_bool(const __grid_constant__ cvmgen_teams teams,
+                             const __grid_constant__ reduce_any_output1_values values,
                              const uint8_t *__restrict__ input1,
                              uint8_t *__restrict__ output1) {
-    const int64_t d_K_rows = values.d_K_rows, d_K_run = values.d_K_run;
-    const int64_t input1_K_step = values.input1_K_step, output1_K_step = values.output1_K_step;
-    const int64_t d_R_rows = values.d_R_rows, d_R_run = values.d_R_run;
-    const int64_t input1_R_step = values.input1_R_step;
+    const int64_t d_K_run = values.d_K_run, input1_K_step = values.input1_K_step;
+    const int64_t output1_K_step = values.output1_K_step, d_R_rows = values.d_R_rows;
+    const int64_t d_R_run = values.d_R_run, input1_R_step = values.input1_R_step;
     const cvmgen_list &input1_steps_K = values.input1_steps_K;
     const cvmgen_list &input1_steps_R = values.input1_steps_R;
     const cvmgen_list &output1_steps_K = values.output1_steps_K;
@@ -49,16 +50,16 @@ tosa_reduce_any_output1_bool(const __grid_constant__ reduce_any_output1_values v
     const cvmgen_list &d_R_box = values.d_R_box;
     /* spec/tosa/reduce.cvm:29: output1[(0 if i in R else d[i] for i in D)...] = any[d[j] < n[j] for
        j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    const int64_t elements = d_K_rows * d_K_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_K_row = at / d_K_run;
-        const int64_t d_K = at % d_K_run;
+    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
+        const cvmgen_team team = cvmgen_team_of(teams, item);
+        const int64_t d_K_row = team.result / d_K_run;
+        const int64_t d_K = team.result % d_K_run;
         const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &input1_steps_K);
-        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &output1_steps_K);
         bool found = false;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+        const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
+        for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
             const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &input1_steps_R);
-            for (int64_t d_R = 0; d_R < d_R_run; ++d_R) {
+            for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns) {
                 if (input1[input1_K_row + d_K * input1_K_step
                     + (input1_R_row + d_R * input1_R_step)] != 0) {
                     found = true;
@@ -66,7 +67,11 @@ tosa_reduce_any_output1_bool(const __grid_constant__ reduce_any_output1_values v
                 }
             }
         }
-        output1[output1_K_row + d_K * output1_K_step] = found;
+        found = cvmgen_combine<cvmgen_some>(team, found);
+        if (cvmgen_stores(team)) {
+            const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &output1_steps_K);
+            output1[output1_K_row + d_K * output1_K_step] = found;
+        }
     }
 }
 
@@ -280,8 +285,12 @@ int tosa_reduce_any_cuda(const tosa_reduce_any_args *args, cvmgen_stream stream,
                                               plan.input1_steps_R, plan.output1_steps_K,
                                               plan.d_K_box, plan.d_R_box};
     const int64_t elements = cvmgen_domain({plan.d_K_rows, plan.d_K_run});
-    status = cvmgen_launch(error, stream, elements, tosa_reduce_any_output1_bool, values,
-                           (const uint8_t *)args->input1->data, (uint8_t *)args->output1->data);
+    const int64_t reduced = cvmgen_domain({plan.d_R_rows, plan.d_R_run});
+    const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced,
+                                                   plan.input1_K_step < plan.input1_R_step);
+    status = cvmgen_launch_teams<1>(error, stream, teams, tosa_reduce_any_output1_bool, values,
+                                    (const uint8_t *)args->input1->data,
+                                    (uint8_t *)args->output1->data);
     return status;
 }
 #endif

@@ -32,6 +32,7 @@
      example reduce_min([[1, 7, 3], [-4, -6, -5]], axes=(1, 0), keep_dims=0) == [-6]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_reduce.h"
 
 /* What a call fixes for the kernels of spec/tosa/reduce.cvm:66. */
 struct reduce_min_output1_values {
@@ -43,12 +44,12 @@ struct reduce_min_output1_values {
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tosa_reduce_min_output1_int8(const __grid_constant__ reduce_min_output1_values values,
+tosa_reduce_min_output1_int8(const __grid_constant__ cvmgen_teams teams,
+                             const __grid_constant__ reduce_min_output1_values values,
                              const int8_t *__restrict__ input1, int8_t *__restrict__ output1) {
-    const int64_t d_K_rows = values.d_K_rows, d_K_run = values.d_K_run;
-    const int64_t input1_K_step = values.input1_K_step, output1_K_step = values.output1_K_step;
-    const int64_t d_R_rows_4 = values.d_R_rows_4, d_R_run_4 = values.d_R_run_4;
-    const int64_t input1_4_step = values.input1_4_step;
+    const int64_t d_K_run = values.d_K_run, input1_K_step = values.input1_K_step;
+    const int64_t output1_K_step = values.output1_K_step, d_R_rows_4 = values.d_R_rows_4;
+    const int64_t d_R_run_4 = values.d_R_run_4, input1_4_step = values.input1_4_step;
     const cvmgen_list &input1_steps_K = values.input1_steps_K;
     const cvmgen_list &output1_steps_K = values.output1_steps_K;
     const cvmgen_list &d_K_box = values.d_K_box;
@@ -58,32 +59,37 @@ tosa_reduce_min_output1_int8(const __grid_constant__ reduce_min_output1_values v
        j in R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j]
        for j in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...]))
        else min[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    const int64_t elements = d_K_rows * d_K_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_K_row = at / d_K_run;
-        const int64_t d_K = at % d_K_run;
+    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
+        const cvmgen_team team = cvmgen_team_of(teams, item);
+        const int64_t d_K_row = team.result / d_K_run;
+        const int64_t d_K = team.result % d_K_run;
         const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &input1_steps_K);
-        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &output1_steps_K);
         int32_t smallest_2 = INT32_MAX;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
+        const cvmgen_share share = cvmgen_share_of(team, d_R_rows_4, d_R_run_4);
+        for (int64_t d_R_row = share.row; d_R_row < d_R_rows_4; d_R_row += share.rows) {
             const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, &d_R_box_4, &input1_steps_4);
-            for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
+            CVMGEN_UNROLL
+            for (int64_t d_R = share.column; d_R < d_R_run_4; d_R += share.columns)
                 smallest_2 = cvmgen_min_i32(smallest_2,
                     input1[input1_K_row + d_K * input1_K_step
                     + (input1_4_row + d_R * input1_4_step)]);
         }
-        output1[output1_K_row + d_K * output1_K_step] = (int8_t)smallest_2;
+        smallest_2 = cvmgen_combine<cvmgen_least>(team, smallest_2);
+        if (cvmgen_stores(team)) {
+            const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &output1_steps_K);
+            output1[output1_K_row + d_K * output1_K_step] = (int8_t)smallest_2;
+        }
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tosa_reduce_min_output1_int16(const __grid_constant__ reduce_min_output1_values values,
+tosa_reduce_min_output1_int16(const __grid_constant__ cvmgen_teams teams,
+                              const __grid_constant__ reduce_min_output1_values values,
                               const int16_t *__restrict__ input1,
                               int16_t *__restrict__ output1) {
-    const int64_t d_K_rows = values.d_K_rows, d_K_run = values.d_K_run;
-    const int64_t input1_K_step = values.input1_K_step, output1_K_step = values.output1_K_step;
-    const int64_t d_R_rows_4 = values.d_R_rows_4, d_R_run_4 = values.d_R_run_4;
-    const int64_t input1_4_step = values.input1_4_step;
+    const int64_t d_K_run = values.d_K_run, input1_K_step = values.input1_K_step;
+    const int64_t output1_K_step = values.output1_K_step, d_R_rows_4 = values.d_R_rows_4;
+    const int64_t d_R_run_4 = values.d_R_run_4, input1_4_step = values.input1_4_step;
     const cvmgen_list &input1_steps_K = values.input1_steps_K;
     const cvmgen_list &output1_steps_K = values.output1_steps_K;
     const cvmgen_list &d_K_box = values.d_K_box;
@@ -93,32 +99,37 @@ tosa_reduce_min_output1_int16(const __grid_constant__ reduce_min_output1_values 
        j in R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j]
        for j in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...]))
        else min[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    const int64_t elements = d_K_rows * d_K_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_K_row = at / d_K_run;
-        const int64_t d_K = at % d_K_run;
+    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
+        const cvmgen_team team = cvmgen_team_of(teams, item);
+        const int64_t d_K_row = team.result / d_K_run;
+        const int64_t d_K = team.result % d_K_run;
         const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &input1_steps_K);
-        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &output1_steps_K);
         int32_t smallest_2 = INT32_MAX;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
+        const cvmgen_share share = cvmgen_share_of(team, d_R_rows_4, d_R_run_4);
+        for (int64_t d_R_row = share.row; d_R_row < d_R_rows_4; d_R_row += share.rows) {
             const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, &d_R_box_4, &input1_steps_4);
-            for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
+            CVMGEN_UNROLL
+            for (int64_t d_R = share.column; d_R < d_R_run_4; d_R += share.columns)
                 smallest_2 = cvmgen_min_i32(smallest_2,
                     input1[input1_K_row + d_K * input1_K_step
                     + (input1_4_row + d_R * input1_4_step)]);
         }
-        output1[output1_K_row + d_K * output1_K_step] = (int16_t)smallest_2;
+        smallest_2 = cvmgen_combine<cvmgen_least>(team, smallest_2);
+        if (cvmgen_stores(team)) {
+            const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &output1_steps_K);
+            output1[output1_K_row + d_K * output1_K_step] = (int16_t)smallest_2;
+        }
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tosa_reduce_min_output1_int32(const __grid_constant__ reduce_min_output1_values values,
+tosa_reduce_min_output1_int32(const __grid_constant__ cvmgen_teams teams,
+                              const __grid_constant__ reduce_min_output1_values values,
                               const int32_t *__restrict__ input1,
                               int32_t *__restrict__ output1) {
-    const int64_t d_K_rows = values.d_K_rows, d_K_run = values.d_K_run;
-    const int64_t input1_K_step = values.input1_K_step, output1_K_step = values.output1_K_step;
-    const int64_t d_R_rows_4 = values.d_R_rows_4, d_R_run_4 = values.d_R_run_4;
-    const int64_t input1_4_step = values.input1_4_step;
+    const int64_t d_K_run = values.d_K_run, input1_K_step = values.input1_K_step;
+    const int64_t output1_K_step = values.output1_K_step, d_R_rows_4 = values.d_R_rows_4;
+    const int64_t d_R_run_4 = values.d_R_run_4, input1_4_step = values.input1_4_step;
     const cvmgen_list &input1_steps_K = values.input1_steps_K;
     const cvmgen_list &output1_steps_K = values.output1_steps_K;
     const cvmgen_list &d_K_box = values.d_K_box;
@@ -128,36 +139,41 @@ tosa_reduce_min_output1_int32(const __grid_constant__ reduce_min_output1_values 
        j in R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j]
        for j in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...]))
        else min[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    const int64_t elements = d_K_rows * d_K_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_K_row = at / d_K_run;
-        const int64_t d_K = at % d_K_run;
+    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
+        const cvmgen_team team = cvmgen_team_of(teams, item);
+        const int64_t d_K_row = team.result / d_K_run;
+        const int64_t d_K = team.result % d_K_run;
         const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &input1_steps_K);
-        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &output1_steps_K);
         int32_t smallest_2 = INT32_MAX;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
+        const cvmgen_share share = cvmgen_share_of(team, d_R_rows_4, d_R_run_4);
+        for (int64_t d_R_row = share.row; d_R_row < d_R_rows_4; d_R_row += share.rows) {
             const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, &d_R_box_4, &input1_steps_4);
-            for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
+            CVMGEN_UNROLL
+            for (int64_t d_R = share.column; d_R < d_R_run_4; d_R += share.columns)
                 smallest_2 = cvmgen_min_i32(smallest_2,
                     input1[input1_K_row + d_K * input1_K_step
                     + (input1_4_row + d_R * input1_4_step)]);
         }
-        output1[output1_K_row + d_K * output1_K_step] = smallest_2;
+        smallest_2 = cvmgen_combine<cvmgen_least>(team, smallest_2);
+        if (cvmgen_stores(team)) {
+            const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &output1_steps_K);
+            output1[output1_K_row + d_K * output1_K_step] = smallest_2;
+        }
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tosa_reduce_min_output1_float32(const __grid_constant__ reduce_min_output1_values values,
+tosa_reduce_min_output1_float32(const __grid_constant__ cvmgen_teams teams,
+                                const __grid_constant__ reduce_min_output1_values values,
                                 const float *__restrict__ input1, float *__restrict__ output1) {
-    const int64_t nan_mode = values.nan_mode, d_K_rows = values.d_K_rows;
-    const int64_t d_K_run = values.d_K_run, input1_K_step = values.input1_K_step;
-    const int64_t output1_K_step = values.output1_K_step, d_R_rows = values.d_R_rows;
-    const int64_t d_R_run = values.d_R_run, input1_step = values.input1_step;
-    const int64_t d_R_rows_2 = values.d_R_rows_2, d_R_run_2 = values.d_R_run_2;
-    const int64_t input1_2_step = values.input1_2_step, d_R_rows_3 = values.d_R_rows_3;
-    const int64_t d_R_run_3 = values.d_R_run_3, input1_3_step = values.input1_3_step;
-    const int64_t d_R_rows_4 = values.d_R_rows_4, d_R_run_4 = values.d_R_run_4;
-    const int64_t input1_4_step = values.input1_4_step;
+    const int64_t nan_mode = values.nan_mode, d_K_run = values.d_K_run;
+    const int64_t input1_K_step = values.input1_K_step, output1_K_step = values.output1_K_step;
+    const int64_t d_R_rows = values.d_R_rows, d_R_run = values.d_R_run;
+    const int64_t input1_step = values.input1_step, d_R_rows_2 = values.d_R_rows_2;
+    const int64_t d_R_run_2 = values.d_R_run_2, input1_2_step = values.input1_2_step;
+    const int64_t d_R_rows_3 = values.d_R_rows_3, d_R_run_3 = values.d_R_run_3;
+    const int64_t input1_3_step = values.input1_3_step, d_R_rows_4 = values.d_R_rows_4;
+    const int64_t d_R_run_4 = values.d_R_run_4, input1_4_step = values.input1_4_step;
     const cvmgen_list &input1_steps_K = values.input1_steps_K;
     const cvmgen_list &output1_steps_K = values.output1_steps_K;
     const cvmgen_list &d_K_box = values.d_K_box;
@@ -173,18 +189,18 @@ tosa_reduce_min_output1_float32(const __grid_constant__ reduce_min_output1_value
        j in R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j]
        for j in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...]))
        else min[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    const int64_t elements = d_K_rows * d_K_run;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t d_K_row = at / d_K_run;
-        const int64_t d_K = at % d_K_run;
+    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
+        const cvmgen_team team = cvmgen_team_of(teams, item);
+        const int64_t d_K_row = team.result / d_K_run;
+        const int64_t d_K = team.result % d_K_run;
         const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &input1_steps_K);
-        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &output1_steps_K);
         bool test = nan_mode == 2 /* "IGNORE" */;
         if (test) {
             bool found = false;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+            const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
+            for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
                 const int64_t input1_row = cvmgen_walk_offset(d_R_row, &d_R_box, &input1_steps);
-                for (int64_t d_R = 0; d_R < d_R_run; ++d_R) {
+                for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns) {
                     if (cvmgen_isnan((double)input1[input1_K_row + d_K * input1_K_step
                         + (input1_row + d_R * input1_step)])) {
                         found = true;
@@ -192,15 +208,17 @@ tosa_reduce_min_output1_float32(const __grid_constant__ reduce_min_output1_value
                     }
                 }
             }
+            found = cvmgen_combine<cvmgen_some>(team, found);
             test = found;
         }
         bool test_2 = test;
         if (test_2) {
             bool found_2 = false;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+            const cvmgen_share share_2 = cvmgen_share_of(team, d_R_rows_2, d_R_run_2);
+            for (int64_t d_R_row = share_2.row; d_R_row < d_R_rows_2; d_R_row += share_2.rows) {
                 const int64_t input1_2_row = cvmgen_walk_offset(d_R_row, &d_R_box_2,
                     &input1_steps_2);
-                for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R) {
+                for (int64_t d_R = share_2.column; d_R < d_R_run_2; d_R += share_2.columns) {
                     if (!cvmgen_isnan((double)input1[input1_K_row + d_K * input1_K_step
                         + (input1_2_row + d_R * input1_2_step)])) {
                         found_2 = true;
@@ -208,15 +226,18 @@ tosa_reduce_min_output1_float32(const __grid_constant__ reduce_min_output1_value
                     }
                 }
             }
+            found_2 = cvmgen_combine<cvmgen_some>(team, found_2, 1);
             test_2 = found_2;
         }
         double chosen = 0.0;
         if (test_2) {
             double smallest = CVMGEN_INFINITY;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows_3; ++d_R_row) {
+            const cvmgen_share share_3 = cvmgen_share_of(team, d_R_rows_3, d_R_run_3);
+            for (int64_t d_R_row = share_3.row; d_R_row < d_R_rows_3; d_R_row += share_3.rows) {
                 const int64_t input1_3_row = cvmgen_walk_offset(d_R_row, &d_R_box_3,
                     &input1_steps_3);
-                for (int64_t d_R = 0; d_R < d_R_run_3; ++d_R) {
+                CVMGEN_UNROLL
+                for (int64_t d_R = share_3.column; d_R < d_R_run_3; d_R += share_3.columns) {
                     if (!cvmgen_isnan((double)input1[input1_K_row + d_K * input1_K_step
                         + (input1_3_row + d_R * input1_3_step)]))
                         smallest = cvmgen_min_f64(smallest,
@@ -224,20 +245,27 @@ tosa_reduce_min_output1_float32(const __grid_constant__ reduce_min_output1_value
                             + (input1_3_row + d_R * input1_3_step)]);
                 }
             }
+            smallest = cvmgen_combine<cvmgen_least>(team, smallest, 2);
             chosen = smallest;
         } else {
             double smallest_2 = CVMGEN_INFINITY;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
+            const cvmgen_share share_4 = cvmgen_share_of(team, d_R_rows_4, d_R_run_4);
+            for (int64_t d_R_row = share_4.row; d_R_row < d_R_rows_4; d_R_row += share_4.rows) {
                 const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, &d_R_box_4,
                     &input1_steps_4);
-                for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
+                CVMGEN_UNROLL
+                for (int64_t d_R = share_4.column; d_R < d_R_run_4; d_R += share_4.columns)
                     smallest_2 = cvmgen_min_f64(smallest_2,
                         (double)input1[input1_K_row + d_K * input1_K_step
                         + (input1_4_row + d_R * input1_4_step)]);
             }
+            smallest_2 = cvmgen_combine<cvmgen_least>(team, smallest_2, 3);
             chosen = smallest_2;
         }
-        output1[output1_K_row + d_K * output1_K_step] = cvmgen_stored_f32(chosen);
+        if (cvmgen_stores(team)) {
+            const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &output1_steps_K);
+            output1[output1_K_row + d_K * output1_K_step] = cvmgen_stored_f32(chosen);
+        }
     }
 }
 
@@ -506,19 +534,40 @@ int tosa_reduce_min_cuda(const tosa_reduce_min_args *args, cvmgen_stream stream,
                                               plan.d_R_box_2, plan.input1_steps_2, plan.d_R_box_3,
                                               plan.input1_steps_3, plan.d_R_box_4,
                                               plan.input1_steps_4};
-    const int64_t elements = cvmgen_domain({plan.d_K_rows, plan.d_K_run});
-    if (plan.types == reduce_min_of_int8)
-        status = cvmgen_launch(error, stream, elements, tosa_reduce_min_output1_int8, values,
-                               (const int8_t *)args->input1->data, (int8_t *)args->output1->data);
-    else if (plan.types == reduce_min_of_int16)
-        status = cvmgen_launch(error, stream, elements, tosa_reduce_min_output1_int16, values,
-                               (const int16_t *)args->input1->data, (int16_t *)args->output1->data);
-    else if (plan.types == reduce_min_of_int32)
-        status = cvmgen_launch(error, stream, elements, tosa_reduce_min_output1_int32, values,
-                               (const int32_t *)args->input1->data, (int32_t *)args->output1->data);
-    else
-        status = cvmgen_launch(error, stream, elements, tosa_reduce_min_output1_float32, values,
-                               (const float *)args->input1->data, (float *)args->output1->data);
+    if (plan.types == reduce_min_of_int8) {
+        const int64_t elements = cvmgen_domain({plan.d_K_rows, plan.d_K_run});
+        const int64_t reduced = cvmgen_domain({plan.d_R_rows_4, plan.d_R_run_4});
+        const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced,
+                                                       plan.input1_K_step < plan.input1_4_step);
+        status = cvmgen_launch_teams<1>(error, stream, teams, tosa_reduce_min_output1_int8, values,
+                                        (const int8_t *)args->input1->data,
+                                        (int8_t *)args->output1->data);
+    } else if (plan.types == reduce_min_of_int16) {
+        const int64_t elements = cvmgen_domain({plan.d_K_rows, plan.d_K_run});
+        const int64_t reduced = cvmgen_domain({plan.d_R_rows_4, plan.d_R_run_4});
+        const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced,
+                                                       plan.input1_K_step < plan.input1_4_step);
+        status = cvmgen_launch_teams<1>(error, stream, teams, tosa_reduce_min_output1_int16, values,
+                                        (const int16_t *)args->input1->data,
+                                        (int16_t *)args->output1->data);
+    } else if (plan.types == reduce_min_of_int32) {
+        const int64_t elements = cvmgen_domain({plan.d_K_rows, plan.d_K_run});
+        const int64_t reduced = cvmgen_domain({plan.d_R_rows_4, plan.d_R_run_4});
+        const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced,
+                                                       plan.input1_K_step < plan.input1_4_step);
+        status = cvmgen_launch_teams<1>(error, stream, teams, tosa_reduce_min_output1_int32, values,
+                                        (const int32_t *)args->input1->data,
+                                        (int32_t *)args->output1->data);
+    } else {
+        const int64_t elements = cvmgen_domain({plan.d_K_rows, plan.d_K_run});
+        const int64_t reduced = cvmgen_domain({plan.d_R_rows, plan.d_R_run});
+        const cvmgen_teams teams = cvmgen_choose_blocks(elements, reduced,
+                                                        plan.input1_K_step < plan.input1_step);
+        status = cvmgen_launch_teams<4>(error, stream, teams, tosa_reduce_min_output1_float32,
+            values,
+                                        (const float *)args->input1->data,
+                                        (float *)args->output1->data);
+    }
     return status;
 }
 #endif

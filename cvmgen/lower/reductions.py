@@ -1,0 +1,378 @@
+"""Reductions whose iterations may be divided: which loops they are, and what may be done how.
+
+A sweep is a loop that does nothing but accumulate by operations which give the same bits in
+every order: then threads may take shares of it, in any order, and combine what they have. Sums of
+real numbers are not among these operations, their maxima and minima are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, walk
+from cvmgen.lower.guards import assigned, changed
+
+FEW = 32  # iterations that a thread makes faster alone than together with others
+# How the shares of a decision are joined, by its value before any element has decided.
+DECISIONS = {False: "or", True: "and"}
+ANY_ORDER = {
+    "+": {"u32", "u64", "i128"},  # modulo a power of two, or wide enough for every sum
+    "*": {"u32", "u64", "i128"},
+    "max": {"i32", "i64", "i128", "f64"},  # of NaN, +0 and -0 the function decides, not the order
+    "min": {"i32", "i64", "i128", "f64"},
+    "and": {"bool"},
+    "or": {"bool"},
+}
+ZERO, ONE = i.Const(0), i.Const(1)
+SETS = (i.Let, i.Assign, i.Accumulate)
+NEUTRAL: Mapping[str, int | bool] = {"+": 0, "*": 1, "and": True, "or": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Loops around one body: `rows` and inside them `columns`, with the locals of a row between.
+
+    `combined` are the accumulators with the operation that joins two shares of each.
+    """
+
+    rows: tuple[i.Loop, ...]
+    locals: tuple[i.Stmt, ...]
+    columns: i.Loop
+    combined: tuple[tuple[str, str], ...]
+
+    @property
+    def loops(self) -> tuple[i.Loop, ...]:
+        return (*self.rows, self.columns)
+
+    @property
+    def body(self) -> tuple[i.Stmt, ...]:
+        return self.columns.body
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """What is done for one result: statements with sweeps in them, then what one thread does.
+
+    It `splits` where a sweep's accumulators matter to nothing but the end: then each may be made
+    of parts that are worked on apart.
+    """
+
+    head: tuple[i.Stmt, ...]
+    tail: tuple[i.Stmt, ...]
+    sweeps: Mapping[i.Loop, Sweep]
+    splits: bool
+
+    @property
+    def accumulators(self) -> tuple[str, ...]:
+        combined = (name for sweep in self.sweeps.values() for name, _ in sweep.combined)
+        return tuple(dict.fromkeys(combined))
+
+
+def reduction(indices: Sequence[str], body: tuple[i.Stmt, ...]) -> Reduction | None:
+    """The reduction that makes one result, whose indices are given; None for another shape."""
+    found = Sweeps(indices, body)
+    last = max((at for at, each in enumerate(body) if found.has_sweep(each)), default=None)
+    if last is None or found.refused or all(map(few, found.sweeps.values())):
+        return None
+    head, tail = body[: last + 1], body[last + 1 :]
+    if any(isinstance(each, (i.Store, i.Overflow, i.Sort)) for each in walk(head)):
+        return None
+    if any(isinstance(each, i.Loop) for each in walk(tail)):
+        return None
+    if found.slides() or found.contracts():
+        return None
+    return Reduction(*sunk(head, tail), found.sweeps, found.splits(head))
+
+
+class Sweeps:
+    """Finds the sweeps among the statements for one result."""
+
+    def __init__(self, indices: Sequence[str], body: tuple[i.Stmt, ...]) -> None:
+        self.varying = assigned(body) | set(indices)
+        self.types = {each.name: each.type for each in walk(body) if isinstance(each, i.Let)}
+        # For each index of the result, what is computed of it.
+        self.reach = {each: dependent(body, {each}) for each in indices}
+        self.sweeps: dict[i.Loop, Sweep] = {}
+        self.refused = False  # a loop accumulates in a way that cannot be divided
+        self.block(body, {})
+
+    def block(self, statements: tuple[i.Stmt, ...], starts: Mapping[str, i.Expr]) -> None:
+        """Find sweeps; `starts` are the first values of locals around that still have them."""
+        starts = dict(starts)
+        for each in statements:
+            match each:
+                case i.Let(name=name, value=value):
+                    starts[name] = value
+                case i.Loop() if outer(each):
+                    self.loop(each, starts)
+                case i.If(then=then, otherwise=otherwise):
+                    self.block(then, starts)
+                    self.block(otherwise, starts)
+                case _:
+                    pass
+            for name in changed((each,)):
+                starts.pop(name, None)
+
+    def loop(self, loop: i.Loop, starts: Mapping[str, i.Expr]) -> None:
+        sweep = self.sweep(loop, starts)
+        if sweep is None:
+            self.refused = True
+        else:
+            self.sweeps[loop] = sweep
+
+    def sweep(self, loop: i.Loop, starts: Mapping[str, i.Expr]) -> Sweep | None:
+        """A loop as a sweep, where its iterations may be made in any order."""
+        combined = []
+        for name in sorted(outer(loop)):
+            op = self.operation(loop, name, starts)
+            if op is None:
+                return None
+            combined.append((name, op))
+        rows, locals_, columns = self.chain(loop)
+        if not self.steady(columns):
+            return None
+        if any(map(leaves_loop, columns.body)) and not decides(columns, combined):
+            return None
+        return Sweep(rows, locals_, columns, tuple(combined))
+
+    def operation(self, loop: i.Loop, name: str, starts: Mapping[str, i.Expr]) -> str | None:
+        """How shares of an accumulator are joined; None where the order of its values matters."""
+        uses = [each for each in walk(loop) if getattr(each, "name", None) == name]
+        terms = [each for each in uses if isinstance(each, i.Accumulate)]
+        choices = [each for each in uses if isinstance(each, i.Assign)]
+        if name not in starts or len(terms) + len(choices) < len(uses):
+            return None  # read in the loop, a list, or begun with what is not known
+        start, type_name = starts[name], self.types[name]
+        if choices:
+            known = type_name == "bool" and isinstance(start, i.Const)
+            decided = {each.value for each in choices}
+            if terms or not known or decided != {i.Const(start == i.Const(False))}:
+                return None
+            return DECISIONS[start == i.Const(True)]
+        op = terms[0].op
+        if any(each.op != op for each in terms) or not neutral(op, start):
+            return None
+        # A count is below what its type holds, and so is every part of it.
+        counts = op == "+" and all(counted(each.value) for each in terms)
+        return op if counts or type_name in ANY_ORDER[op] else None
+
+    def chain(self, loop: i.Loop) -> tuple[tuple[i.Loop, ...], tuple[i.Stmt, ...], i.Loop]:
+        """Loops that stand in each other with nothing but locals between, and these."""
+        rows: list[i.Loop] = []
+        locals_: list[i.Stmt] = []
+        while self.steady(loop):
+            *between, inner = loop.body
+            names = {each.name for each in between if isinstance(each, i.Let)}
+            if not isinstance(inner, i.Loop) or len(names) < len(between):
+                break
+            if not self.steady(inner) or names & changed(loop.body):
+                break
+            rows.append(loop)
+            locals_ += between
+            loop = inner
+        return tuple(rows), tuple(locals_), loop
+
+    def steady(self, loop: i.Loop) -> bool:
+        """Whether the call alone decides how often a loop runs."""
+        ends = (loop.low, loop.high)
+        return loop.low is not None and not reads(ends) and not names_in(ends) & self.varying
+
+    # -------------------------------------------------------- what else must hold
+
+    def has_sweep(self, statement: i.Stmt) -> bool:
+        return any(isinstance(each, i.Loop) and each in self.sweeps for each in walk(statement))
+
+    def slides(self) -> bool:
+        """Whether a window slides over elements: a test of places, by both kinds of indices."""
+        by_result = frozenset[str]().union(*self.reach.values())
+        for loop, sweep in self.sweeps.items():
+            by_sweep = dependent((loop,), {each.index for each in sweep.loops})
+            for each in walk(loop):
+                if isinstance(each, i.If) and not reads(each.condition):
+                    names = names_in(each.condition)
+                    if names & by_result and names & by_sweep:
+                        return True
+        return False
+
+    def contracts(self) -> bool:
+        """Whether elements of several tensors meet, each of them read for many results."""
+        loads = [each for each in walk(tuple(self.sweeps)) if isinstance(each, i.Load)]
+        if len({each.tensor for each in loads}) < 2:
+            return False
+        for each in loads:
+            names = names_in(each.offset)
+            used = sum(bool(names & reach) for reach in self.reach.values())
+            if used in (0, len(self.reach)):
+                return False
+        return True
+
+    def splits(self, head: tuple[i.Stmt, ...]) -> bool:
+        """Whether results take the same way, and accumulators are only copied until the end."""
+        combined = {name for sweep in self.sweeps.values() for name, _ in sweep.combined}
+        made = dependent(head, combined)
+        for each in walk(head):
+            match each:
+                case i.If(condition=condition) if self.has_sweep(each):
+                    if reads(condition) or names_in(condition) & self.varying:
+                        return False
+                case i.Let(value=value) | i.Assign(value=value):
+                    if names_in(value) & made and not copied(value):
+                        return False
+                case i.Loop() if each in self.sweeps:
+                    own = {name for name, _ in self.sweeps[each].combined}
+                    if (names_in(each) - own) & made:
+                        return False
+                case _:
+                    pass
+        return True
+
+
+# ---------------------------------------------------------------- statements
+
+
+def sunk(
+    head: tuple[i.Stmt, ...], tail: tuple[i.Stmt, ...]
+) -> tuple[tuple[i.Stmt, ...], tuple[i.Stmt, ...]]:
+    """Head and tail, with locals that the tail alone reads moved there."""
+    kept: list[i.Stmt] = []
+    for each in reversed(head):
+        after = (*kept, *tail)
+        match each:
+            case i.Let(name=name, value=value) if name not in names_in(tuple(kept)) | changed(
+                tuple(kept)
+            ) and not names_in(value) & changed(after):
+                tail = (each, *tail)
+            case _:
+                kept.insert(0, each)
+    return tuple(kept), tail
+
+
+def outer(loop: i.Loop) -> set[str]:
+    """The locals around a loop that it changes."""
+    return changed((loop,)) - {each.name for each in walk(loop) if isinstance(each, i.Let)}
+
+
+def leaves_loop(statement: i.Stmt) -> bool:
+    """Whether a statement may leave the loop that it stands in."""
+    match statement:
+        case i.Break():
+            return True
+        case i.If(then=then, otherwise=otherwise):
+            return any(map(leaves_loop, (*then, *otherwise)))
+        case _:
+            return False
+
+
+def decides(loop: i.Loop, combined: Sequence[tuple[str, str]]) -> bool:
+    """Whether all that a loop finds is one decision, so that it may end with it."""
+    names = {each.name for each in walk(loop) if isinstance(each, i.Assign)}
+    return len(combined) == 1 and combined[0][0] in names
+
+
+def few(sweep: Sweep) -> bool:
+    """Whether a sweep has but a few iterations in every call."""
+    iterations = 1
+    for loop in sweep.loops:
+        match extent(loop):
+            case i.Const(value=value):
+                iterations *= value
+            case _:
+                return False
+    return iterations <= FEW
+
+
+def extent(loop: i.Loop) -> i.Expr:
+    if loop.low is None or loop.low == i.Const(0):
+        return loop.high
+    return i.Binary("-", loop.high, loop.low)
+
+
+def dependent(statements: tuple[i.Stmt, ...], names: Collection[str]) -> frozenset[str]:
+    """The names, and all that is computed of them."""
+    found = set(names)
+    sets = [each for each in walk(statements) if isinstance(each, SETS)]
+    while more := {each.name for each in sets if names_in(each.value) & found} - found:
+        found |= more
+    return frozenset(found)
+
+
+# ---------------------------------------------------------------- values
+
+
+def reads(node: object) -> bool:
+    """Whether a value is read from memory."""
+    return any(isinstance(each, (i.Load, i.Entries)) for each in walk(node))
+
+
+def neutral(op: str, start: i.Expr) -> bool:
+    """Whether shares may each begin with this value."""
+    if op in ("max", "min"):
+        return True  # taken again, it changes nothing
+    return isinstance(start, i.Const) and start.value == NEUTRAL[op]
+
+
+def counted(term: i.Expr) -> bool:
+    return isinstance(term, i.Const) and term.value in (0, 1)
+
+
+def copied(value: i.Expr) -> bool:
+    """Whether a value is that of another local, at most in another type."""
+    return all(isinstance(each, (i.Var, i.Convert)) for each in walk(value))
+
+
+def steps(
+    reduction: Reduction, body: tuple[i.Stmt, ...], index: str
+) -> tuple[i.Expr, i.Expr] | None:
+    """How far apart the elements are that two neighbouring results read, by their index, and those
+    that two neighbouring iterations of the first sweep read; None where neither is known."""
+    values = {each.name: each.value for each in walk(body) if isinstance(each, i.Let)}
+    varying = assigned(body) | {index}
+    sweep = next(iter(reduction.sweeps.values()))
+    for each in walk((sweep.locals, sweep.body)):
+        if isinstance(each, i.Load):
+            found = [step(each.offset, name, values) for name in (index, sweep.columns.index)]
+            across, along = found
+            if across is None or along is None or along == ZERO:
+                continue
+            if not (names_in((across, along)) & varying or reads((across, along))):
+                return across, along
+    return None
+
+
+def step(expr: i.Expr, index: str, values: Mapping[str, i.Expr]) -> i.Expr | None:
+    """What an offset grows by from one value of an index to the next; None if it depends."""
+    match expr:
+        case i.Var(name=name) if name == index:
+            return ONE
+        case i.Var(name=name):
+            return step(values[name], index, values) if name in values else ZERO
+        case i.Binary(op="+", left=left, right=right):
+            return added(step(left, index, values), step(right, index, values))
+        case i.Binary(op="*", left=left, right=right):
+            parts = step(left, index, values), step(right, index, values)
+            if parts[1] == ZERO:
+                return times(parts[0], right)
+            return times(parts[1], left) if parts[0] == ZERO else None
+        case i.Binary(op="-", left=left, right=right) if step(right, index, values) == ZERO:
+            return step(left, index, values)
+        case i.Load(offset=offset):
+            return ZERO if step(offset, index, values) == ZERO else None
+        case _:
+            inner = names_in(expr)
+            return ZERO if all(step(i.Var(each), index, values) == ZERO for each in inner) else None
+
+
+def added(left: i.Expr | None, right: i.Expr | None) -> i.Expr | None:
+    if left is None or right is None:
+        return None
+    if ZERO in (left, right):
+        return right if left == ZERO else left
+    return i.Binary("+", left, right)
+
+
+def times(part: i.Expr | None, factor: i.Expr) -> i.Expr | None:
+    if part is None or part == ZERO or factor == ONE:
+        return part
+    return factor if part == ONE else i.Binary("*", part, factor)

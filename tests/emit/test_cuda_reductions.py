@@ -1,0 +1,193 @@
+"""Reductions by teams of threads, on the CPU: every way to divide them gives the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cvmgen.api.operator import Operator
+from cvmgen.emit import cuda
+from cvmgen.errors import OperatorError
+from tests.emit.cuda_texts import program, text
+from tests.emit.on_cpu import OnCpu, info
+
+BLOCK = cuda.BLOCK
+# The shape, the axes, what is launched: how many kernels, blocks and threads of the last; why.
+WAYS = [
+    ((5,), (0,), (1, 1, BLOCK), "short: a thread for all"),
+    ((9, 7), (1,), (1, 1, BLOCK), "short rows: a thread for each"),
+    ((700, 100), (1,), (1, 44, BLOCK), "rows: half a warp for each"),
+    ((30, 3, 200), (2,), (1, 12, BLOCK), "rows: a warp for each"),
+    ((7, 300), (1,), (1, 7, 64), "longer rows: a small block for each"),
+    ((1000,), (0,), (1, 1, 128), "one row: a block"),
+    ((2, 3000), (1,), (1, 2, BLOCK), "not worth a second kernel"),
+    ((40000,), (0,), (2, 1, BLOCK), "long: in parts"),
+    ((2, 3, 33333), (0, 2), (2, 1, BLOCK), "rows of a box, in parts"),
+    ((5, 7, 3, 11), (1, 3), (1, 1, BLOCK), "dimensions between"),
+    ((3, 700), (0,), (1, 3, BLOCK), "short columns: a thread for each"),
+    ((300, 7), (0,), (1, 1, BLOCK), "columns side by side"),
+    ((300, 70), (0,), (1, 3, BLOCK), "columns: as many as a warp has lanes"),
+    ((5, 90, 33), (1,), (1, 6, BLOCK), "columns in the middle"),
+    ((20001, 7), (0,), (2, 1, BLOCK), "long columns: in parts"),
+    ((3000, 41), (0,), (2, 1, BLOCK), "more columns in parts"),
+]
+GRIDS = ((2, 5), (3, 64))  # blocks and threads that tests set
+
+
+def values(shape: tuple[int, ...]) -> Any:
+    return np.resize(np.arange(-61, 62, dtype=np.int8) * 3 % 127, shape).astype(np.int32)
+
+
+def orders(on_cpu: OnCpu, run: Callable[[], None]) -> None:
+    """Run what is launched in both orders of threads, and on other grids."""
+    for backwards in (False, True):
+        on_cpu.free()
+        on_cpu.state.backwards = backwards
+        run()
+        for blocks, threads in GRIDS:
+            on_cpu.fix(blocks, threads, backwards=backwards)
+            run()
+    on_cpu.free()
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "launched", "why"), WAYS, ids=[row[-1].replace(" ", "-") for row in WAYS]
+)
+def test_ways_to_divide(
+    shape: tuple[int, ...],
+    axes: tuple[int, ...],
+    launched: tuple[int, int, int],
+    why: str,
+    on_cpu: OnCpu,
+) -> None:
+    x, before = values(shape), on_cpu.state.launches
+    total, largest = (Operator(info(f"cvm.{name}"), on_cpu) for name in ("sum", "max"))
+    total(x, axes=axes)
+    assert (on_cpu.state.launches - before, on_cpu.state.blocks, on_cpu.state.threads) == launched
+
+    def run() -> None:
+        for keepdims in (False, True):
+            expected = x.sum(axes, keepdims=keepdims), x.max(axes, keepdims=keepdims)
+            found = (each(x, axes=axes, keepdims=keepdims) for each in (total, largest))
+            for one, other in zip(found, expected, strict=True):
+                assert one.ravel().tolist() == other.ravel().tolist(), why
+
+    orders(on_cpu, run)
+
+
+def test_products(on_cpu: OnCpu) -> None:
+    x = np.where(np.resize(np.arange(29), (70, 16)) % 3 == 1, -1, 1).astype(np.int32)
+    product = Operator(info("extra.product"), on_cpu)
+    orders(on_cpu, lambda: same(product(x), x.prod(1).tolist()))
+
+
+def same(found: Any, expected: list[Any]) -> None:
+    assert found.ravel().tolist() == expected
+
+
+def test_several_accumulators_in_parts(on_cpu: OnCpu) -> None:
+    x = values((1, 2, 40007))
+    spread = Operator(info("extra.batched_range"), on_cpu)
+    before = on_cpu.state.launches
+    expected = (x.max(2) - x.min(2)).ravel().tolist()
+    same(spread(x), expected)
+    assert on_cpu.state.launches == before + 2
+    orders(on_cpu, lambda: same(spread(x), expected))
+
+
+@pytest.mark.parametrize("where", [None, 0, 31, 20000, 39999])
+def test_decisions(where: int | None, on_cpu: OnCpu) -> None:
+    x = np.zeros((2, 40000), bool)
+    if where is not None:
+        x[1, where] = True
+    some, every = (Operator(info(f"tosa.reduce_{name}"), on_cpu) for name in ("any", "all"))
+    expected = [False, where is not None]
+    orders(on_cpu, lambda: same(some(x, axis=1, keep_dims=1), expected))
+    orders(on_cpu, lambda: same(every(~x, axis=1, keep_dims=1), [not each for each in expected]))
+
+
+def test_extremes_of_real_numbers(on_cpu: OnCpu) -> None:
+    """NaN where one is NaN, and -0 below +0, whichever thread meets it."""
+    x = np.full(40000, -0.0)
+    x[777] = 0.0
+    extremes = Operator(info("extra.extremes"), on_cpu)
+
+    def run() -> None:
+        largest, smallest = extremes(x)
+        assert (np.signbit(largest).item(), np.signbit(smallest).item()) == (False, True)
+        assert all(np.isnan(each).item() for each in extremes(with_nan))
+        assert [each.item() for each in extremes(with_nan, skip=True)] == [3.0, -0.0]
+
+    with_nan = x.copy()
+    with_nan[[5, 39999]], with_nan[1] = np.nan, 3.0
+    orders(on_cpu, run)
+
+
+def test_results_that_take_different_branches(on_cpu: OnCpu) -> None:
+    """Each is made by a block, or by a thread; the second sweep needs what the first found."""
+    x = np.arange(5 * 900, dtype=np.float32).reshape(5, 900)
+    x[1] = np.nan
+    x[3, ::7] = np.nan
+    largest = Operator(info("tosa.reduce_max"), on_cpu)
+    before = on_cpu.state.launches
+    largest(x, axis=1, keep_dims=1, nan_mode="IGNORE")
+    assert (on_cpu.state.launches - before, on_cpu.state.blocks) == (1, 5)
+    assert on_cpu.state.threads == 128
+
+    def run() -> None:
+        for axis in (0, 1):
+            for mode, function in (("IGNORE", np.fmax.reduce), ("PROPAGATE", np.maximum.reduce)):
+                found = largest(x, axis=axis, keep_dims=1, nan_mode=mode)
+                expected = function(x, axis, keepdims=True)
+                assert np.array_equal(found, expected, equal_nan=True)
+
+    orders(on_cpu, run)
+
+
+def test_a_total_that_does_not_fit_is_refused(on_cpu: OnCpu) -> None:
+    x = np.full((2, 40000), 1 << 14, np.int32)
+    total = Operator(info("tosa.reduce_sum"), on_cpu)
+    assert total(x, axis=1, keep_dims=1).ravel().tolist() == [40000 << 14] * 2
+    x[1] = 1 << 16
+    with pytest.raises(OperatorError, match="output1"):
+        total(x, axis=1, keep_dims=1)
+
+
+def test_real_sums_keep_their_order(on_cpu: OnCpu) -> None:
+    kinds = cuda.kernel_classes(program("tosa.reduce_sum"))
+    assert kinds["tosa_reduce_sum_output1_int32"] == "reduction"
+    assert kinds["tosa_reduce_sum_output1_float32"] == "grid"
+
+
+def test_no_memory_for_parts_is_told(on_cpu: OnCpu) -> None:
+    x, total = values((40000,)), Operator(info("cvm.sum"), on_cpu)
+    on_cpu.state.memory = 1
+    with pytest.raises(OperatorError, match="CUDA: out of memory"):
+        total(x)
+    assert on_cpu.state.allocated == 0
+    on_cpu.state.memory = 0
+    on_cpu.state.fail = 1
+    with pytest.raises(OperatorError, match="CUDA: unspecified launch failure"):
+        total(x)
+    assert on_cpu.state.allocated == 0
+
+
+def test_a_kernel_reads_as_written() -> None:
+    source = text("extra.row_sums")
+    body = source[source.index("for (int64_t item") : source.index("\n}\n")]
+    assert body.split("\n") == [
+        "for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {",
+        "        const cvmgen_team team = cvmgen_team_of(teams, item);",
+        "        const int64_t i = team.result;",
+        "        uint32_t total = 0;",
+        "        const cvmgen_share share = cvmgen_share_of(team, 1, K);",
+        "        CVMGEN_UNROLL",
+        "        for (int64_t k = share.column; k < K; k += share.columns)",
+        "            total += (uint32_t)X[i * K + k];",
+        "        total = cvmgen_combine<cvmgen_plus>(team, total);",
+        "        if (cvmgen_stores(team)) Y[i] = (int8_t)total;",
+        "    }",
+    ]
