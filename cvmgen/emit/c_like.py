@@ -55,6 +55,7 @@ LOCALS = frozenset(
         "plan",
         "status",
         "stream",
+        "tiles",
         "typed",
         "typed_names",
         "types",

@@ -31,12 +31,18 @@ BLOCK = 256  # threads of a block
 RESIDENT = 3
 BLOCKS = 65536  # of a grid at most; kernels stride over what is beyond
 PARAMETER_BYTES = 4096  # what every device takes as parameters of a kernel
+# Tiles of contractions: two blocks of 36 KB each fit a multiprocessor of every device, and with
+# 128 registers a thread nothing spills.
+TILE_THREADS, TILE_RESIDENT = 256, 2
+TILE_ROWS, TILE_COLUMNS = 64, 128
 FIELD_TYPES = ("int64_t", "bool", "cvmgen_list")
+HEADERS = ("cvmgen_cuda.h", "cvmgen_block.h", "cvmgen_tiles.h")
 CPU_FILES = (
     "cvmgen_cpu.h",
     "cvmgen_cpu_vectors.h",
     "cvmgen_cpu_threads.h",
     "cvmgen_cpu_functions.h",
+    "cvmgen_cpu_copies.h",
     "cvmgen_cpu_device.h",
     "cvmgen_cpu_fibers.h",
     "cvmgen_cpu_block.h",
@@ -59,8 +65,12 @@ def emit_support() -> dict[str, str]:
         "resident": RESIDENT,
         "blocks": BLOCKS,
         "parameter_bytes": PARAMETER_BYTES,
+        "tile_threads": TILE_THREADS,
+        "tile_resident": TILE_RESIDENT,
+        "tile_rows": TILE_ROWS,
+        "tile_columns": TILE_COLUMNS,
     }
-    own = ("cvmgen_cuda.h", "cvmgen_block.h", *(f"cpu/{name}" for name in CPU_FILES))
+    own = (*HEADERS, *(f"cpu/{name}" for name in CPU_FILES))
     return {
         **{name: text for name, text in shared.items() if name.endswith(".h")},
         **{name: render(f"cuda/{name}.j2", **values) for name in own},
@@ -139,7 +149,11 @@ class CudaEmitter(c.CEmitter):
         )
 
     def includes(self) -> list[str]:
-        return ["cvmgen_cuda.h", *(["cvmgen_block.h"] if self.program.scratch else [])]
+        found = ["cvmgen_cuda.h", *(["cvmgen_block.h"] if self.program.scratch else [])]
+        for number, nest in enumerate(self.program.nests):
+            for variant in interface.variants(self.program, nest):
+                found += self.mapping(number, nest, variant).headers
+        return list(dict.fromkeys(found))
 
     # -------------------------------------------------------- kernels
 
@@ -190,8 +204,7 @@ class CudaEmitter(c.CEmitter):
         if self.value_fields(nest):
             parameters.insert(0, f"const __grid_constant__ {self.values_name(number)} values")
             arguments.insert(0, "values")
-        opening = [*self.unpack(self.nest_fields(body)), *self.unread(nest, body)]
-        opening.append(comment(f"{nest.span.place}: {nest.formula}"))
+        remarks = [*self.unread(nest, body), comment(f"{nest.span.place}: {nest.formula}")]
         return Task(
             self.program,
             nest,
@@ -199,23 +212,11 @@ class CudaEmitter(c.CEmitter):
             self.kernel_name(number, variant),
             dtypes,
             parameters,
-            opening,
+            self.nest_fields(body),
+            remarks,
             arguments,
             {field.name: f"plan.{identifier(field.name)}" for field in self.fields},
         )
-
-    def unpack(self, fields: Iterable[Field]) -> list[str]:
-        """Locals for what the nest reads of the call."""
-        fields = list(fields)
-        names = {field: identifier(field.name) for field in fields}
-        lines = []
-        for kind in ("int64_t", "bool"):
-            chosen = [names[field] for field in fields if field.type == kind]
-            lines += wrapped(f"const {kind}", [f"{name} = values.{name}" for name in chosen])
-        for field in fields:
-            if field.type == "cvmgen_list":
-                lines.append(f"const cvmgen_list &{names[field]} = values.{names[field]};")
-        return lines
 
     # -------------------------------------------------------- run
 

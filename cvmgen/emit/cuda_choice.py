@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cvmgen.emit.cuda_contractions import tiles
 from cvmgen.emit.cuda_mappings import Lists, Mapping, Task
 
 # In the order in which they are tried; each gives None for a nest that is not of its shape.
-SHAPES: tuple[Callable[[Task], Mapping | None], ...] = ()
+SHAPES: tuple[Callable[[Task], Mapping | None], ...] = (tiles,)
 
 
 def mapping(task: Task) -> Mapping:

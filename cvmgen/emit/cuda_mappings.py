@@ -6,15 +6,16 @@ shape of its loops.
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Sequence
 from collections.abc import Mapping as Names
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cvmgen.dtypes import DType
-from cvmgen.emit.c_like import indent
-from cvmgen.emit.c_text import signature, wrapped_list
+from cvmgen.emit.c_like import identifier, indent
+from cvmgen.emit.c_text import signature, wrapped, wrapped_list
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter, grid
 from cvmgen.emit.cuda_lists import BlockPrinter
+from cvmgen.emit.plan import Field
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild
@@ -39,7 +40,8 @@ class Task:
     name: str  # of its kernel
     dtypes: Names[str, DType]  # of the elements of its inputs and outputs
     parameters: Sequence[str]
-    opening: Sequence[str]  # of a kernel: locals for what the call fixes, the formula
+    fields: Sequence[Field]  # what the call fixes, of which kernels make locals
+    remarks: Sequence[str]  # behind them: what is not read, the formula
     arguments: Sequence[str]  # of a launch, for the parameters
     planned: Names[str, str]  # what the host calls the values that nests read
 
@@ -50,18 +52,29 @@ class Task:
         name: str = "",
         parameters: Sequence[str] = (),
         bounds: str = "CVMGEN_BLOCK, CVMGEN_RESIDENT",
+        short: Container[str] = (),
     ) -> str:
-        """A kernel of these statements, with `parameters` besides those of the nest."""
+        """A kernel of these statements, with `parameters` besides those of the nest.
+
+        Values of the call whose names are `short` are locals of 32 bits.
+        """
         start = f'extern "C" __global__ void __launch_bounds__({bounds})'
         head = signature(f"{name or self.name}(", [*self.parameters, *parameters])
-        return "\n".join([start, *head, *wrap_c(indent([*self.opening, *lines])), "}"])
+        lines = [*unpacked(self.fields, short), *self.remarks, *lines]
+        return "\n".join([start, *head, *wrap_c(indent(lines)), "}"])
 
     def launch(
-        self, function: str, count: str, *, name: str = "", arguments: Sequence[str] = ()
+        self,
+        function: str,
+        count: str,
+        *,
+        name: str = "",
+        arguments: Sequence[str] = (),
+        width: int = 96,
     ) -> list[str]:
         """The host's statement that starts a kernel by one of the functions for it."""
         given = ["error", "stream", count, name or self.name, *self.arguments, *arguments]
-        return wrapped_list(f"status = {function}(", given, ");")
+        return wrapped_list(f"status = {function}(", given, ");", width)
 
     def on_host(self, expr: i.Expr, above: int = 0) -> str:
         """An expression over what the call fixes, as the host writes it."""
@@ -84,10 +97,25 @@ class Task:
                 return wrapped_list(f"const int64_t {name} = cvmgen_domain({{", sizes, "});")
 
 
+def unpacked(fields: Iterable[Field], short: Container[str]) -> list[str]:
+    """Locals for what a nest reads of the call."""
+    kinds: dict[str, list[str]] = {"int64_t": [], "int32_t": [], "bool": [], "cvmgen_list": []}
+    for field in fields:
+        narrow = field.type == "int64_t" and field.name in short
+        kinds["int32_t" if narrow else field.type].append(identifier(field.name))
+    lists = kinds.pop("cvmgen_list")
+    lines = []
+    for kind, names in kinds.items():
+        cast = "(int32_t)" if kind == "int32_t" else ""
+        lines += wrapped(f"const {kind}", [f"{name} = {cast}values.{name}" for name in names])
+    return [*lines, *(f"const cvmgen_list &{name} = values.{name};" for name in lists)]
+
+
 class Mapping:
     """A thread for each iteration of the outermost loops, as far as these run in parallel."""
 
     kind = "grid"
+    headers: Sequence[str] = ()  # that its kernels need beside cvmgen_cuda.h
 
     def __init__(self, task: Task) -> None:
         self.task = task
