@@ -11,8 +11,10 @@ import pytest
 
 from cvmgen.api import Operator
 from cvmgen.api.cuda_cpu_backend import Order, State
+from cvmgen.build import cuda_compiler, cuda_instructions
 from cvmgen.emit.cuda import kernel_classes
-from tests.emit.cuda_texts import NAMES, program, text
+from cvmgen.errors import BuildError
+from tests.emit.cuda_texts import NAMES, headers, program, text
 from tests.emit.on_cpu import OnCpu
 
 TILED = ("cvm.conv2d", "cvm.dense", "extra.batched_product", "extra.scaled_product")
@@ -21,6 +23,24 @@ TILED = ("cvm.conv2d", "cvm.dense", "extra.batched_product", "extra.scaled_produ
 def test_which_nests_are_contractions() -> None:
     found = [name for name in NAMES if "contraction" in kernel_classes(program(name)).values()]
     assert tuple(sorted(found)) == TILED
+
+
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90", "sm_120"])
+def test_what_kernels_are_made_of(architecture: str) -> None:
+    try:
+        cuda_compiler()
+    except BuildError as error:
+        pytest.skip(str(error))
+    compiled: Any = {"architecture": architecture, "includes": headers(), "name": "dense.cu"}
+    made = cuda_instructions(text("cvm.dense"), **compiled)
+    for kernel, kind in kernel_classes(program("cvm.dense")).items():
+        found, tiles = made[kernel], kind == "contraction"
+        tensor_cores = tiles and architecture != "sm_75"
+        assert (found.matrix_products > 0) == tensor_cores
+        assert found.dot_products > 0 or tensor_cores or not tiles
+        # What is packed passes through registers.
+        assert (found.async_copies > 0) == (tensor_cores and "int8_int" in kernel)
+        assert tiles == (found.loads.wide > 0)
 
 
 # ---------------------------------------------------------------- how kernels run
