@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cvmgen.emit.cuda_contractions import tiles
+from cvmgen.emit.cuda_contractions import Tiles, contraction_of, plain
 from cvmgen.emit.cuda_mappings import Lists, Mapping, Task
 
 # In the order in which they are tried; each gives None for a nest that is not of its shape.
-SHAPES: tuple[Callable[[Task], Mapping | None], ...] = (tiles,)
+SHAPES: tuple[Callable[[Task], Mapping | None], ...] = ()
 
 
 def mapping(task: Task) -> Mapping:
     """The mapping for the shape of a nest."""
     if task.program.scratch_of(task.nest.tensor):
         return Lists(task)
+    found = contraction_of(task)
+    # A contraction too small for tiles may be of another shape as well.
+    return shaped(task) if found is None else Tiles(task, found, shaped(plain(task)))
+
+
+def shaped(task: Task) -> Mapping:
     for shape in SHAPES:
         found = shape(task)
         if found is not None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from cvmgen.dtypes import CVM, INT8, INT32
 from cvmgen.emit.c_like import MACHINE_TYPES, comment, identifier, indent
-from cvmgen.emit.c_text import wrapped_list
-from cvmgen.emit.cuda_kernels import CudaKernelPrinter
+from cvmgen.emit.c_text import single, wrapped_list
+from cvmgen.emit.cuda_kernels import CudaKernelPrinter, grid
 from cvmgen.emit.cuda_mappings import Kernel, Mapping, Task
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild
@@ -20,12 +20,16 @@ from cvmgen.lower.unfold import opposite
 BOUNDS = "CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT"
 
 
-def tiles(task: Task) -> Mapping | None:
-    """The mapping of a nest that is a contraction of int8, or of int32 that may be as small."""
-    mapping = Mapping(task)
+def contraction_of(task: Task) -> Contraction | None:
+    """The nest as a contraction of int8, or of int32 that may be as small; None if it is none."""
+    outer = grid(task.body)
     facts = Facts.of(task.program, task.nest)
-    found = contraction(mapping.grid.loops, mapping.grid.body, facts, factor_sizes(task))
-    return None if found is None else Tiles(task, found)
+    return contraction(outer.loops, outer.body, facts, factor_sizes(task))
+
+
+def plain(task: Task) -> Task:
+    """The nest for kernels beside those of tiles; their launches stand a level deeper."""
+    return replace(task, name=f"{task.name}_plain", width=task.width - 8)
 
 
 def factor_sizes(task: Task) -> dict[str, i.Expr]:
@@ -51,21 +55,21 @@ def factor_sizes(task: Task) -> dict[str, i.Expr]:
 
 
 class Tiles(Mapping):
-    """A block for each tile of totals, where tiles pay; else a thread for each total."""
+    """A block for each tile of totals, where tiles pay; else the mapping `otherwise`."""
 
     kind = "contraction"
-    headers = ("cvmgen_tiles.h",)
 
-    def __init__(self, task: Task, found: Contraction) -> None:
+    def __init__(self, task: Task, found: Contraction, otherwise: Mapping) -> None:
         super().__init__(task)
         self.found = found
-        self.plain = replace(task, name=f"{task.name}_plain")
+        self.otherwise = otherwise
+        self.headers = ("cvmgen_tiles.h", *otherwise.headers)
 
     def kernels(self) -> list[Kernel]:
         task = self.task
         printer = TilePrinter(task, self.found)
         text = task.kernel(printer.lines(), bounds=BOUNDS, short=printer.short)
-        return [Kernel(task.name, self.kind, text), *Mapping(self.plain).kernels()]
+        return [Kernel(task.name, self.kind, text), *self.otherwise.kernels()]
 
     def before(self) -> list[str]:
         sizes = [product(loops, self.task) for loops in self.sizes()]
@@ -76,17 +80,17 @@ class Tiles(Mapping):
         call = ["cvmgen_worthwhile_tiles(", *indent([*lines, f"{most[-1]}}});"])]
         tests = self.tests()
         if not tests:
-            return [*super().before(), f"const int64_t tiles = {call[0]}", *call[1:]]
+            return [*self.otherwise.before(), f"const int64_t tiles = {call[0]}", *call[1:]]
         head = f"if ({' && '.join(tests)})"
         start = ["int64_t tiles = 0;", head, *indent([f"tiles = {call[0]}", *call[1:]])]
         if any("precision" in each for each in tests):
             start.insert(1, comment("Elements that are declared to fit int8 are read as such."))
-        return [*super().before(), *start]
+        return [*self.otherwise.before(), *start]
 
     @staticmethod
     def sizes_lines(sizes: Sequence[str]) -> list[str]:
-        single = ", ".join(sizes)
-        return [f"{single},"] if len(single) <= 80 else [f"{each}," for each in sizes]
+        line = ", ".join(sizes)
+        return [f"{line},"] if len(line) <= 80 else [f"{each}," for each in sizes]
 
     def tests(self) -> list[str]:
         """What must hold besides: there is a quotient, factors fit int8, sums their accumulator."""
@@ -114,9 +118,11 @@ class Tiles(Mapping):
         return (found.batches, found.rows.lines, found.columns.lines, found.summed)
 
     def start(self) -> list[str]:
-        tiled = self.task.launch("cvmgen_launch_tiles", "tiles", width=88)
-        plain = self.plain.launch("cvmgen_launch", "elements", width=88)
-        return ["if (tiles > 0)", *indent(tiled), "else", *indent(plain)]
+        task = replace(self.task, width=self.otherwise.task.width)
+        tiled, rest = task.launch("cvmgen_launch_tiles", "tiles"), self.otherwise.start()
+        if single(rest):
+            return ["if (tiles > 0)", *indent(tiled), "else", *indent(rest)]
+        return ["if (tiles > 0) {", *indent(tiled), "} else {", *indent(rest), "}"]
 
 
 def product(loops: Iterable[i.Loop], task: Task) -> str:

@@ -44,6 +44,7 @@ class Task:
     remarks: Sequence[str]  # behind them: what is not read, the formula
     arguments: Sequence[str]  # of a launch, for the parameters
     planned: Names[str, str]  # what the host calls the values that nests read
+    width: int = 96  # of the lines of a launch
 
     def kernel(
         self,
@@ -70,11 +71,10 @@ class Task:
         *,
         name: str = "",
         arguments: Sequence[str] = (),
-        width: int = 96,
     ) -> list[str]:
         """The host's statement that starts a kernel by one of the functions for it."""
         given = ["error", "stream", count, name or self.name, *self.arguments, *arguments]
-        return wrapped_list(f"status = {function}(", given, ");", width)
+        return wrapped_list(f"status = {function}(", given, ");", self.width)
 
     def on_host(self, expr: i.Expr, above: int = 0) -> str:
         """An expression over what the call fixes, as the host writes it."""
