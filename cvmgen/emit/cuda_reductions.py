@@ -86,7 +86,7 @@ class TeamPrinter(CudaKernelPrinter):
         lines = self.block(loop.body)
         # Loads wait for each other where a loop may end between them, or has loops of its own.
         simple = not any(isinstance(each, (i.Break, i.Loop)) for each in walk(loop.body))
-        unroll = ["CVMGEN_UNROLL"] if simple else []
+        unroll = ["CVMGEN_OVERLAP"] if simple else []
         if len(lines) == 1 and not isinstance(loop.body[0], i.If):
             return [*unroll, head.removesuffix(" {"), *indent(lines)]
         return [*unroll, head, *indent(lines), "}"]

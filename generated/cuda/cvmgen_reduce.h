@@ -10,13 +10,6 @@
 
 enum { CVMGEN_PART_BYTES = 16 }; /* in memory, of any type */
 
-/* In front of a loop: several of its loads are under way at once. */
-#ifdef __CUDA_ARCH__
-#define CVMGEN_UNROLL _Pragma("unroll 4")
-#else
-#define CVMGEN_UNROLL
-#endif
-
 /* How the threads of a launch are divided among results. */
 typedef struct {
     int64_t results;

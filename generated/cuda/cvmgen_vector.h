@@ -3,13 +3,6 @@
 #define CVMGEN_VECTOR_H
 #include "cvmgen_cuda.h"
 
-/* In front of a loop over lanes: only then do its elements stay in registers. */
-#ifdef __CUDACC__
-#define CVMGEN_UNROLL _Pragma("unroll")
-#else
-#define CVMGEN_UNROLL
-#endif
-
 /* How many vectors of `lanes` elements hold so many elements. */
 CVMGEN_FUNCTION int64_t cvmgen_vectors(int64_t elements, int64_t lanes) {
     return elements > 0 ? (elements + lanes - 1) / lanes : 0;

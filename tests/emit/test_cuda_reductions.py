@@ -184,7 +184,7 @@ def test_a_kernel_reads_as_written() -> None:
         "        const int64_t i = team.result;",
         "        uint32_t total = 0;",
         "        const cvmgen_share share = cvmgen_share_of(team, 1, K);",
-        "        CVMGEN_UNROLL",
+        "        CVMGEN_OVERLAP",
         "        for (int64_t k = share.column; k < K; k += share.columns)",
         "            total += (uint32_t)X[i * K + k];",
         "        total = cvmgen_combine<cvmgen_plus>(team, total);",

@@ -66,7 +66,7 @@ cvm_max_Y_0_int8_int8(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
         for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
             const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
-            CVMGEN_UNROLL
+            CVMGEN_OVERLAP
             for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns)
                 largest = cvmgen_max_i32(largest,
                     X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
@@ -102,7 +102,7 @@ cvm_max_Y_0_int8_int32(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
         for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
             const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
-            CVMGEN_UNROLL
+            CVMGEN_OVERLAP
             for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns)
                 largest = cvmgen_max_i32(largest,
                     X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
@@ -138,7 +138,7 @@ cvm_max_Y_0_int32_int8(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
         for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
             const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
-            CVMGEN_UNROLL
+            CVMGEN_OVERLAP
             for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns)
                 largest = cvmgen_max_i32(largest,
                     X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
@@ -174,7 +174,7 @@ cvm_max_Y_0_int32_int32(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
         for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
             const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
-            CVMGEN_UNROLL
+            CVMGEN_OVERLAP
             for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns)
                 largest = cvmgen_max_i32(largest,
                     X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
@@ -214,7 +214,7 @@ cvm_max_Y_1_int8_int8(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, d_R_rows_2, d_R_run_2);
         for (int64_t d_R_row = share.row; d_R_row < d_R_rows_2; d_R_row += share.rows) {
             const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
-            CVMGEN_UNROLL
+            CVMGEN_OVERLAP
             for (int64_t d_R = share.column; d_R < d_R_run_2; d_R += share.columns)
                 largest = cvmgen_max_i32(largest,
                     X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
@@ -245,7 +245,7 @@ cvm_max_Y_1_int8_int32(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, d_R_rows_2, d_R_run_2);
         for (int64_t d_R_row = share.row; d_R_row < d_R_rows_2; d_R_row += share.rows) {
             const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
-            CVMGEN_UNROLL
+            CVMGEN_OVERLAP
             for (int64_t d_R = share.column; d_R < d_R_run_2; d_R += share.columns)
                 largest = cvmgen_max_i32(largest,
                     X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
@@ -276,7 +276,7 @@ cvm_max_Y_1_int32_int8(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, d_R_rows_2, d_R_run_2);
         for (int64_t d_R_row = share.row; d_R_row < d_R_rows_2; d_R_row += share.rows) {
             const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
-            CVMGEN_UNROLL
+            CVMGEN_OVERLAP
             for (int64_t d_R = share.column; d_R < d_R_run_2; d_R += share.columns)
                 largest = cvmgen_max_i32(largest,
                     X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
@@ -307,7 +307,7 @@ cvm_max_Y_1_int32_int32(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, d_R_rows_2, d_R_run_2);
         for (int64_t d_R_row = share.row; d_R_row < d_R_rows_2; d_R_row += share.rows) {
             const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
-            CVMGEN_UNROLL
+            CVMGEN_OVERLAP
             for (int64_t d_R = share.column; d_R < d_R_run_2; d_R += share.columns)
                 largest = cvmgen_max_i32(largest,
                     X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
@@ -332,7 +332,7 @@ cvm_max_Y_2_int8_int8(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_team team = cvmgen_team_of(teams, item);
         int32_t largest = INT32_MIN;
         const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
-        CVMGEN_UNROLL
+        CVMGEN_OVERLAP
         for (int64_t d = share.column; d < n_size; d += share.columns)
             largest = cvmgen_max_i32(largest, X[d]);
         largest = cvmgen_combine<cvmgen_greatest>(team, largest);
@@ -350,7 +350,7 @@ cvm_max_Y_2_int8_int32(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_team team = cvmgen_team_of(teams, item);
         int32_t largest = INT32_MIN;
         const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
-        CVMGEN_UNROLL
+        CVMGEN_OVERLAP
         for (int64_t d = share.column; d < n_size; d += share.columns)
             largest = cvmgen_max_i32(largest, X[d]);
         largest = cvmgen_combine<cvmgen_greatest>(team, largest);
@@ -368,7 +368,7 @@ cvm_max_Y_2_int32_int8(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_team team = cvmgen_team_of(teams, item);
         int32_t largest = INT32_MIN;
         const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
-        CVMGEN_UNROLL
+        CVMGEN_OVERLAP
         for (int64_t d = share.column; d < n_size; d += share.columns)
             largest = cvmgen_max_i32(largest, X[d]);
         largest = cvmgen_combine<cvmgen_greatest>(team, largest);
@@ -386,7 +386,7 @@ cvm_max_Y_2_int32_int32(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_team team = cvmgen_team_of(teams, item);
         int32_t largest = INT32_MIN;
         const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
-        CVMGEN_UNROLL
+        CVMGEN_OVERLAP
         for (int64_t d = share.column; d < n_size; d += share.columns)
             largest = cvmgen_max_i32(largest, X[d]);
         largest = cvmgen_combine<cvmgen_greatest>(team, largest);

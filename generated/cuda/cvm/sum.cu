@@ -68,7 +68,7 @@ cvm_sum_Y_0_int8_int8(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
         for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
             const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
-            CVMGEN_UNROLL
+            CVMGEN_OVERLAP
             for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns)
                 total += (uint32_t)X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)];
         }
@@ -103,7 +103,7 @@ cvm_sum_Y_0_int8_int32(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
         for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
             const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
-            CVMGEN_UNROLL
+            CVMGEN_OVERLAP
             for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns)
                 total += (uint32_t)X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)];
         }
@@ -138,7 +138,7 @@ cvm_sum_Y_0_int32_int8(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
         for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
             const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
-            CVMGEN_UNROLL
+            CVMGEN_OVERLAP
             for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns)
                 total += (uint32_t)X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)];
         }
@@ -173,7 +173,7 @@ cvm_sum_Y_0_int32_int32(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
         for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
             const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
-            CVMGEN_UNROLL
+            CVMGEN_OVERLAP
             for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns)
                 total += (uint32_t)X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)];
         }
@@ -212,7 +212,7 @@ cvm_sum_Y_1_int8_int8(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, d_R_rows_2, d_R_run_2);
         for (int64_t d_R_row = share.row; d_R_row < d_R_rows_2; d_R_row += share.rows) {
             const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
-            CVMGEN_UNROLL
+            CVMGEN_OVERLAP
             for (int64_t d_R = share.column; d_R < d_R_run_2; d_R += share.columns)
                 total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)];
         }
@@ -242,7 +242,7 @@ cvm_sum_Y_1_int8_int32(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, d_R_rows_2, d_R_run_2);
         for (int64_t d_R_row = share.row; d_R_row < d_R_rows_2; d_R_row += share.rows) {
             const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
-            CVMGEN_UNROLL
+            CVMGEN_OVERLAP
             for (int64_t d_R = share.column; d_R < d_R_run_2; d_R += share.columns)
                 total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)];
         }
@@ -272,7 +272,7 @@ cvm_sum_Y_1_int32_int8(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, d_R_rows_2, d_R_run_2);
         for (int64_t d_R_row = share.row; d_R_row < d_R_rows_2; d_R_row += share.rows) {
             const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
-            CVMGEN_UNROLL
+            CVMGEN_OVERLAP
             for (int64_t d_R = share.column; d_R < d_R_run_2; d_R += share.columns)
                 total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)];
         }
@@ -302,7 +302,7 @@ cvm_sum_Y_1_int32_int32(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, d_R_rows_2, d_R_run_2);
         for (int64_t d_R_row = share.row; d_R_row < d_R_rows_2; d_R_row += share.rows) {
             const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
-            CVMGEN_UNROLL
+            CVMGEN_OVERLAP
             for (int64_t d_R = share.column; d_R < d_R_run_2; d_R += share.columns)
                 total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)];
         }
@@ -326,7 +326,7 @@ cvm_sum_Y_2_int8_int8(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_team team = cvmgen_team_of(teams, item);
         uint32_t total = 0;
         const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
-        CVMGEN_UNROLL
+        CVMGEN_OVERLAP
         for (int64_t d = share.column; d < n_size; d += share.columns)
             total += (uint32_t)X[d];
         total = cvmgen_combine<cvmgen_plus>(team, total);
@@ -344,7 +344,7 @@ cvm_sum_Y_2_int8_int32(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_team team = cvmgen_team_of(teams, item);
         uint32_t total = 0;
         const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
-        CVMGEN_UNROLL
+        CVMGEN_OVERLAP
         for (int64_t d = share.column; d < n_size; d += share.columns)
             total += (uint32_t)X[d];
         total = cvmgen_combine<cvmgen_plus>(team, total);
@@ -362,7 +362,7 @@ cvm_sum_Y_2_int32_int8(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_team team = cvmgen_team_of(teams, item);
         uint32_t total = 0;
         const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
-        CVMGEN_UNROLL
+        CVMGEN_OVERLAP
         for (int64_t d = share.column; d < n_size; d += share.columns)
             total += (uint32_t)X[d];
         total = cvmgen_combine<cvmgen_plus>(team, total);
@@ -380,7 +380,7 @@ cvm_sum_Y_2_int32_int32(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_team team = cvmgen_team_of(teams, item);
         uint32_t total = 0;
         const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
-        CVMGEN_UNROLL
+        CVMGEN_OVERLAP
         for (int64_t d = share.column; d < n_size; d += share.columns)
             total += (uint32_t)X[d];
         total = cvmgen_combine<cvmgen_plus>(team, total);

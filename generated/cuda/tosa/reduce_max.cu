@@ -68,7 +68,7 @@ tosa_reduce_max_output1_int8(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, d_R_rows_4, d_R_run_4);
         for (int64_t d_R_row = share.row; d_R_row < d_R_rows_4; d_R_row += share.rows) {
             const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, &d_R_box_4, &input1_steps_4);
-            CVMGEN_UNROLL
+            CVMGEN_OVERLAP
             for (int64_t d_R = share.column; d_R < d_R_run_4; d_R += share.columns)
                 largest_2 = cvmgen_max_i32(largest_2,
                     input1[input1_K_row + d_K * input1_K_step
@@ -108,7 +108,7 @@ tosa_reduce_max_output1_int16(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, d_R_rows_4, d_R_run_4);
         for (int64_t d_R_row = share.row; d_R_row < d_R_rows_4; d_R_row += share.rows) {
             const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, &d_R_box_4, &input1_steps_4);
-            CVMGEN_UNROLL
+            CVMGEN_OVERLAP
             for (int64_t d_R = share.column; d_R < d_R_run_4; d_R += share.columns)
                 largest_2 = cvmgen_max_i32(largest_2,
                     input1[input1_K_row + d_K * input1_K_step
@@ -148,7 +148,7 @@ tosa_reduce_max_output1_int32(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, d_R_rows_4, d_R_run_4);
         for (int64_t d_R_row = share.row; d_R_row < d_R_rows_4; d_R_row += share.rows) {
             const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, &d_R_box_4, &input1_steps_4);
-            CVMGEN_UNROLL
+            CVMGEN_OVERLAP
             for (int64_t d_R = share.column; d_R < d_R_run_4; d_R += share.columns)
                 largest_2 = cvmgen_max_i32(largest_2,
                     input1[input1_K_row + d_K * input1_K_step
@@ -236,7 +236,7 @@ tosa_reduce_max_output1_float32(const __grid_constant__ cvmgen_teams teams,
             for (int64_t d_R_row = share_3.row; d_R_row < d_R_rows_3; d_R_row += share_3.rows) {
                 const int64_t input1_3_row = cvmgen_walk_offset(d_R_row, &d_R_box_3,
                     &input1_steps_3);
-                CVMGEN_UNROLL
+                CVMGEN_OVERLAP
                 for (int64_t d_R = share_3.column; d_R < d_R_run_3; d_R += share_3.columns) {
                     if (!cvmgen_isnan((double)input1[input1_K_row + d_K * input1_K_step
                         + (input1_3_row + d_R * input1_3_step)]))
@@ -253,7 +253,7 @@ tosa_reduce_max_output1_float32(const __grid_constant__ cvmgen_teams teams,
             for (int64_t d_R_row = share_4.row; d_R_row < d_R_rows_4; d_R_row += share_4.rows) {
                 const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, &d_R_box_4,
                     &input1_steps_4);
-                CVMGEN_UNROLL
+                CVMGEN_OVERLAP
                 for (int64_t d_R = share_4.column; d_R < d_R_run_4; d_R += share_4.columns)
                     largest_2 = cvmgen_max_f64(largest_2,
                         (double)input1[input1_K_row + d_K * input1_K_step

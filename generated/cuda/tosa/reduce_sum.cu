@@ -59,7 +59,7 @@ tosa_reduce_sum_output1_int32(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
         for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
             const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &input1_steps_R);
-            CVMGEN_UNROLL
+            CVMGEN_OVERLAP
             for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns)
                 total += (uint64_t)input1[input1_K_row + d_K * input1_K_step
                     + (input1_R_row + d_R * input1_R_step)];
