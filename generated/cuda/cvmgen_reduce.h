@@ -103,17 +103,12 @@ struct cvmgen_some {
     static __device__ bool of(bool a, bool b) { return a || b; }
 };
 
-/* The value of the lane `offset` above this one, or of the lane `from`. */
-template <typename T> static __device__ T cvmgen_from_above(T value, uint32_t offset) {
-    return __shfl_down_sync(0xffffffffu, value, offset);
-}
+/* The value of another lane of the warp. */
 template <typename T> static __device__ T cvmgen_from_lane(T value, uint32_t from) {
     return __shfl_sync(0xffffffffu, value, (int)from);
 }
-static inline __device__ __int128 cvmgen_from_above(__int128 value, uint32_t offset) {
-    const uint64_t low = cvmgen_from_above((uint64_t)value, offset);
-    const uint64_t high = cvmgen_from_above((uint64_t)(value >> 64), offset);
-    return (__int128)((unsigned __int128)high << 64 | low);
+static inline __device__ bool cvmgen_from_lane(bool value, uint32_t from) {
+    return cvmgen_from_lane((int32_t)value, from) != 0;
 }
 static inline __device__ __int128 cvmgen_from_lane(__int128 value, uint32_t from) {
     const uint64_t low = cvmgen_from_lane((uint64_t)value, from);
@@ -121,14 +116,20 @@ static inline __device__ __int128 cvmgen_from_lane(__int128 value, uint32_t from
     return (__int128)((unsigned __int128)high << 64 | low);
 }
 
+/* A value and that of the lane `offset` above, if there is such a lane. */
+template <typename Op, typename T>
+static __device__ T cvmgen_fold(T value, uint32_t offset, bool there) {
+    const uint32_t lane = threadIdx.x % 32;
+    const T other = cvmgen_from_lane(value, there ? lane + offset : lane);
+    return there ? Op::of(value, other) : value;
+}
+
 /* Teams of neighbouring lanes, none of them in two warps. */
 template <typename Op, typename T>
 static __device__ T cvmgen_combine_lanes(const cvmgen_team &team, T value) {
-    for (uint32_t offset = 16; offset > 0; offset /= 2) {
-        if (offset >= team.lanes) continue;
-        const T other = cvmgen_from_above(value, offset);
-        if (team.lane + offset < team.lanes) value = Op::of(value, other);
-    }
+    for (uint32_t offset = 16; offset > 0; offset /= 2)
+        if (offset < team.lanes)
+            value = cvmgen_fold<Op>(value, offset, team.lane + offset < team.lanes);
     return cvmgen_from_lane(value, threadIdx.x % 32 - team.lane);
 }
 
@@ -137,11 +138,9 @@ template <typename Op, typename T>
 static __device__ T cvmgen_combine_block(const cvmgen_team &team, T value) {
     __shared__ T kept[CVMGEN_BLOCK];
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const uint32_t here = blockDim.x - warp * 32 < 32 ? blockDim.x - warp * 32 : 32;
-    for (uint32_t offset = 16; offset >= team.side; offset /= 2) {
-        const T other = cvmgen_from_above(value, offset);
-        if (lane + offset < here) value = Op::of(value, other);
-    }
+    for (uint32_t offset = 16; offset >= team.side; offset /= 2)
+        value = cvmgen_fold<Op>(value, offset,
+                                lane + offset < 32 && threadIdx.x + offset < blockDim.x);
     const uint32_t width = team.side < 32 ? team.side : 32; /* values that a warp has left */
     if (lane < width) kept[warp * width + lane] = value;
     __syncthreads();
