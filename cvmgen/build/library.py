@@ -157,7 +157,8 @@ def sanitizer_environment(sanitizers: Sequence[str]) -> dict[str, str]:
 
 
 def _our_flags(language: _Language, sanitizers: Sequence[str]) -> tuple[str, ...]:
-    flags = (*language.flags, *_COMMON)
+    # The language's last: to clang -Wextra brings back what was left out before it.
+    flags = (*_COMMON, *language.flags)
     if checkout() is not None:
         flags = (*flags, "-Werror")
     if sanitizers:
@@ -203,7 +204,8 @@ def code(text: str, *, lines: bool = False) -> str:
     bare = _TOKEN.sub(
         lambda found: " " + "\n" * found[0].count("\n") if found[0][0] == "/" else found[0], text
     )
-    return "\n".join(line.strip() for line in bare.splitlines() if lines or line.strip())
+    kept = (line.strip() for line in bare.splitlines() if lines or line.strip())
+    return "\n".join(kept).rstrip()
 
 
 def _link(job: _Job, objects: Sequence[Path], library: Path, *, strict: bool) -> None:

@@ -10,7 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from cvmgen.build import c_compiler, compile_library, compilers, sanitizer_environment
+from cvmgen.build import (
+    c_compiler,
+    compile_library,
+    compilers,
+    cpp_compiler,
+    sanitizer_environment,
+)
 from cvmgen.build.cache import content_key
 from cvmgen.build.library import code
 from cvmgen.errors import BuildError
@@ -72,6 +78,12 @@ def test_code(text: str, left: str, why: str) -> None:
     assert code(text) == left, why
 
 
+def test_code_with_its_lines() -> None:
+    assert code("int a; /* one\n two */\n\n  int b; // three\nint c;\n", lines=True) == (
+        "int a;\n\n\nint b;\nint c;"
+    )
+
+
 def test_the_library_depends_on_flags_text_and_sanitizers() -> None:
     paths = [
         compile_library(SOURCES, name="cvm"),
@@ -93,6 +105,46 @@ def test_one_edit_compiles_one_unit(cache: Path) -> None:
     compile_library({**SOURCES, "cvm.h": HEADER + "typedef int cvm_int;\n"}, name="cvm")
     assert len(objects(cache) - before) == 3, "a header concerns every unit"
 
+
+# ---------------------------------------------------------------- CUDA files
+
+IN_FRONT = "#define __global__ static\n#include <stdint.h>\n"
+KERNEL = "__global__ int64_t sum(const int64_t &x) { return x + x + __LINE__; }\n"
+KERNEL += 'extern "C" int64_t twice(int64_t x) { return sum(x); }\n'
+CUDA = {"cpu/front.h": IN_FRONT, "c/twice.cu": KERNEL, "cpu/more.cc": "int more = 1;\n"}
+
+
+def test_cuda_files_are_cpp_behind_a_header() -> None:
+    path = compile_library(CUDA, name="cuda", prelude="cpu/front.h")
+    assert load(path, "twice")(20) == 41
+    assert ctypes.c_int.in_dll(ctypes.CDLL(str(path)), "more").value == 1
+    with pytest.raises(BuildError, match=r"c/twice\.cu of cuda"):
+        compile_library(CUDA, name="cuda")
+
+
+def test_objects_of_cuda_files_know_their_lines(cache: Path) -> None:
+    compile_library(CUDA, name="cuda", prelude="cpu/front.h")
+    before = objects(cache)
+    other = {**CUDA, "c/twice.cu": KERNEL + "/* a comment */\n"}
+    compile_library(other, name="cuda", prelude="cpu/front.h")
+    assert objects(cache) == before
+    moved = {**CUDA, "c/twice.cu": "/* a comment\n of two lines */\n" + KERNEL}
+    path = compile_library(moved, name="cuda", prelude="cpu/front.h")
+    assert len(objects(cache) - before) == 1
+    assert load(path, "twice")(20) == 43
+
+
+def test_the_cpp_compiler_is_that_of_cxx(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    found = cpp_compiler()
+    monkeypatch.setenv("CXX", f"{found.name} -DNONE")
+    assert cpp_compiler().command == (*found.command, "-DNONE")
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(BuildError, match=r"no C\+\+ compiler: CXX=no-such-compiler"):
+        cpp_compiler()
+
+
+# ---------------------------------------------------------------- refusals
 
 WRONG = """\
 #include "cvm.h"
