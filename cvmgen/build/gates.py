@@ -26,6 +26,11 @@ GATES = (
         frozenset({"streaming"}),
         lambda _, found: found.loads.wide + found.stores.wide > 0,
     ),
+    Gate(
+        "tensor cores",
+        frozenset({"contraction"}),
+        lambda _, found: found.matrix_products > 0,
+    ),
 )
 
 

@@ -58,6 +58,7 @@ LOCALS = frozenset(
         "status",
         "stream",
         "teams",
+        "tiles",
         "typed",
         "typed_names",
         "types",

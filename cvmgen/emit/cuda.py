@@ -36,11 +36,16 @@ BLOCKS = 65536  # of a grid at most; kernels stride over what is beyond
 # with less than 32 a thread one block is done before a second kernel would have begun.
 FILL, SHARE, PART_SHARE = 1 << 18, 8, 32
 PARAMETER_BYTES = 4096  # what every device takes as parameters of a kernel
+# Tiles of contractions: two blocks of 36 KB each fit a multiprocessor of every device, and with
+# 128 registers a thread nothing spills.
+TILE_THREADS, TILE_RESIDENT = 256, 2
+TILE_ROWS, TILE_COLUMNS = 64, 128
 FIELD_TYPES = ("int64_t", "bool", "cvmgen_list")
 HEADERS = (
     "cvmgen_block.h",
     "cvmgen_cuda.h",
     "cvmgen_reduce.h",
+    "cvmgen_tiles.h",
     "cvmgen_vector.h",
 )
 """What kernels include besides the headers of C."""
@@ -50,6 +55,7 @@ CPU_FILES = (
     "cvmgen_cpu_vectors.h",
     "cvmgen_cpu_threads.h",
     "cvmgen_cpu_functions.h",
+    "cvmgen_cpu_copies.h",
     "cvmgen_cpu_device.h",
     "cvmgen_cpu_fibers.h",
     "cvmgen_cpu_block.h",
@@ -75,6 +81,10 @@ def emit_support() -> dict[str, str]:
         "fill": FILL,
         "share": SHARE,
         "part_share": PART_SHARE,
+        "tile_threads": TILE_THREADS,
+        "tile_resident": TILE_RESIDENT,
+        "tile_rows": TILE_ROWS,
+        "tile_columns": TILE_COLUMNS,
     }
     own = (*HEADERS, *(f"cpu/{name}" for name in CPU_FILES))
     return {
@@ -221,24 +231,11 @@ class CudaEmitter(c.CEmitter):
             self.kernel_name(number, variant),
             dtypes,
             parameters,
-            lambda reads: self.unpack(self.nest_fields(reads)),
+            self.nest_fields,
             [*self.unread(nest, body), formula],
             arguments,
             {field.name: f"plan.{identifier(field.name)}" for field in self.fields},
         )
-
-    def unpack(self, fields: Iterable[Field]) -> list[str]:
-        """Locals for what the nest reads of the call."""
-        fields = list(fields)
-        names = {field: identifier(field.name) for field in fields}
-        lines = []
-        for kind in ("int64_t", "bool"):
-            chosen = [names[field] for field in fields if field.type == kind]
-            lines += wrapped(f"const {kind}", [f"{name} = values.{name}" for name in chosen])
-        for field in fields:
-            if field.type == "cvmgen_list":
-                lines.append(f"const cvmgen_list &{names[field]} = values.{names[field]};")
-        return lines
 
     # -------------------------------------------------------- run
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cvmgen.emit.cuda_contractions import Tiles, contraction_of, plain
 from cvmgen.emit.cuda_mappings import Lists, Mapping, Task
 from cvmgen.emit.cuda_reductions import teams
 from cvmgen.emit.cuda_streams import streaming
@@ -19,6 +20,12 @@ def mapping(task: Task) -> Mapping:
     """The mapping for the shape of a nest."""
     if task.program.scratch_of(task.nest.tensor):
         return Lists(task)
+    found = contraction_of(task)
+    # A contraction too small for tiles may be of another shape as well.
+    return shaped(task) if found is None else Tiles(task, found, shaped(plain(task)))
+
+
+def shaped(task: Task) -> Mapping:
     for shape in SHAPES:
         found = shape(task)
         if found is not None:

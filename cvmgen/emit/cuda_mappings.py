@@ -6,15 +6,16 @@ shape of its loops.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from collections.abc import Mapping as Names
 from dataclasses import dataclass
 
 from cvmgen.dtypes import DType
-from cvmgen.emit.c_like import indent
-from cvmgen.emit.c_text import signature, wrapped_list
+from cvmgen.emit.c_like import identifier, indent
+from cvmgen.emit.c_text import signature, wrapped, wrapped_list
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter, grid
 from cvmgen.emit.cuda_lists import BlockPrinter
+from cvmgen.emit.plan import Field
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild
@@ -39,10 +40,11 @@ class Task:
     name: str  # of its kernel
     dtypes: Names[str, DType]  # of the elements of its inputs and outputs
     parameters: Sequence[str]
-    unpack: Callable[[tuple[object, ...]], list[str]]  # locals for what IR reads of a call
-    opening: Sequence[str]  # of a kernel, below these locals: the formula
+    fields: Callable[[tuple[object, ...]], list[Field]]  # what IR reads of a call
+    opening: Sequence[str]  # of a kernel, below locals for these: the formula
     arguments: Sequence[str]  # of a launch, for the parameters
     planned: Names[str, str]  # what the host calls the values that nests read
+    width: int = 96  # of the lines of a launch
 
     def kernel(
         self,
@@ -52,22 +54,30 @@ class Task:
         parameters: Sequence[str] = (),
         bounds: str = "CVMGEN_BLOCK, CVMGEN_RESIDENT",
         reads: tuple[object, ...] | None = None,
+        short: Container[str] = (),
     ) -> str:
         """A kernel of these statements, with `parameters` besides those of the nest.
 
         `reads` is the IR that the statements are made of, if that is not the whole nest.
+        Values of the call whose names are `short` are locals of 32 bits.
         """
         start = f'extern "C" __global__ void __launch_bounds__({bounds})'
-        opening = [*self.unpack(self.body if reads is None else reads), *self.opening]
+        fields = self.fields(self.body if reads is None else reads)
+        opening = [*unpacked(fields, short), *self.opening]
         head = signature(f"{name or self.name}(", [*self.parameters, *parameters])
         return "\n".join([start, *head, *wrap_c(indent([*opening, *lines])), "}"])
 
     def launch(
-        self, function: str, count: str, *, name: str = "", arguments: Sequence[str] = ()
+        self,
+        function: str,
+        count: str,
+        *,
+        name: str = "",
+        arguments: Sequence[str] = (),
     ) -> list[str]:
         """The host's statement that starts a kernel by one of the functions for it."""
         given = ["error", "stream", count, name or self.name, *self.arguments, *arguments]
-        return wrapped_list(f"status = {function}(", given, ");")
+        return wrapped_list(f"status = {function}(", given, ");", self.width)
 
     def on_host(self, expr: i.Expr, above: int = 0) -> str:
         """An expression over what the call fixes, as the host writes it."""
@@ -88,6 +98,20 @@ class Task:
                 return [f"const int64_t {name} = {size};"]
             case _:
                 return wrapped_list(f"const int64_t {name} = cvmgen_domain({{", sizes, "});")
+
+
+def unpacked(fields: Iterable[Field], short: Container[str]) -> list[str]:
+    """Locals for what a nest reads of the call."""
+    kinds: dict[str, list[str]] = {"int64_t": [], "int32_t": [], "bool": [], "cvmgen_list": []}
+    for field in fields:
+        narrow = field.type == "int64_t" and field.name in short
+        kinds["int32_t" if narrow else field.type].append(identifier(field.name))
+    lists = kinds.pop("cvmgen_list")
+    lines = []
+    for kind, names in kinds.items():
+        cast = "(int32_t)" if kind == "int32_t" else ""
+        lines += wrapped(f"const {kind}", [f"{name} = {cast}values.{name}" for name in names])
+    return [*lines, *(f"const cvmgen_list &{name} = values.{name};" for name in lists)]
 
 
 class Mapping:

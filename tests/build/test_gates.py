@@ -19,6 +19,15 @@ ROWS = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("products", "broken"), [(16, ()), (0, ("tensor cores",))], ids=["products", "none"]
+)
+def test_contractions_use_tensor_cores(products: int, broken: tuple[str, ...]) -> None:
+    resources = Resources(registers=32, stack=0, spilled=0, shared=0)
+    instructions = Instructions(NONE, NONE, products, 512, 2)
+    assert broken_gates("contraction", resources, instructions) == broken
+
+
 @pytest.mark.parametrize(("kind", "spilled", "loads", "stores", "broken", "why"), ROWS)
 def test_gates(
     kind: str, spilled: int, loads: Accesses, stores: Accesses, broken: tuple[str, ...], why: str

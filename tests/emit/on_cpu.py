@@ -40,6 +40,8 @@ class OnCpu:
         for backend in self.backends.values():
             backend.stream = None
             backend.state.fail = backend.state.memory = 0
+            backend.state.late_copies = backend.state.tensor_cores = 0
+            backend.state.always_tiles = 0
 
     @property
     def allocations(self) -> int:

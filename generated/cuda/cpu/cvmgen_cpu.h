@@ -36,5 +36,7 @@
 
 #include "cvmgen_cpu_functions.h"
 
+#include "cvmgen_cpu_copies.h"
+
 #include "cvmgen_cpu_device.h"
 #endif

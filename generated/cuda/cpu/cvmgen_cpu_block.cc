@@ -35,6 +35,8 @@ uint32_t numbers[CVMGEN_CPU_THREADS];              /* by place */
 uint64_t ready[CVMGEN_CPU_THREADS / 64];           /* bits by place: may go on */
 uint32_t held[CVMGEN_CPU_THREADS / warpSize];      /* of each warp: lanes that wait for others */
 uint32_t arrived;                                  /* how many wait for the block */
+cvmgen_cpu_copies copies[CVMGEN_CPU_THREADS];      /* by number */
+bool copying;                                      /* some of them are not empty */
 cvmgen_cpu_kernel kernel;
 cvmgen_cpu_fiber scheduler, *current, *idle;
 char failure[400];
@@ -290,6 +292,11 @@ CVMGEN_UNINSTRUMENTED void cvmgen_cpu_arrange(int64_t order, cvmgen_cpu_source *
     }
 }
 
+CVMGEN_UNINSTRUMENTED cvmgen_cpu_copies &cvmgen_cpu_own_copies() {
+    copying = true;
+    return copies[cvmgen_cpu_thread()];
+}
+
 CVMGEN_UNINSTRUMENTED const char *cvmgen_cpu_run_block(const cvmgen_cpu_kernel &which) {
     cvmgen_cpu_block &block = cvmgen_cpu_running;
     block.threads = blockDim.x * blockDim.y * blockDim.z;
@@ -298,6 +305,8 @@ CVMGEN_UNINSTRUMENTED const char *cvmgen_cpu_run_block(const cvmgen_cpu_kernel &
     kernel = which;
     failure[0] = 0;
     memset(held, 0, sizeof held);
+    if (copying) memset(copies, 0, sizeof copies);
+    copying = false;
     while (failure[0] == 0 && (block.ready > 0 || block.begun < block.threads))
         if (block.ready > 0)
             go_on();

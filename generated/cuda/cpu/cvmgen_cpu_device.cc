@@ -123,6 +123,8 @@ cudaError_t run_grid(const cvmgen_cpu_kernel &kernel, const dim3 &grid, const di
     gridDim = {grid.x, grid.y, grid.z};
     blockDim = {block.x, block.y, block.z};
     cvmgen_cpu_running.dynamic = dynamic_memory;
+    cvmgen_cpu_running.late_copies = state.late_copies != 0;
+    cvmgen_cpu_running.tensor_cores = state.tensor_cores != 0;
     cvmgen_cpu_arrange(state.order, &source);
     sequence numbers(count, state.order, &source);
     for (uint64_t at = 0; at < count; ++at) {
@@ -159,6 +161,7 @@ cudaError_t cvmgen_cpu_launch(const cvmgen_cpu_kernel &kernel, dim3 grid, dim3 b
     state.stream = stream;
     state.ran_blocks = (int64_t)grid.x * grid.y * grid.z;
     state.ran_threads = (int64_t)block.x * block.y * block.z;
+    state.ran_dynamic = (int64_t)dynamic;
     pthread_mutex_lock(&lock);
     cudaError_t status = cudaErrorInvalidValue;
     if (dynamic <= allowed(kernel.function)) status = run_grid(kernel, grid, block, dynamic);

@@ -98,10 +98,14 @@ struct cvmgen_cpu_state {
     int64_t blocks, threads; /* run this grid and these blocks, along x, whatever is launched */
     int64_t fail;            /* launches fail */
     int64_t memory;          /* allocations of more bytes fail */
+    int64_t late_copies;     /* asynchronous copies land when they are waited for */
+    int64_t tensor_cores;    /* contractions multiply as tensor cores do */
+    int64_t always_tiles;    /* contractions of any size are made by tiles */
     /* What became of them. */
     int64_t launches;           /* that have been made */
     int64_t ran_blocks;         /* in the last of them */
     int64_t ran_threads;        /* in each block of it */
+    int64_t ran_dynamic;        /* bytes of dynamic shared memory of each */
     int64_t allocations;        /* that were not released */
     int64_t pending_error;      /* not yet taken by cudaGetLastError: a cudaError_t */
     cudaStream_t stream;        /* of the last launch, allocation or release */

@@ -11,6 +11,8 @@ struct cvmgen_cpu_block {
     uint32_t ready;         /* how many have passed a barrier and may go on */
     const uint3 *index;     /* threadIdx by place */
     unsigned char *dynamic; /* its dynamic shared memory */
+    bool late_copies;       /* asynchronous copies land when they are waited for */
+    bool tensor_cores;      /* warps multiply as tensor cores do */
 };
 extern CVMGEN_CPU_INTERNAL cvmgen_cpu_block cvmgen_cpu_running;
 

@@ -27,16 +27,66 @@
      example conv2d([[[[1, 2, 3], [4, 5, 6], [7, 8, 9]]]], [[[[1, 2], [3, 4]]]]) == [[[[37, 47], [67, 77]]]]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_tiles.h"
 
 /* What a call fixes for the kernels of spec/cvm/nn.cvm:21. */
 struct conv2d_Y_values {
     int64_t N, C, XH, XW, OC, IC, KH, KW, PH, PW, SH, SW, DH, DW, OPG, YH, YW;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
 cvm_conv2d_Y_int8_int8(const __grid_constant__ conv2d_Y_values values,
                        const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                        const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
+    const int32_t N = (int32_t)values.N, C = (int32_t)values.C, XH = (int32_t)values.XH;
+    const int32_t XW = (int32_t)values.XW, OC = (int32_t)values.OC, IC = (int32_t)values.IC;
+    const int32_t KH = (int32_t)values.KH, KW = (int32_t)values.KW, PH = (int32_t)values.PH;
+    const int32_t PW = (int32_t)values.PW, SH = (int32_t)values.SH, SW = (int32_t)values.SW;
+    const int32_t DH = (int32_t)values.DH, DW = (int32_t)values.DW, OPG = (int32_t)values.OPG;
+    const int32_t YH = (int32_t)values.YH, YW = (int32_t)values.YW;
+    /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
+       x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
+       (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    const cvmgen_contraction whole = {OC / OPG, OPG, N * YH * YW, IC * KH * KW};
+    CVMGEN_DYNAMIC_SHARED(memory);
+    for (int64_t at = blockIdx.x; at < whole.tiles(); at += gridDim.x) {
+        const cvmgen_tile tile(whole, at);
+        const int32_t oc_outer = tile.batch;
+        const auto a = cvmgen_rows_of(W, [=](int32_t oc_inner) {
+            const int32_t oc = oc_outer * OPG + oc_inner;
+            return oc * IC * KH * KW;
+        });
+        const auto b = cvmgen_elements_of(cvmgen_place<3>{{IC, KH, KW}, {}}, [=](int32_t column) {
+            const int32_t x = column % YW;
+            const int32_t y = column / YW % YH;
+            const int32_t n = column / YW / YH;
+            return [=](const cvmgen_place<3> &place) -> int32_t {
+                const int32_t ic = place[0], ki = place[1], kj = place[2];
+                const int32_t h = y * SH - PH + ki * DH;
+                if (!(0 <= h && h < XH)) return 0;
+                const int32_t w = x * SW - PW + kj * DW;
+                if (!(0 <= w && w < XW)) return 0;
+                return X[((n * C + (oc_outer * IC + ic)) * XH + h) * XW + w];
+            };
+        });
+        cvmgen_contract(memory, whole, tile, a, b, [=](int32_t column) {
+            const int32_t x = column % YW;
+            const int32_t y = column / YW % YH;
+            const int32_t n = column / YW / YH;
+            return [=](int32_t oc_inner, int32_t sum) {
+                const int32_t oc = oc_outer * OPG + oc_inner;
+                const uint32_t total = (uint32_t)sum;
+                Y[((n * OC + oc) * YH + y) * YW + x] = (int8_t)(total
+                    + (uint32_t)(B != NULL ? B[oc] : 0));
+            };
+        });
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_conv2d_Y_int8_int8_plain(const __grid_constant__ conv2d_Y_values values,
+                             const int8_t *__restrict__ X, const int8_t *__restrict__ W,
+                             const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, XH = values.XH, XW = values.XW, OC = values.OC;
     const int64_t IC = values.IC, KH = values.KH, KW = values.KW, PH = values.PH;
     const int64_t PW = values.PW, SH = values.SH, SW = values.SW, DH = values.DH;
@@ -72,10 +122,59 @@ cvm_conv2d_Y_int8_int8(const __grid_constant__ conv2d_Y_values values,
     }
 }
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
 cvm_conv2d_Y_int8_int32(const __grid_constant__ conv2d_Y_values values,
                         const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                         const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
+    const int32_t N = (int32_t)values.N, C = (int32_t)values.C, XH = (int32_t)values.XH;
+    const int32_t XW = (int32_t)values.XW, OC = (int32_t)values.OC, IC = (int32_t)values.IC;
+    const int32_t KH = (int32_t)values.KH, KW = (int32_t)values.KW, PH = (int32_t)values.PH;
+    const int32_t PW = (int32_t)values.PW, SH = (int32_t)values.SH, SW = (int32_t)values.SW;
+    const int32_t DH = (int32_t)values.DH, DW = (int32_t)values.DW, OPG = (int32_t)values.OPG;
+    const int32_t YH = (int32_t)values.YH, YW = (int32_t)values.YW;
+    /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
+       x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
+       (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    const cvmgen_contraction whole = {OC / OPG, OPG, N * YH * YW, IC * KH * KW};
+    CVMGEN_DYNAMIC_SHARED(memory);
+    for (int64_t at = blockIdx.x; at < whole.tiles(); at += gridDim.x) {
+        const cvmgen_tile tile(whole, at);
+        const int32_t oc_outer = tile.batch;
+        const auto a = cvmgen_rows_of(W, [=](int32_t oc_inner) {
+            const int32_t oc = oc_outer * OPG + oc_inner;
+            return oc * IC * KH * KW;
+        });
+        const auto b = cvmgen_elements_of(cvmgen_place<3>{{IC, KH, KW}, {}}, [=](int32_t column) {
+            const int32_t x = column % YW;
+            const int32_t y = column / YW % YH;
+            const int32_t n = column / YW / YH;
+            return [=](const cvmgen_place<3> &place) -> int32_t {
+                const int32_t ic = place[0], ki = place[1], kj = place[2];
+                const int32_t h = y * SH - PH + ki * DH;
+                if (!(0 <= h && h < XH)) return 0;
+                const int32_t w = x * SW - PW + kj * DW;
+                if (!(0 <= w && w < XW)) return 0;
+                return X[((n * C + (oc_outer * IC + ic)) * XH + h) * XW + w];
+            };
+        });
+        cvmgen_contract(memory, whole, tile, a, b, [=](int32_t column) {
+            const int32_t x = column % YW;
+            const int32_t y = column / YW % YH;
+            const int32_t n = column / YW / YH;
+            return [=](int32_t oc_inner, int32_t sum) {
+                const int32_t oc = oc_outer * OPG + oc_inner;
+                const uint32_t total = (uint32_t)sum;
+                Y[((n * OC + oc) * YH + y) * YW + x] = (int32_t)(total
+                    + (uint32_t)(B != NULL ? B[oc] : 0));
+            };
+        });
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_conv2d_Y_int8_int32_plain(const __grid_constant__ conv2d_Y_values values,
+                              const int8_t *__restrict__ X, const int8_t *__restrict__ W,
+                              const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, XH = values.XH, XW = values.XW, OC = values.OC;
     const int64_t IC = values.IC, KH = values.KH, KW = values.KW, PH = values.PH;
     const int64_t PW = values.PW, SH = values.SH, SW = values.SW, DH = values.DH;
@@ -111,10 +210,59 @@ cvm_conv2d_Y_int8_int32(const __grid_constant__ conv2d_Y_values values,
     }
 }
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
 cvm_conv2d_Y_int32_int8(const __grid_constant__ conv2d_Y_values values,
                         const int32_t *__restrict__ X, const int32_t *__restrict__ W,
                         const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
+    const int32_t N = (int32_t)values.N, C = (int32_t)values.C, XH = (int32_t)values.XH;
+    const int32_t XW = (int32_t)values.XW, OC = (int32_t)values.OC, IC = (int32_t)values.IC;
+    const int32_t KH = (int32_t)values.KH, KW = (int32_t)values.KW, PH = (int32_t)values.PH;
+    const int32_t PW = (int32_t)values.PW, SH = (int32_t)values.SH, SW = (int32_t)values.SW;
+    const int32_t DH = (int32_t)values.DH, DW = (int32_t)values.DW, OPG = (int32_t)values.OPG;
+    const int32_t YH = (int32_t)values.YH, YW = (int32_t)values.YW;
+    /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
+       x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
+       (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    const cvmgen_contraction whole = {OC / OPG, OPG, N * YH * YW, IC * KH * KW};
+    CVMGEN_DYNAMIC_SHARED(memory);
+    for (int64_t at = blockIdx.x; at < whole.tiles(); at += gridDim.x) {
+        const cvmgen_tile tile(whole, at);
+        const int32_t oc_outer = tile.batch;
+        const auto a = cvmgen_rows_of(W, [=](int32_t oc_inner) {
+            const int32_t oc = oc_outer * OPG + oc_inner;
+            return oc * IC * KH * KW;
+        });
+        const auto b = cvmgen_elements_of(cvmgen_place<3>{{IC, KH, KW}, {}}, [=](int32_t column) {
+            const int32_t x = column % YW;
+            const int32_t y = column / YW % YH;
+            const int32_t n = column / YW / YH;
+            return [=](const cvmgen_place<3> &place) -> int32_t {
+                const int32_t ic = place[0], ki = place[1], kj = place[2];
+                const int32_t h = y * SH - PH + ki * DH;
+                if (!(0 <= h && h < XH)) return 0;
+                const int32_t w = x * SW - PW + kj * DW;
+                if (!(0 <= w && w < XW)) return 0;
+                return X[((n * C + (oc_outer * IC + ic)) * XH + h) * XW + w];
+            };
+        });
+        cvmgen_contract(memory, whole, tile, a, b, [=](int32_t column) {
+            const int32_t x = column % YW;
+            const int32_t y = column / YW % YH;
+            const int32_t n = column / YW / YH;
+            return [=](int32_t oc_inner, int32_t sum) {
+                const int32_t oc = oc_outer * OPG + oc_inner;
+                const uint32_t total = (uint32_t)sum;
+                Y[((n * OC + oc) * YH + y) * YW + x] = (int8_t)(total
+                    + (uint32_t)(B != NULL ? B[oc] : 0));
+            };
+        });
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_conv2d_Y_int32_int8_plain(const __grid_constant__ conv2d_Y_values values,
+                              const int32_t *__restrict__ X, const int32_t *__restrict__ W,
+                              const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, XH = values.XH, XW = values.XW, OC = values.OC;
     const int64_t IC = values.IC, KH = values.KH, KW = values.KW, PH = values.PH;
     const int64_t PW = values.PW, SH = values.SH, SW = values.SW, DH = values.DH;
@@ -150,10 +298,59 @@ cvm_conv2d_Y_int32_int8(const __grid_constant__ conv2d_Y_values values,
     }
 }
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
 cvm_conv2d_Y_int32_int32(const __grid_constant__ conv2d_Y_values values,
                          const int32_t *__restrict__ X, const int32_t *__restrict__ W,
                          const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
+    const int32_t N = (int32_t)values.N, C = (int32_t)values.C, XH = (int32_t)values.XH;
+    const int32_t XW = (int32_t)values.XW, OC = (int32_t)values.OC, IC = (int32_t)values.IC;
+    const int32_t KH = (int32_t)values.KH, KW = (int32_t)values.KW, PH = (int32_t)values.PH;
+    const int32_t PW = (int32_t)values.PW, SH = (int32_t)values.SH, SW = (int32_t)values.SW;
+    const int32_t DH = (int32_t)values.DH, DW = (int32_t)values.DW, OPG = (int32_t)values.OPG;
+    const int32_t YH = (int32_t)values.YH, YW = (int32_t)values.YW;
+    /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
+       x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
+       (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    const cvmgen_contraction whole = {OC / OPG, OPG, N * YH * YW, IC * KH * KW};
+    CVMGEN_DYNAMIC_SHARED(memory);
+    for (int64_t at = blockIdx.x; at < whole.tiles(); at += gridDim.x) {
+        const cvmgen_tile tile(whole, at);
+        const int32_t oc_outer = tile.batch;
+        const auto a = cvmgen_rows_of(W, [=](int32_t oc_inner) {
+            const int32_t oc = oc_outer * OPG + oc_inner;
+            return oc * IC * KH * KW;
+        });
+        const auto b = cvmgen_elements_of(cvmgen_place<3>{{IC, KH, KW}, {}}, [=](int32_t column) {
+            const int32_t x = column % YW;
+            const int32_t y = column / YW % YH;
+            const int32_t n = column / YW / YH;
+            return [=](const cvmgen_place<3> &place) -> int32_t {
+                const int32_t ic = place[0], ki = place[1], kj = place[2];
+                const int32_t h = y * SH - PH + ki * DH;
+                if (!(0 <= h && h < XH)) return 0;
+                const int32_t w = x * SW - PW + kj * DW;
+                if (!(0 <= w && w < XW)) return 0;
+                return X[((n * C + (oc_outer * IC + ic)) * XH + h) * XW + w];
+            };
+        });
+        cvmgen_contract(memory, whole, tile, a, b, [=](int32_t column) {
+            const int32_t x = column % YW;
+            const int32_t y = column / YW % YH;
+            const int32_t n = column / YW / YH;
+            return [=](int32_t oc_inner, int32_t sum) {
+                const int32_t oc = oc_outer * OPG + oc_inner;
+                const uint32_t total = (uint32_t)sum;
+                Y[((n * OC + oc) * YH + y) * YW + x] = (int32_t)(total
+                    + (uint32_t)(B != NULL ? B[oc] : 0));
+            };
+        });
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_conv2d_Y_int32_int32_plain(const __grid_constant__ conv2d_Y_values values,
+                               const int32_t *__restrict__ X, const int32_t *__restrict__ W,
+                               const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, XH = values.XH, XW = values.XW, OC = values.OC;
     const int64_t IC = values.IC, KH = values.KH, KW = values.KW, PH = values.PH;
     const int64_t PW = values.PW, SH = values.SH, SW = values.SW, DH = values.DH;
@@ -341,26 +538,72 @@ int cvm_conv2d_cuda(const cvm_conv2d_args *args, cvmgen_stream stream, cvmgen_er
                                     plan.KW, plan.PH, plan.PW, plan.SH, plan.SW, plan.DH, plan.DW,
                                     plan.OPG, plan.YH, plan.YW};
     const int64_t elements = cvmgen_domain({plan.N, plan.OC, plan.YH, plan.YW});
-    if (narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_conv2d_Y_int8_int8, values,
-                               (const int8_t *)args->X->data, (const int8_t *)args->W->data,
-                               args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                               (int8_t *)args->Y->data);
-    else if (narrow && !narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_conv2d_Y_int8_int32, values,
-                               (const int8_t *)args->X->data, (const int8_t *)args->W->data,
-                               args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                               (int32_t *)args->Y->data);
-    else if (!narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_conv2d_Y_int32_int8, values,
-                               (const int32_t *)args->X->data, (const int32_t *)args->W->data,
-                               args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                               (int8_t *)args->Y->data);
-    else
-        status = cvmgen_launch(error, stream, elements, cvm_conv2d_Y_int32_int32, values,
-                               (const int32_t *)args->X->data, (const int32_t *)args->W->data,
-                               args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                               (int32_t *)args->Y->data);
+    int64_t tiles = 0;
+    /* Elements that are declared to fit int8 are read as such. */
+    if (plan.OPG > 0 && plan.OC % plan.OPG == 0
+        && (narrow || (args->W->precision <= 8 && args->X->precision <= 8)))
+        tiles = cvmgen_worthwhile_tiles(
+            plan.OC / plan.OPG,
+            plan.OPG,
+            cvmgen_domain({plan.N, plan.YH, plan.YW}),
+            cvmgen_domain({plan.IC, plan.KH, plan.KW}),
+            {(double)plan.OC * plan.IC * plan.KH * plan.KW,
+             (((double)plan.N * plan.C + ((double)(plan.OC / plan.OPG) * plan.IC + plan.IC))
+                 * plan.XH
+                 + ((double)plan.YH * plan.SH + cvmgen_abs_i64(plan.PH) + (double)plan.KH
+                 * plan.DH)) * plan.XW
+                 + ((double)plan.YW * plan.SW + cvmgen_abs_i64(plan.PW) + (double)plan.KW
+                 * plan.DW),
+             (double)plan.N * plan.OC * plan.YH * plan.YW});
+    if (narrow && narrow_result) {
+        if (tiles > 0)
+            status = cvmgen_launch_tiles(error, stream, tiles, cvm_conv2d_Y_int8_int8, values,
+                                         (const int8_t *)args->X->data,
+                                         (const int8_t *)args->W->data,
+                                         args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                         (int8_t *)args->Y->data);
+        else
+            status = cvmgen_launch(error, stream, elements, cvm_conv2d_Y_int8_int8_plain, values,
+                                   (const int8_t *)args->X->data, (const int8_t *)args->W->data,
+                                   args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                   (int8_t *)args->Y->data);
+    } else if (narrow && !narrow_result) {
+        if (tiles > 0)
+            status = cvmgen_launch_tiles(error, stream, tiles, cvm_conv2d_Y_int8_int32, values,
+                                         (const int8_t *)args->X->data,
+                                         (const int8_t *)args->W->data,
+                                         args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                         (int32_t *)args->Y->data);
+        else
+            status = cvmgen_launch(error, stream, elements, cvm_conv2d_Y_int8_int32_plain, values,
+                                   (const int8_t *)args->X->data, (const int8_t *)args->W->data,
+                                   args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                   (int32_t *)args->Y->data);
+    } else if (!narrow && narrow_result) {
+        if (tiles > 0)
+            status = cvmgen_launch_tiles(error, stream, tiles, cvm_conv2d_Y_int32_int8, values,
+                                         (const int32_t *)args->X->data,
+                                         (const int32_t *)args->W->data,
+                                         args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                         (int8_t *)args->Y->data);
+        else
+            status = cvmgen_launch(error, stream, elements, cvm_conv2d_Y_int32_int8_plain, values,
+                                   (const int32_t *)args->X->data, (const int32_t *)args->W->data,
+                                   args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                   (int8_t *)args->Y->data);
+    } else {
+        if (tiles > 0)
+            status = cvmgen_launch_tiles(error, stream, tiles, cvm_conv2d_Y_int32_int32, values,
+                                         (const int32_t *)args->X->data,
+                                         (const int32_t *)args->W->data,
+                                         args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                         (int32_t *)args->Y->data);
+        else
+            status = cvmgen_launch(error, stream, elements, cvm_conv2d_Y_int32_int32_plain, values,
+                                   (const int32_t *)args->X->data, (const int32_t *)args->W->data,
+                                   args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                   (int32_t *)args->Y->data);
+    }
     return status;
 }
 #endif

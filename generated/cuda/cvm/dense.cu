@@ -12,16 +12,42 @@
      example dense([[1, 2]], [[3, 4], [5, 6]], [10, 20]) == [[21, 37]]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_tiles.h"
 
 /* What a call fixes for the kernels of spec/cvm/nn.cvm:36. */
 struct dense_Y_values {
     int64_t M, K, N;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
 cvm_dense_Y_int8_int8(const __grid_constant__ dense_Y_values values,
                       const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                       const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
+    const int32_t M = (int32_t)values.M, K = (int32_t)values.K, N = (int32_t)values.N;
+    /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
+    const cvmgen_contraction whole = {1, M, N, K};
+    CVMGEN_DYNAMIC_SHARED(memory);
+    for (int64_t at = blockIdx.x; at < whole.tiles(); at += gridDim.x) {
+        const cvmgen_tile tile(whole, at);
+        const auto a = cvmgen_rows_of(X, [=](int32_t i) {
+            return i * K;
+        });
+        const auto b = cvmgen_rows_of(W, [=](int32_t j) {
+            return j * K;
+        });
+        cvmgen_contract(memory, whole, tile, a, b, [=](int32_t j) {
+            return [=](int32_t i, int32_t sum) {
+                const uint32_t total = (uint32_t)sum;
+                Y[i * N + j] = (int8_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
+            };
+        });
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_dense_Y_int8_int8_plain(const __grid_constant__ dense_Y_values values,
+                            const int8_t *__restrict__ X, const int8_t *__restrict__ W,
+                            const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
     const int64_t M = values.M, K = values.K, N = values.N;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
     const int64_t elements = M * N;
@@ -35,10 +61,35 @@ cvm_dense_Y_int8_int8(const __grid_constant__ dense_Y_values values,
     }
 }
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
 cvm_dense_Y_int8_int32(const __grid_constant__ dense_Y_values values,
                        const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                        const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
+    const int32_t M = (int32_t)values.M, K = (int32_t)values.K, N = (int32_t)values.N;
+    /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
+    const cvmgen_contraction whole = {1, M, N, K};
+    CVMGEN_DYNAMIC_SHARED(memory);
+    for (int64_t at = blockIdx.x; at < whole.tiles(); at += gridDim.x) {
+        const cvmgen_tile tile(whole, at);
+        const auto a = cvmgen_rows_of(X, [=](int32_t i) {
+            return i * K;
+        });
+        const auto b = cvmgen_rows_of(W, [=](int32_t j) {
+            return j * K;
+        });
+        cvmgen_contract(memory, whole, tile, a, b, [=](int32_t j) {
+            return [=](int32_t i, int32_t sum) {
+                const uint32_t total = (uint32_t)sum;
+                Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
+            };
+        });
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_dense_Y_int8_int32_plain(const __grid_constant__ dense_Y_values values,
+                             const int8_t *__restrict__ X, const int8_t *__restrict__ W,
+                             const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
     const int64_t M = values.M, K = values.K, N = values.N;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
     const int64_t elements = M * N;
@@ -52,10 +103,35 @@ cvm_dense_Y_int8_int32(const __grid_constant__ dense_Y_values values,
     }
 }
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
 cvm_dense_Y_int32_int8(const __grid_constant__ dense_Y_values values,
                        const int32_t *__restrict__ X, const int32_t *__restrict__ W,
                        const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
+    const int32_t M = (int32_t)values.M, K = (int32_t)values.K, N = (int32_t)values.N;
+    /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
+    const cvmgen_contraction whole = {1, M, N, K};
+    CVMGEN_DYNAMIC_SHARED(memory);
+    for (int64_t at = blockIdx.x; at < whole.tiles(); at += gridDim.x) {
+        const cvmgen_tile tile(whole, at);
+        const auto a = cvmgen_rows_of(X, [=](int32_t i) {
+            return i * K;
+        });
+        const auto b = cvmgen_rows_of(W, [=](int32_t j) {
+            return j * K;
+        });
+        cvmgen_contract(memory, whole, tile, a, b, [=](int32_t j) {
+            return [=](int32_t i, int32_t sum) {
+                const uint32_t total = (uint32_t)sum;
+                Y[i * N + j] = (int8_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
+            };
+        });
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_dense_Y_int32_int8_plain(const __grid_constant__ dense_Y_values values,
+                             const int32_t *__restrict__ X, const int32_t *__restrict__ W,
+                             const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
     const int64_t M = values.M, K = values.K, N = values.N;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
     const int64_t elements = M * N;
@@ -69,10 +145,35 @@ cvm_dense_Y_int32_int8(const __grid_constant__ dense_Y_values values,
     }
 }
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
 cvm_dense_Y_int32_int32(const __grid_constant__ dense_Y_values values,
                         const int32_t *__restrict__ X, const int32_t *__restrict__ W,
                         const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
+    const int32_t M = (int32_t)values.M, K = (int32_t)values.K, N = (int32_t)values.N;
+    /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
+    const cvmgen_contraction whole = {1, M, N, K};
+    CVMGEN_DYNAMIC_SHARED(memory);
+    for (int64_t at = blockIdx.x; at < whole.tiles(); at += gridDim.x) {
+        const cvmgen_tile tile(whole, at);
+        const auto a = cvmgen_rows_of(X, [=](int32_t i) {
+            return i * K;
+        });
+        const auto b = cvmgen_rows_of(W, [=](int32_t j) {
+            return j * K;
+        });
+        cvmgen_contract(memory, whole, tile, a, b, [=](int32_t j) {
+            return [=](int32_t i, int32_t sum) {
+                const uint32_t total = (uint32_t)sum;
+                Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
+            };
+        });
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_dense_Y_int32_int32_plain(const __grid_constant__ dense_Y_values values,
+                              const int32_t *__restrict__ X, const int32_t *__restrict__ W,
+                              const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
     const int64_t M = values.M, K = values.K, N = values.N;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
     const int64_t elements = M * N;
@@ -175,26 +276,63 @@ int cvm_dense_cuda(const cvm_dense_args *args, cvmgen_stream stream, cvmgen_erro
     int status = CVMGEN_OK;
     const dense_Y_values values = {plan.M, plan.K, plan.N};
     const int64_t elements = cvmgen_domain({plan.M, plan.N});
-    if (narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int8_int8, values,
-                               (const int8_t *)args->X->data, (const int8_t *)args->W->data,
-                               args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                               (int8_t *)args->Y->data);
-    else if (narrow && !narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int8_int32, values,
-                               (const int8_t *)args->X->data, (const int8_t *)args->W->data,
-                               args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                               (int32_t *)args->Y->data);
-    else if (!narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int32_int8, values,
-                               (const int32_t *)args->X->data, (const int32_t *)args->W->data,
-                               args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                               (int8_t *)args->Y->data);
-    else
-        status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int32_int32, values,
-                               (const int32_t *)args->X->data, (const int32_t *)args->W->data,
-                               args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                               (int32_t *)args->Y->data);
+    int64_t tiles = 0;
+    /* Elements that are declared to fit int8 are read as such. */
+    if (narrow || (args->X->precision <= 8 && args->W->precision <= 8))
+        tiles = cvmgen_worthwhile_tiles(
+            1, plan.M, plan.N, plan.K,
+            {(double)plan.M * plan.K,
+             (double)plan.N * plan.K,
+             (double)plan.M * plan.N});
+    if (narrow && narrow_result) {
+        if (tiles > 0)
+            status = cvmgen_launch_tiles(error, stream, tiles, cvm_dense_Y_int8_int8, values,
+                                         (const int8_t *)args->X->data,
+                                         (const int8_t *)args->W->data,
+                                         args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                         (int8_t *)args->Y->data);
+        else
+            status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int8_int8_plain, values,
+                                   (const int8_t *)args->X->data, (const int8_t *)args->W->data,
+                                   args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                   (int8_t *)args->Y->data);
+    } else if (narrow && !narrow_result) {
+        if (tiles > 0)
+            status = cvmgen_launch_tiles(error, stream, tiles, cvm_dense_Y_int8_int32, values,
+                                         (const int8_t *)args->X->data,
+                                         (const int8_t *)args->W->data,
+                                         args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                         (int32_t *)args->Y->data);
+        else
+            status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int8_int32_plain, values,
+                                   (const int8_t *)args->X->data, (const int8_t *)args->W->data,
+                                   args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                   (int32_t *)args->Y->data);
+    } else if (!narrow && narrow_result) {
+        if (tiles > 0)
+            status = cvmgen_launch_tiles(error, stream, tiles, cvm_dense_Y_int32_int8, values,
+                                         (const int32_t *)args->X->data,
+                                         (const int32_t *)args->W->data,
+                                         args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                         (int8_t *)args->Y->data);
+        else
+            status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int32_int8_plain, values,
+                                   (const int32_t *)args->X->data, (const int32_t *)args->W->data,
+                                   args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                   (int8_t *)args->Y->data);
+    } else {
+        if (tiles > 0)
+            status = cvmgen_launch_tiles(error, stream, tiles, cvm_dense_Y_int32_int32, values,
+                                         (const int32_t *)args->X->data,
+                                         (const int32_t *)args->W->data,
+                                         args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                         (int32_t *)args->Y->data);
+        else
+            status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int32_int32_plain, values,
+                                   (const int32_t *)args->X->data, (const int32_t *)args->W->data,
+                                   args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                   (int32_t *)args->Y->data);
+    }
     return status;
 }
 #endif
