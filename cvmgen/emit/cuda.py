@@ -231,7 +231,7 @@ class CudaEmitter(c.CEmitter):
             self.kernel_name(number, variant),
             dtypes,
             parameters,
-            lambda reads: self.nest_fields(reads),
+            self.nest_fields,
             [*self.unread(nest, body), formula],
             arguments,
             {field.name: f"plan.{identifier(field.name)}" for field in self.fields},

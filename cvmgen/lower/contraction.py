@@ -257,6 +257,7 @@ class Analysis:
             count = i.Binary("truncdiv", divided.extent, divided.divisor)
             batches.append(replace(loop, index=divided.outer, high=count))
             self.extents |= {divided.outer: count, divided.inner: divided.divisor}
+            self.facts.indices |= {divided.outer, divided.inner}
         # Neighboring columns should be neighbors in the output, whose last index is the innermost.
         last = owners[self.loops[-1].index]
         names = NAMES if last == NAMES[1] else NAMES[::-1]

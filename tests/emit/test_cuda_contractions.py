@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +11,9 @@ import numpy as np
 import pytest
 
 from cvmgen.api import Operator
-from cvmgen.api.cuda_cpu_backend import Order, State
-from cvmgen.build import cuda_compiler, cuda_instructions
+from cvmgen.api.cuda_cpu_backend import PRELUDE, Order, State
+from cvmgen.build import compile_library, cuda_compiler, cuda_instructions
+from cvmgen.emit import cuda
 from cvmgen.emit.cuda import kernel_classes
 from cvmgen.errors import BuildError
 from tests.emit.cuda_texts import NAMES, headers, program, text
@@ -250,6 +252,48 @@ def test_wider_integers_are_not_packed(wide: str, on_cpu: OnCpu) -> None:
     declared = {"X": 8, "W": 8}
     assert tiled(on_cpu, "cvm.dense", x, w, precisions=declared)
     assert not tiled(on_cpu, "cvm.dense", x, w, precisions=declared | {wide: 9})
+
+
+def test_sums_beyond_int32_are_not_made_of_bytes(on_cpu: OnCpu) -> None:
+    on_cpu.backends["extra"].state.always_tiles = 1
+    for depth, expected in ((131071, True), (131072, False)):
+        a, b = np.full((1, depth), -128, np.int8), np.full((depth, 1), -128, np.int8)
+        y = np.empty((1, 1), np.int32)
+        assert tiled(on_cpu, "extra.scaled_product", a, b, shift=1, out=y) == expected
+        assert y[0, 0] == depth << 13
+
+
+ASK = """
+#include "cvmgen_tiles.h"
+extern "C" int64_t ask(int64_t batches, int64_t rows, int64_t columns, int64_t depth, double most) {
+    return cvmgen_worthwhile_tiles(batches, rows, columns, depth, {1.0, most});
+}
+"""
+ASKED = [
+    ((1, 64, 128, 64, 1e6), 1, "a tile"),
+    ((3, 65, 129, 64, 1e6), 12, "four for each batch"),
+    ((1, 1, 128, 64, 1e6), 1, "a row costs no more than its columns"),
+    ((1, 1, 64, 64, 1e6), 0, "a row of half a tile"),
+    ((9, 1, 10000, 9, 1e6), 0, "a channel by itself"),
+    ((1, 64, 128, 64, 2.0**31 - 65537), 0, "the ends of tiles would leave int32"),
+    ((1, 64, 128, 64, 2.0**31 - 65538), 1, "they would not"),
+    ((1, 64, 128, 64, 1e30), 0, "beyond int64"),
+    ((1, 64, 128, 64, float("nan")), 0, "no bound"),
+    ((1, 1 << 30, 1 << 30, 64, 1e6), 1 << 47, "as many as there are"),
+    ((0, 64, 128, 64, 1e6), 0, "no batches"),
+    ((1, 0, 128, 64, 1e6), 0, "no rows"),
+    ((1, 64, 0, 64, 1e6), 0, "no columns"),
+    ((1, 64, 128, 0, 1e6), 0, "nothing to sum"),
+]
+
+
+def test_when_tiles_pay() -> None:
+    sources = {**cuda.emit_support(), "ask.cu": ASK}
+    library = ctypes.CDLL(str(compile_library(sources, name="ask", prelude=PRELUDE)))
+    library.ask.restype = ctypes.c_int64
+    for (*sizes, most), expected, why in ASKED:
+        given = (*map(ctypes.c_int64, sizes), ctypes.c_double(most))
+        assert library.ask(*given) == expected, why
 
 
 @pytest.mark.parametrize("name", TILED)
