@@ -76,16 +76,16 @@ def signature(head: str, parameters: list[str]) -> list[str]:
     return wrapped_list(head, parameters, ") {")
 
 
-def wrapped_list(head: str, items: list[str], end: str) -> list[str]:
+def wrapped_list(head: str, items: list[str], end: str, width: int = 96) -> list[str]:
     """Items between a head and an end, one line or wrapped below the first item."""
     single = f"{head}{', '.join(items)}{end}"
-    if len(single) <= 96:
+    if len(single) <= width:
         return [single]
     pad = " " * len(head)
     lines, current = [], head
     for at, item in enumerate(items):
         text = item + (", " if at < len(items) - 1 else end)
-        if len(current) + len(text.rstrip()) > 96 and current.strip():
+        if len(current) + len(text.rstrip()) > width and current.strip():
             lines.append(current.rstrip())
             current = pad
         current += text

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from collections.abc import Mapping as Names
 
 from cvmgen.dtypes import CVM, DType
-from cvmgen.emit import c, interface
+from cvmgen.emit import c, cuda_windows, interface
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_prologue import Prologue
 from cvmgen.emit.c_text import chosen, file_header, wrapped, wrapped_list
@@ -42,6 +42,7 @@ HEADERS = (
     "cvmgen_cuda.h",
     "cvmgen_reduce.h",
     "cvmgen_vector.h",
+    "cvmgen_window.h",
 )
 """What kernels include besides the headers of C."""
 
@@ -75,6 +76,8 @@ def emit_support() -> dict[str, str]:
         "fill": FILL,
         "share": SHARE,
         "part_share": PART_SHARE,
+        "sides": cuda_windows.SIDES,
+        "box": cuda_windows.BOX,
     }
     own = (*HEADERS, *(f"cpu/{name}" for name in CPU_FILES))
     return {

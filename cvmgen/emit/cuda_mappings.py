@@ -63,11 +63,17 @@ class Task:
         return "\n".join([start, *head, *wrap_c(indent([*opening, *lines])), "}"])
 
     def launch(
-        self, function: str, count: str, *, name: str = "", arguments: Sequence[str] = ()
+        self,
+        function: str,
+        count: str,
+        *,
+        name: str = "",
+        arguments: Sequence[str] = (),
+        width: int = 96,
     ) -> list[str]:
         """The host's statement that starts a kernel by one of the functions for it."""
         given = ["error", "stream", count, name or self.name, *self.arguments, *arguments]
-        return wrapped_list(f"status = {function}(", given, ");")
+        return wrapped_list(f"status = {function}(", given, ");", width)
 
     def on_host(self, expr: i.Expr, above: int = 0) -> str:
         """An expression over what the call fixes, as the host writes it."""

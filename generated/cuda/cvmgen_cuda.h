@@ -6,6 +6,11 @@
 /* Threads of a block, and how many blocks a multiprocessor holds at least. */
 enum { CVMGEN_BLOCK = 256, CVMGEN_RESIDENT = 3 };
 
+/* Memory that the threads of a block share, as many bytes as the launch says. */
+#ifndef CVMGEN_DYNAMIC_SHARED
+#define CVMGEN_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
+#endif
+
 /* Kernels stride over their elements by the whole grid: for (at = cvmgen_thread(); at < elements;
    at += cvmgen_threads()). */
 static inline __device__ int64_t cvmgen_thread() {
@@ -81,18 +86,27 @@ static inline int cvmgen_device_status(cvmgen_error *error, cudaError_t status) 
 
 template <typename T> struct cvmgen_exactly { typedef T type; };
 
-/* Start a kernel whose blocks work on one item each, as far as the grid goes: they stride. The
-   kernel alone says what types the arguments have. */
+/* Start a kernel on a grid of its own; its blocks share as many bytes each. The kernel alone says
+   what types the arguments have. */
 template <typename... Parameters>
-static int cvmgen_launch_blocks(cvmgen_error *error, cudaStream_t stream, int64_t blocks,
-                                void (*kernel)(Parameters...),
+static int cvmgen_launch_shared(cvmgen_error *error, cudaStream_t stream, int64_t blocks,
+                                int64_t threads, int64_t bytes, void (*kernel)(Parameters...),
                                 typename cvmgen_exactly<Parameters>::type... arguments) {
     static_assert((sizeof(Parameters) + ... + 0) <= 4096, "kernels take 4 KB of parameters");
     const int64_t most = 65536;
     void *pointers[] = {&arguments...};
     if (blocks < 1) return CVMGEN_OK;
-    const dim3 grid((unsigned)(blocks < most ? blocks : most)), block(CVMGEN_BLOCK);
-    return cvmgen_device_status(error, cudaLaunchKernel(kernel, grid, block, pointers, 0, stream));
+    const dim3 grid((unsigned)(blocks < most ? blocks : most)), block((unsigned)threads);
+    return cvmgen_device_status(
+        error, cudaLaunchKernel(kernel, grid, block, pointers, (size_t)bytes, stream));
+}
+/* Start a kernel whose blocks work on one item each, as far as the grid goes: they stride. */
+template <typename... Parameters>
+static int cvmgen_launch_blocks(cvmgen_error *error, cudaStream_t stream, int64_t blocks,
+                                void (*kernel)(Parameters...),
+                                typename cvmgen_exactly<Parameters>::type... arguments) {
+    return cvmgen_launch_shared<Parameters...>(error, stream, blocks, CVMGEN_BLOCK, 0, kernel,
+                                               arguments...);
 }
 /* Start a kernel with a thread for each element, as far as the grid goes: they stride. */
 template <typename... Parameters>

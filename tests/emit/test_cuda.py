@@ -104,7 +104,13 @@ def test_a_loop_that_does_not_begin_at_zero() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_kernel_says_where_it_comes_from(name: str) -> None:
     kernels = text(name).split('extern "C" __global__ ')[1:]
-    nests = [nest for nest in program(name).nests for _ in interface.variants(program(name), nest)]
+    emitter = cuda.CudaEmitter(program(name))
+    nests = [
+        nest
+        for number, nest in enumerate(program(name).nests)
+        for variant in interface.variants(program(name), nest)
+        for _ in emitter.mapping(number, nest, variant).kernels()
+    ]
     for kernel, nest in zip(kernels, nests, strict=True):
         assert f" /* {nest.span.place}: {nest.formula} */ " in " ".join(kernel.split())
 
