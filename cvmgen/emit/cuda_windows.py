@@ -67,7 +67,7 @@ class Windows(Mapping):
         return [
             *super().before(),
             *self.task.domain("planes", planes),
-            "cvmgen_tiling tiling;",
+            "cvmgen_tiling tiling = {};",
             *wrapped_list(head, ["&tiling", "planes", *sides], ");", 92),
         ]
 

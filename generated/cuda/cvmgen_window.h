@@ -71,6 +71,7 @@ static inline bool cvmgen_tile_windows(cvmgen_tiling *tiling, int64_t planes,
     const int count = (int)sides.size();
     const cvmgen_window *const side = sides.begin();
     int64_t rows = 1, room = CVMGEN_BLOCK;
+    if (planes > most) return false;
     for (int at = 0; at < count; ++at) {
         if (side[at].results < 1 || side[at].results > most || side[at].reach < 1) return false;
         if (at < count - 1) rows *= cvmgen_min_i64(side[at].results, CVMGEN_BLOCK);
@@ -95,7 +96,7 @@ static inline bool cvmgen_tile_windows(cvmgen_tiling *tiling, int64_t planes,
         results *= own;
         reads *= own * side[at].taps;
         tiles *= along;
-        if (planes > most || tiles > most) return false;
+        if (tiles > most) return false;
         tiling->along[at] = (int32_t)along;
     }
     tiling->tiles = (int32_t)tiles;

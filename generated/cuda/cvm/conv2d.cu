@@ -607,7 +607,7 @@ int cvm_conv2d_cuda(const cvm_conv2d_args *args, cvmgen_stream stream, cvmgen_er
                                     plan.OPG, plan.YH, plan.YW};
     const int64_t elements = cvmgen_domain({plan.N, plan.OC, plan.YH, plan.YW});
     const int64_t planes = cvmgen_domain({plan.N, plan.OC});
-    cvmgen_tiling tiling;
+    cvmgen_tiling tiling = {};
     const bool tiled = cvmgen_tile_windows(&tiling, planes, {{1, 0, plan.IC, plan.IC},
                                            {plan.YH, plan.SH, (plan.KH - 1) * plan.DH + 1, plan.KH},
                                            {plan.YW, plan.SW, (plan.KW - 1) * plan.DW + 1,

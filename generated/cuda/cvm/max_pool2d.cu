@@ -508,7 +508,7 @@ int cvm_max_pool2d_cuda(const cvm_max_pool2d_args *args, cvmgen_stream stream,
                                         plan.PW, plan.SH, plan.SW, plan.YH, plan.YW};
     const int64_t elements = cvmgen_domain({plan.N, plan.C, plan.YH, plan.YW});
     const int64_t planes = cvmgen_domain({plan.N, plan.C});
-    cvmgen_tiling tiling;
+    cvmgen_tiling tiling = {};
     const bool tiled = cvmgen_tile_windows(&tiling, planes,
                                            {{plan.YH, plan.SH, plan.PSH, plan.PSH},
                                            {plan.YW, plan.SW, plan.PSW, plan.PSW}});

@@ -304,7 +304,7 @@ int systemml_conv2d_cuda(const systemml_conv2d_args *args, cvmgen_stream stream,
                                     plan.SW, plan.PH, plan.PW, plan.YH, plan.YW};
     const int64_t elements = cvmgen_domain({plan.N, plan.F, plan.YH, plan.YW});
     const int64_t planes = cvmgen_domain({plan.N, plan.F});
-    cvmgen_tiling tiling;
+    cvmgen_tiling tiling = {};
     const bool tiled = cvmgen_tile_windows(&tiling, planes, {{1, 0, plan.C, plan.C},
                                            {plan.YH, plan.SH, plan.R, plan.R},
                                            {plan.YW, plan.SW, plan.S, plan.S}});

@@ -284,7 +284,7 @@ int systemml_max_pool_cuda(const systemml_max_pool_args *args, cvmgen_stream str
                                       plan.SW, plan.PH, plan.PW, plan.YH, plan.YW};
     const int64_t elements = cvmgen_domain({plan.N, plan.C, plan.YH, plan.YW});
     const int64_t planes = cvmgen_domain({plan.N, plan.C});
-    cvmgen_tiling tiling;
+    cvmgen_tiling tiling = {};
     const bool tiled = cvmgen_tile_windows(&tiling, planes, {{plan.YH, plan.SH, plan.R, plan.R},
                                            {plan.YW, plan.SW, plan.S, plan.S}});
     if (tiled)
