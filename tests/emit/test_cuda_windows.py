@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
 from math import prod
 from random import Random
 from typing import Any
@@ -11,19 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvmgen.api.manifest import Manifest, OperatorInfo, operator_info
-from cvmgen.api.operator import Operator
+from cvmgen import driver
+from cvmgen.api import Operator
+from cvmgen.api.cuda_cpu_backend import Order
+from cvmgen.build import write_changed
 from cvmgen.driver import C_LIKE, lower
-from cvmgen.dtypes import DTYPES
-from cvmgen.emit import cuda, interface
-from cvmgen.ir import nodes as i
+from cvmgen.emit import cuda
 from cvmgen.reference import Reference, Tensor
 from cvmgen.source import Source
 from cvmgen.spec import formula as f
 from cvmgen.spec.check import SpecFile, check_files
 from tests.conformance.calls import bits
-from tests.emit.cuda_texts import compile_for_cpu, headers, operators, write
-from tests.emit.on_cpu import OnCpu, info
+from tests.emit.cuda_texts import operators
+from tests.emit.on_cpu import OnCpu
 
 SPEC = """
 operator valid_sums {
@@ -67,32 +65,12 @@ OWN = {
 }
 
 
-@cache
-def own_program(name: str) -> i.Program:
-    return lower(OWN[name], C_LIKE)
-
-
-def own_info(name: str) -> OperatorInfo:
-    return operator_info(interface.manifest_entry(own_program(name)))
-
-
 @pytest.fixture(scope="module")
-def windows(tmp_path_factory: pytest.TempPathFactory) -> OnCpu:
-    """The operators of this file, for the CPU."""
+def own(tmp_path_factory: pytest.TempPathFactory) -> OnCpu:
+    """The operators of this file on the CPU."""
     folder = tmp_path_factory.mktemp("windows")
-    files = {f"{name}.cu": cuda.emit_operator(own_program(name)) for name in OWN}
-    header = {"windows.h": cuda.emit_header("windows", OWN.values())}
-    unit = {"all.cc": "".join(f'#include "{name}"\n' for name in files)}
-    write(headers() | header | files | unit, folder)
-    codes = {name: dtype.code for name, dtype in DTYPES.items()}
-    manifest = Manifest(tuple(map(own_info, OWN)), codes)
-    return OnCpu(compile_for_cpu(folder, "all.cc"), manifest, folder)
-
-
-@pytest.fixture
-def own_library(windows: OnCpu) -> Iterator[OnCpu]:
-    yield windows
-    windows.free()
+    write_changed(folder, driver.generate(tuple(OWN.values()), ("cuda",)))
+    return OnCpu((folder,), flags=("-O1",))
 
 
 # ---------------------------------------------------------------- calls
@@ -110,26 +88,32 @@ def tensor(shape: Shape, source: Random, dtype: str) -> Tensor:
 
 def check(
     operator: f.Operator,
-    called: Operator,
-    library: OnCpu,
+    on_cpu: OnCpu,
     given: dict[str, Tensor],
     attributes: Attributes,
     launched: Launched,
 ) -> None:
-    """The result on the grid that is launched, on it in reverse, and on a small one."""
+    """The result on the grid that is launched, in other orders, and on a small grid."""
     found = Reference(operator).evaluate(given, attributes).outputs
     (expected,) = (found[name] for name in operator.output_names)
     precisions = {name: each.precision for name, each in given.items() if each.dtype != "float64"}
     arrays = {name: bits(each) for name, each in given.items()}
-    usual = launched or (-(-expected.size // cuda.BLOCK), cuda.BLOCK)
-    for grid in (None, (2, 7), usual):
-        if grid is not None:
-            library.fix(*grid, backwards=True)
+    called: Operator = getattr(getattr(on_cpu.operators, operator.opset), operator.name)
+    state = on_cpu.backends[operator.opset].state
+    orders: tuple[tuple[int, int, Order], ...] = (
+        (0, 0, "forward"),
+        (0, 0, "reverse"),
+        (0, 0, 1),
+        (2, 7, "reverse"),
+    )
+    for blocks, threads, order in orders:
+        on_cpu.fix(blocks, threads, order)
         result = called(**arrays, precisions=precisions, **attributes)
-        assert result.tobytes() == bits(expected).tobytes(), grid
-        if grid is None:
-            assert (library.state.blocks, library.state.threads) == usual
-        library.free()
+        assert result.tobytes() == bits(expected).tobytes(), (blocks, threads, order)
+        if not blocks:
+            usual = launched or (-(-expected.size // cuda.BLOCK), cuda.BLOCK)
+            assert (state.ran_blocks, state.ran_threads) == usual
+    on_cpu.free()
 
 
 def rows(of: list[Row]) -> list[Any]:
@@ -177,7 +161,7 @@ def test_pools(
 ) -> None:
     name = "cvm.max_pool2d"
     given = {"X": tensor(shape, Random(f"{shape}"), dtype)}
-    check(operators()[name], Operator(info(name), on_cpu), on_cpu, given, attributes, launched)
+    check(operators()[name], on_cpu, given, attributes, launched)
 
 
 # Of the shape (N, C, H, W, OC, IC, KH, KW).
@@ -203,7 +187,7 @@ def test_convolutions(
 ) -> None:
     name, source = "cvm.conv2d", Random(f"{shape}")
     given = {"X": tensor(shape[:4], source, "int8"), "W": tensor(shape[4:], source, "int8")}
-    check(operators()[name], Operator(info(name), on_cpu), on_cpu, given, attributes, launched)
+    check(operators()[name], on_cpu, given, attributes, launched)
 
 
 SPECIAL = (0.0, -0.0, float("inf"), float("-inf"), float("nan"))
@@ -231,7 +215,7 @@ def test_real_numbers_keep_their_order(
         values = [source.choice((each, each, *SPECIAL)) for each in values]
     given = {"x": Tensor.of(np.array(values).reshape(2, -1), dtype="float64")}
     attributes = attributes | {"pool_size": pool_size, "input_shape": (2, 2, 13, 17)}
-    check(operators()[name], Operator(info(name), on_cpu), on_cpu, given, attributes, launched)
+    check(operators()[name], on_cpu, given, attributes, launched)
 
 
 OTHERS: list[tuple[str, Shape, Attributes, Launched, str]] = [
@@ -255,16 +239,16 @@ OTHERS: list[tuple[str, Shape, Attributes, Launched, str]] = [
     [pytest.param(*row[:4], id=row[4]) for row in OTHERS],
 )
 def test_other_windows(
-    name: str, shape: Shape, attributes: Attributes, launched: Launched, own_library: OnCpu
+    name: str, shape: Shape, attributes: Attributes, launched: Launched, own: OnCpu
 ) -> None:
     name = f"windows.{name}"
-    given = {"X": tensor(shape, Random(name), "int8")}
-    called = Operator(own_info(name), own_library)
-    check(OWN[name], called, own_library, given, attributes, launched)
+    check(OWN[name], own, {"X": tensor(shape, Random(name), "int8")}, attributes, launched)
 
 
 def test_the_classes_of_kernels() -> None:
-    found = {name: set(cuda.kernel_classes(own_program(name)).values()) for name in OWN}
+    found = {
+        name: set(cuda.kernel_classes(lower(each, C_LIKE)).values()) for name, each in OWN.items()
+    }
     assert found == {
         "windows.valid_sums": {"window", "grid"},
         "windows.places": {"window", "grid"},
