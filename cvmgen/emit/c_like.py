@@ -53,12 +53,15 @@ LOCALS = frozenset(
         "narrow_result",
         "overflow",
         "plan",
+        "planes",
         "reduced",
         "rows",
         "status",
         "stream",
         "teams",
+        "tiled",
         "tiles",
+        "tiling",
         "typed",
         "typed_names",
         "types",
@@ -373,6 +376,9 @@ class CPrinter:
             return [f"cvmgen_include(&{name}, {value});"]
         return [f"{name}.at[{name}.length++] = {value};"]
 
+    def index_type(self, index: str) -> str:
+        return "int64_t"
+
     def loop(self, loop: i.Loop) -> list[str]:
         index = identifier(loop.index)
         if loop.low is None:
@@ -385,11 +391,12 @@ class CPrinter:
                 body.insert(0, f"const int64_t {index} = {entry};")
             return [f"{head} {{", *indent(body), "}"]
         low, high = self.expr(loop.low), self.expr(loop.high, 8)
-        head = f"for (int64_t {index} = {low}; {index} < {high}; ++{index})"
+        kind = self.index_type(loop.index)
+        head = f"for ({kind} {index} = {low}; {index} < {high}; ++{index})"
         if not loop.parallel and any(map(is_computed, walk(loop.high))):
             end = fresh(f"{index}_end", set(names_in(loop)))
             start = f"{index} = {low}, {end} = {self.expr(loop.high)}"
-            head = f"for (int64_t {start}; {index} < {end}; ++{index})"
+            head = f"for ({kind} {start}; {index} < {end}; ++{index})"
         body = self.block(loop.body)
         if len(loop.body) == 1 and not isinstance(loop.body[0], i.If) and len(body) == 1:
             return [head, *indent(body)]

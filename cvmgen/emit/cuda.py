@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from collections.abc import Mapping as Names
 
 from cvmgen.dtypes import CVM, DType
-from cvmgen.emit import c, interface
+from cvmgen.emit import c, cuda_windows, interface
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_prologue import Prologue
 from cvmgen.emit.c_text import chosen, file_header, wrapped, wrapped_list
@@ -47,6 +47,7 @@ HEADERS = (
     "cvmgen_reduce.h",
     "cvmgen_tiles.h",
     "cvmgen_vector.h",
+    "cvmgen_window.h",
 )
 """What kernels include besides the headers of C."""
 
@@ -85,6 +86,8 @@ def emit_support() -> dict[str, str]:
         "tile_resident": TILE_RESIDENT,
         "tile_rows": TILE_ROWS,
         "tile_columns": TILE_COLUMNS,
+        "sides": cuda_windows.SIDES,
+        "box": cuda_windows.BOX,
     }
     own = (*HEADERS, *(f"cpu/{name}" for name in CPU_FILES))
     return {

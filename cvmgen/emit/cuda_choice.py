@@ -8,9 +8,11 @@ from cvmgen.emit.cuda_contractions import Tiles, contraction_of, plain
 from cvmgen.emit.cuda_mappings import Lists, Mapping, Task
 from cvmgen.emit.cuda_reductions import teams
 from cvmgen.emit.cuda_streams import streaming
+from cvmgen.emit.cuda_windows import windows
 
 # In the order in which they are tried; each gives None for a nest that is not of its shape.
 SHAPES: tuple[Callable[[Task], Mapping | None], ...] = (
+    windows,
     teams,
     streaming,
 )

@@ -29,7 +29,7 @@ def contraction_of(task: Task) -> Contraction | None:
 
 def plain(task: Task) -> Task:
     """The nest for kernels beside those of tiles; their launches stand a level deeper."""
-    return replace(task, name=f"{task.name}_plain", width=task.width - 8)
+    return replace(task, name=f"{task.name}_direct", width=task.width - 8)
 
 
 def factor_sizes(task: Task) -> dict[str, i.Expr]:

@@ -115,6 +115,7 @@ static int cvmgen_launch_shared(cvmgen_error *error, cudaStream_t stream, int64_
         status = cudaLaunchKernel(kernel, grid, block, pointers, (size_t)bytes, stream);
     return cvmgen_device_status(error, status);
 }
+/* Start a kernel whose blocks work on one item each, as far as the grid goes: they stride. */
 template <typename... Parameters>
 static int cvmgen_launch_blocks(cvmgen_error *error, cudaStream_t stream, int64_t blocks,
                                 void (*kernel)(Parameters...),

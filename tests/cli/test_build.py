@@ -39,6 +39,10 @@ SHARED = {
     "cuda/cvmgen_cuda.h",
     "cuda/cvmgen_kernel.h",
     "cuda/cvmgen_runtime.h",
+    "cuda/cvmgen_vector.h",
+    "cuda/cvmgen_tiles.h",
+    "cuda/cvmgen_reduce.h",
+    "cuda/cvmgen_window.h",
     "cuda/toy.h",
     "manifest.json",
     "python/toy/__init__.py",
@@ -111,7 +115,7 @@ def test_an_edited_formula_touches_its_own_files(build: Build, spec: Path) -> No
 
 def test_lines_of_text_for_people(build: Build, spec: Path, tmp_path: Path) -> None:
     first = build().out.splitlines()
-    assert first[0] == f"new      31 files in {tmp_path}/generated/: first build here"
+    assert first[0] == f"new      32 files in {tmp_path}/generated/: first build here"
     edit(spec, "Y[d...] = 2 * X[d...]", "Y[d...] = X[d...] + X[d...]")
     lines = build().out.splitlines()
     why = "the formula of toy.double changed"

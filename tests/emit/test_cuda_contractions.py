@@ -297,8 +297,8 @@ def test_when_tiles_pay() -> None:
 
 
 @pytest.mark.parametrize("name", TILED)
-def test_plain_kernels_stand_beside(name: str) -> None:
+def test_direct_kernels_stand_beside(name: str) -> None:
     classes = kernel_classes(program(name))
     for kernel, kind in classes.items():
-        assert kind == ("grid" if kernel.endswith("_plain") else "contraction")
+        assert (kind == "contraction") == ("_direct" not in kernel)
     assert '#include "cvmgen_tiles.h"' in text(name)

@@ -28,6 +28,7 @@
    } */
 #include "cvmgen_cuda.h"
 #include "cvmgen_tiles.h"
+#include "cvmgen_window.h"
 
 /* What a call fixes for the kernels of spec/cvm/nn.cvm:21. */
 struct conv2d_Y_values {
@@ -84,9 +85,75 @@ cvm_conv2d_Y_int8_int8(const __grid_constant__ conv2d_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_conv2d_Y_int8_int8_plain(const __grid_constant__ conv2d_Y_values values,
-                             const int8_t *__restrict__ X, const int8_t *__restrict__ W,
-                             const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
+cvm_conv2d_Y_int8_int8_direct(const __grid_constant__ conv2d_Y_values values,
+                              const int8_t *__restrict__ X, const int8_t *__restrict__ W,
+                              const int32_t *__restrict__ B, int8_t *__restrict__ Y,
+                              const __grid_constant__ cvmgen_tiling tiling) {
+    const int64_t C = values.C, XH = values.XH, XW = values.XW, OC = values.OC, IC = values.IC;
+    const int64_t KH = values.KH, KW = values.KW, PH = values.PH, PW = values.PW;
+    const int64_t SH = values.SH, SW = values.SW, DH = values.DH, DW = values.DW;
+    const int64_t OPG = values.OPG, YH = values.YH, YW = values.YW;
+    /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
+       x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
+       (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    CVMGEN_DYNAMIC_SHARED(shared);
+    int8_t *const X_box = (int8_t *)shared;
+    for (int32_t tile = blockIdx.x; tile < tiling.tiles; tile += gridDim.x) {
+        int32_t rest = tile;
+        const int32_t x_first = rest % tiling.along[2] * tiling.results[2];
+        rest /= tiling.along[2];
+        const int32_t y_first = rest % tiling.along[1] * tiling.results[1];
+        rest /= tiling.along[1];
+        const int64_t oc = rest % (int32_t)OC;
+        rest /= (int32_t)OC;
+        const int64_t n = rest;
+        const int32_t y_count = cvmgen_min_i32((int32_t)YH - y_first, tiling.results[1]);
+        const int32_t x_count = cvmgen_min_i32((int32_t)YW - x_first, tiling.results[2]);
+        const int32_t ic_count = (int32_t)IC;
+        const cvmgen_side y_box = cvmgen_clipped_side(y_first * SH - PH,
+                                                      (y_count - 1) * SH + (KH - 1) * DH + 1,
+                                                      XH);
+        const cvmgen_side x_box = cvmgen_clipped_side(x_first * SW - PW,
+                                                      (x_count - 1) * SW + (KW - 1) * DW + 1,
+                                                      XW);
+        for (int32_t at = threadIdx.x; at < ic_count * y_box.length * x_box.length;
+            at += blockDim.x) {
+            const int64_t ic = at / (y_box.length * x_box.length);
+            const int64_t h = y_box.first + at / x_box.length % y_box.length;
+            const int64_t w = x_box.first + at % x_box.length;
+            X_box[at] = X[((n * C + oc / OPG * IC + ic) * XH + h) * XW + w];
+        }
+        __syncthreads();
+        for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
+            const int32_t y_own = at / x_count, x_own = at % x_count;
+            const int64_t y = y_first + y_own, x = x_first + x_own;
+            const int32_t y_start = y_box.start + y_own * (int32_t)SH;
+            const int32_t x_start = x_box.start + x_own * (int32_t)SW;
+            uint32_t total = 0;
+            for (int32_t ic = 0; ic < (int32_t)IC; ++ic) {
+                for (int32_t ki = 0; ki < (int32_t)KH; ++ki) {
+                    const int32_t h = y_start + ki * (int32_t)DH;
+                    if (0 <= h && h < y_box.length) {
+                        for (int32_t kj = 0; kj < (int32_t)KW; ++kj) {
+                            const int32_t w = x_start + kj * (int32_t)DW;
+                            if (0 <= w && w < x_box.length)
+                                total += (uint32_t)(X_box[(ic * y_box.length + h) * x_box.length
+                                    + w] * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                        }
+                    }
+                }
+            }
+            Y[((n * OC + oc) * YH + y) * YW + x] = (int8_t)(total
+                + (uint32_t)(B != NULL ? B[oc] : 0));
+        }
+        __syncthreads(); /* the next tile writes the box anew */
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_conv2d_Y_int8_int8_direct_plain(const __grid_constant__ conv2d_Y_values values,
+                                    const int8_t *__restrict__ X, const int8_t *__restrict__ W,
+                                    const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, XH = values.XH, XW = values.XW, OC = values.OC;
     const int64_t IC = values.IC, KH = values.KH, KW = values.KW, PH = values.PH;
     const int64_t PW = values.PW, SH = values.SH, SW = values.SW, DH = values.DH;
@@ -172,9 +239,75 @@ cvm_conv2d_Y_int8_int32(const __grid_constant__ conv2d_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_conv2d_Y_int8_int32_plain(const __grid_constant__ conv2d_Y_values values,
-                              const int8_t *__restrict__ X, const int8_t *__restrict__ W,
-                              const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
+cvm_conv2d_Y_int8_int32_direct(const __grid_constant__ conv2d_Y_values values,
+                               const int8_t *__restrict__ X, const int8_t *__restrict__ W,
+                               const int32_t *__restrict__ B, int32_t *__restrict__ Y,
+                               const __grid_constant__ cvmgen_tiling tiling) {
+    const int64_t C = values.C, XH = values.XH, XW = values.XW, OC = values.OC, IC = values.IC;
+    const int64_t KH = values.KH, KW = values.KW, PH = values.PH, PW = values.PW;
+    const int64_t SH = values.SH, SW = values.SW, DH = values.DH, DW = values.DW;
+    const int64_t OPG = values.OPG, YH = values.YH, YW = values.YW;
+    /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
+       x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
+       (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    CVMGEN_DYNAMIC_SHARED(shared);
+    int8_t *const X_box = (int8_t *)shared;
+    for (int32_t tile = blockIdx.x; tile < tiling.tiles; tile += gridDim.x) {
+        int32_t rest = tile;
+        const int32_t x_first = rest % tiling.along[2] * tiling.results[2];
+        rest /= tiling.along[2];
+        const int32_t y_first = rest % tiling.along[1] * tiling.results[1];
+        rest /= tiling.along[1];
+        const int64_t oc = rest % (int32_t)OC;
+        rest /= (int32_t)OC;
+        const int64_t n = rest;
+        const int32_t y_count = cvmgen_min_i32((int32_t)YH - y_first, tiling.results[1]);
+        const int32_t x_count = cvmgen_min_i32((int32_t)YW - x_first, tiling.results[2]);
+        const int32_t ic_count = (int32_t)IC;
+        const cvmgen_side y_box = cvmgen_clipped_side(y_first * SH - PH,
+                                                      (y_count - 1) * SH + (KH - 1) * DH + 1,
+                                                      XH);
+        const cvmgen_side x_box = cvmgen_clipped_side(x_first * SW - PW,
+                                                      (x_count - 1) * SW + (KW - 1) * DW + 1,
+                                                      XW);
+        for (int32_t at = threadIdx.x; at < ic_count * y_box.length * x_box.length;
+            at += blockDim.x) {
+            const int64_t ic = at / (y_box.length * x_box.length);
+            const int64_t h = y_box.first + at / x_box.length % y_box.length;
+            const int64_t w = x_box.first + at % x_box.length;
+            X_box[at] = X[((n * C + oc / OPG * IC + ic) * XH + h) * XW + w];
+        }
+        __syncthreads();
+        for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
+            const int32_t y_own = at / x_count, x_own = at % x_count;
+            const int64_t y = y_first + y_own, x = x_first + x_own;
+            const int32_t y_start = y_box.start + y_own * (int32_t)SH;
+            const int32_t x_start = x_box.start + x_own * (int32_t)SW;
+            uint32_t total = 0;
+            for (int32_t ic = 0; ic < (int32_t)IC; ++ic) {
+                for (int32_t ki = 0; ki < (int32_t)KH; ++ki) {
+                    const int32_t h = y_start + ki * (int32_t)DH;
+                    if (0 <= h && h < y_box.length) {
+                        for (int32_t kj = 0; kj < (int32_t)KW; ++kj) {
+                            const int32_t w = x_start + kj * (int32_t)DW;
+                            if (0 <= w && w < x_box.length)
+                                total += (uint32_t)(X_box[(ic * y_box.length + h) * x_box.length
+                                    + w] * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                        }
+                    }
+                }
+            }
+            Y[((n * OC + oc) * YH + y) * YW + x] = (int32_t)(total
+                + (uint32_t)(B != NULL ? B[oc] : 0));
+        }
+        __syncthreads(); /* the next tile writes the box anew */
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_conv2d_Y_int8_int32_direct_plain(const __grid_constant__ conv2d_Y_values values,
+                                     const int8_t *__restrict__ X, const int8_t *__restrict__ W,
+                                     const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, XH = values.XH, XW = values.XW, OC = values.OC;
     const int64_t IC = values.IC, KH = values.KH, KW = values.KW, PH = values.PH;
     const int64_t PW = values.PW, SH = values.SH, SW = values.SW, DH = values.DH;
@@ -260,9 +393,76 @@ cvm_conv2d_Y_int32_int8(const __grid_constant__ conv2d_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_conv2d_Y_int32_int8_plain(const __grid_constant__ conv2d_Y_values values,
-                              const int32_t *__restrict__ X, const int32_t *__restrict__ W,
-                              const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
+cvm_conv2d_Y_int32_int8_direct(const __grid_constant__ conv2d_Y_values values,
+                               const int32_t *__restrict__ X, const int32_t *__restrict__ W,
+                               const int32_t *__restrict__ B, int8_t *__restrict__ Y,
+                               const __grid_constant__ cvmgen_tiling tiling) {
+    const int64_t C = values.C, XH = values.XH, XW = values.XW, OC = values.OC, IC = values.IC;
+    const int64_t KH = values.KH, KW = values.KW, PH = values.PH, PW = values.PW;
+    const int64_t SH = values.SH, SW = values.SW, DH = values.DH, DW = values.DW;
+    const int64_t OPG = values.OPG, YH = values.YH, YW = values.YW;
+    /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
+       x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
+       (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    CVMGEN_DYNAMIC_SHARED(shared);
+    int32_t *const X_box = (int32_t *)shared;
+    for (int32_t tile = blockIdx.x; tile < tiling.tiles; tile += gridDim.x) {
+        int32_t rest = tile;
+        const int32_t x_first = rest % tiling.along[2] * tiling.results[2];
+        rest /= tiling.along[2];
+        const int32_t y_first = rest % tiling.along[1] * tiling.results[1];
+        rest /= tiling.along[1];
+        const int64_t oc = rest % (int32_t)OC;
+        rest /= (int32_t)OC;
+        const int64_t n = rest;
+        const int32_t y_count = cvmgen_min_i32((int32_t)YH - y_first, tiling.results[1]);
+        const int32_t x_count = cvmgen_min_i32((int32_t)YW - x_first, tiling.results[2]);
+        const int32_t ic_count = (int32_t)IC;
+        const cvmgen_side y_box = cvmgen_clipped_side(y_first * SH - PH,
+                                                      (y_count - 1) * SH + (KH - 1) * DH + 1,
+                                                      XH);
+        const cvmgen_side x_box = cvmgen_clipped_side(x_first * SW - PW,
+                                                      (x_count - 1) * SW + (KW - 1) * DW + 1,
+                                                      XW);
+        for (int32_t at = threadIdx.x; at < ic_count * y_box.length * x_box.length;
+            at += blockDim.x) {
+            const int64_t ic = at / (y_box.length * x_box.length);
+            const int64_t h = y_box.first + at / x_box.length % y_box.length;
+            const int64_t w = x_box.first + at % x_box.length;
+            X_box[at] = X[((n * C + oc / OPG * IC + ic) * XH + h) * XW + w];
+        }
+        __syncthreads();
+        for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
+            const int32_t y_own = at / x_count, x_own = at % x_count;
+            const int64_t y = y_first + y_own, x = x_first + x_own;
+            const int32_t y_start = y_box.start + y_own * (int32_t)SH;
+            const int32_t x_start = x_box.start + x_own * (int32_t)SW;
+            uint32_t total = 0;
+            for (int32_t ic = 0; ic < (int32_t)IC; ++ic) {
+                for (int32_t ki = 0; ki < (int32_t)KH; ++ki) {
+                    const int32_t h = y_start + ki * (int32_t)DH;
+                    if (0 <= h && h < y_box.length) {
+                        for (int32_t kj = 0; kj < (int32_t)KW; ++kj) {
+                            const int32_t w = x_start + kj * (int32_t)DW;
+                            if (0 <= w && w < x_box.length)
+                                total += (uint32_t)X_box[(ic * y_box.length + h) * x_box.length
+                                    + w] * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                        }
+                    }
+                }
+            }
+            Y[((n * OC + oc) * YH + y) * YW + x] = (int8_t)(total
+                + (uint32_t)(B != NULL ? B[oc] : 0));
+        }
+        __syncthreads(); /* the next tile writes the box anew */
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_conv2d_Y_int32_int8_direct_plain(const __grid_constant__ conv2d_Y_values values,
+                                     const int32_t *__restrict__ X,
+                                     const int32_t *__restrict__ W,
+                                     const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, XH = values.XH, XW = values.XW, OC = values.OC;
     const int64_t IC = values.IC, KH = values.KH, KW = values.KW, PH = values.PH;
     const int64_t PW = values.PW, SH = values.SH, SW = values.SW, DH = values.DH;
@@ -348,9 +548,76 @@ cvm_conv2d_Y_int32_int32(const __grid_constant__ conv2d_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_conv2d_Y_int32_int32_plain(const __grid_constant__ conv2d_Y_values values,
-                               const int32_t *__restrict__ X, const int32_t *__restrict__ W,
-                               const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
+cvm_conv2d_Y_int32_int32_direct(const __grid_constant__ conv2d_Y_values values,
+                                const int32_t *__restrict__ X, const int32_t *__restrict__ W,
+                                const int32_t *__restrict__ B, int32_t *__restrict__ Y,
+                                const __grid_constant__ cvmgen_tiling tiling) {
+    const int64_t C = values.C, XH = values.XH, XW = values.XW, OC = values.OC, IC = values.IC;
+    const int64_t KH = values.KH, KW = values.KW, PH = values.PH, PW = values.PW;
+    const int64_t SH = values.SH, SW = values.SW, DH = values.DH, DW = values.DW;
+    const int64_t OPG = values.OPG, YH = values.YH, YW = values.YW;
+    /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
+       x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
+       (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    CVMGEN_DYNAMIC_SHARED(shared);
+    int32_t *const X_box = (int32_t *)shared;
+    for (int32_t tile = blockIdx.x; tile < tiling.tiles; tile += gridDim.x) {
+        int32_t rest = tile;
+        const int32_t x_first = rest % tiling.along[2] * tiling.results[2];
+        rest /= tiling.along[2];
+        const int32_t y_first = rest % tiling.along[1] * tiling.results[1];
+        rest /= tiling.along[1];
+        const int64_t oc = rest % (int32_t)OC;
+        rest /= (int32_t)OC;
+        const int64_t n = rest;
+        const int32_t y_count = cvmgen_min_i32((int32_t)YH - y_first, tiling.results[1]);
+        const int32_t x_count = cvmgen_min_i32((int32_t)YW - x_first, tiling.results[2]);
+        const int32_t ic_count = (int32_t)IC;
+        const cvmgen_side y_box = cvmgen_clipped_side(y_first * SH - PH,
+                                                      (y_count - 1) * SH + (KH - 1) * DH + 1,
+                                                      XH);
+        const cvmgen_side x_box = cvmgen_clipped_side(x_first * SW - PW,
+                                                      (x_count - 1) * SW + (KW - 1) * DW + 1,
+                                                      XW);
+        for (int32_t at = threadIdx.x; at < ic_count * y_box.length * x_box.length;
+            at += blockDim.x) {
+            const int64_t ic = at / (y_box.length * x_box.length);
+            const int64_t h = y_box.first + at / x_box.length % y_box.length;
+            const int64_t w = x_box.first + at % x_box.length;
+            X_box[at] = X[((n * C + oc / OPG * IC + ic) * XH + h) * XW + w];
+        }
+        __syncthreads();
+        for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
+            const int32_t y_own = at / x_count, x_own = at % x_count;
+            const int64_t y = y_first + y_own, x = x_first + x_own;
+            const int32_t y_start = y_box.start + y_own * (int32_t)SH;
+            const int32_t x_start = x_box.start + x_own * (int32_t)SW;
+            uint32_t total = 0;
+            for (int32_t ic = 0; ic < (int32_t)IC; ++ic) {
+                for (int32_t ki = 0; ki < (int32_t)KH; ++ki) {
+                    const int32_t h = y_start + ki * (int32_t)DH;
+                    if (0 <= h && h < y_box.length) {
+                        for (int32_t kj = 0; kj < (int32_t)KW; ++kj) {
+                            const int32_t w = x_start + kj * (int32_t)DW;
+                            if (0 <= w && w < x_box.length)
+                                total += (uint32_t)X_box[(ic * y_box.length + h) * x_box.length
+                                    + w] * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                        }
+                    }
+                }
+            }
+            Y[((n * OC + oc) * YH + y) * YW + x] = (int32_t)(total
+                + (uint32_t)(B != NULL ? B[oc] : 0));
+        }
+        __syncthreads(); /* the next tile writes the box anew */
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_conv2d_Y_int32_int32_direct_plain(const __grid_constant__ conv2d_Y_values values,
+                                      const int32_t *__restrict__ X,
+                                      const int32_t *__restrict__ W,
+                                      const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, XH = values.XH, XW = values.XW, OC = values.OC;
     const int64_t IC = values.IC, KH = values.KH, KW = values.KW, PH = values.PH;
     const int64_t PW = values.PW, SH = values.SH, SW = values.SW, DH = values.DH;
@@ -538,6 +805,12 @@ int cvm_conv2d_cuda(const cvm_conv2d_args *args, cvmgen_stream stream, cvmgen_er
                                     plan.KW, plan.PH, plan.PW, plan.SH, plan.SW, plan.DH, plan.DW,
                                     plan.OPG, plan.YH, plan.YW};
     const int64_t elements = cvmgen_domain({plan.N, plan.OC, plan.YH, plan.YW});
+    const int64_t planes = cvmgen_domain({plan.N, plan.OC});
+    cvmgen_tiling tiling = {};
+    const bool tiled = cvmgen_tile_windows(&tiling, planes, {{1, 0, plan.IC, plan.IC},
+                                           {plan.YH, plan.SH, (plan.KH - 1) * plan.DH + 1, plan.KH},
+                                           {plan.YW, plan.SW, (plan.KW - 1) * plan.DW + 1,
+                                               plan.KW}});
     int64_t tiles = 0;
     /* Elements that are declared to fit int8 are read as such. */
     if (plan.OPG > 0 && plan.OC % plan.OPG == 0
@@ -556,53 +829,101 @@ int cvm_conv2d_cuda(const cvm_conv2d_args *args, cvmgen_stream stream, cvmgen_er
                  * plan.DW),
              (double)plan.N * plan.OC * plan.YH * plan.YW});
     if (narrow && narrow_result) {
-        if (tiles > 0)
+        if (tiles > 0) {
             status = cvmgen_launch_tiles(error, stream, tiles, cvm_conv2d_Y_int8_int8, values,
                                          (const int8_t *)args->X->data,
                                          (const int8_t *)args->W->data,
                                          args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                          (int8_t *)args->Y->data);
-        else
-            status = cvmgen_launch(error, stream, elements, cvm_conv2d_Y_int8_int8_plain, values,
-                                   (const int8_t *)args->X->data, (const int8_t *)args->W->data,
-                                   args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                                   (int8_t *)args->Y->data);
+        } else {
+            if (tiled)
+                status = cvmgen_launch_windows<int8_t>(error, stream, tiling,
+                                                       cvm_conv2d_Y_int8_int8_direct, values,
+                                                       (const int8_t *)args->X->data,
+                                                       (const int8_t *)args->W->data,
+                                                       args->B == NULL ? NULL
+                                                           : (const int32_t *)args->B->data,
+                                                       (int8_t *)args->Y->data, tiling);
+            else
+                status = cvmgen_launch(error, stream, elements,
+                                       cvm_conv2d_Y_int8_int8_direct_plain, values,
+                                       (const int8_t *)args->X->data,
+                                       (const int8_t *)args->W->data,
+                                       args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                       (int8_t *)args->Y->data);
+        }
     } else if (narrow && !narrow_result) {
-        if (tiles > 0)
+        if (tiles > 0) {
             status = cvmgen_launch_tiles(error, stream, tiles, cvm_conv2d_Y_int8_int32, values,
                                          (const int8_t *)args->X->data,
                                          (const int8_t *)args->W->data,
                                          args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                          (int32_t *)args->Y->data);
-        else
-            status = cvmgen_launch(error, stream, elements, cvm_conv2d_Y_int8_int32_plain, values,
-                                   (const int8_t *)args->X->data, (const int8_t *)args->W->data,
-                                   args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                                   (int32_t *)args->Y->data);
+        } else {
+            if (tiled)
+                status = cvmgen_launch_windows<int8_t>(error, stream, tiling,
+                                                       cvm_conv2d_Y_int8_int32_direct, values,
+                                                       (const int8_t *)args->X->data,
+                                                       (const int8_t *)args->W->data,
+                                                       args->B == NULL ? NULL
+                                                           : (const int32_t *)args->B->data,
+                                                       (int32_t *)args->Y->data, tiling);
+            else
+                status = cvmgen_launch(error, stream, elements,
+                                       cvm_conv2d_Y_int8_int32_direct_plain, values,
+                                       (const int8_t *)args->X->data,
+                                       (const int8_t *)args->W->data,
+                                       args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                       (int32_t *)args->Y->data);
+        }
     } else if (!narrow && narrow_result) {
-        if (tiles > 0)
+        if (tiles > 0) {
             status = cvmgen_launch_tiles(error, stream, tiles, cvm_conv2d_Y_int32_int8, values,
                                          (const int32_t *)args->X->data,
                                          (const int32_t *)args->W->data,
                                          args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                          (int8_t *)args->Y->data);
-        else
-            status = cvmgen_launch(error, stream, elements, cvm_conv2d_Y_int32_int8_plain, values,
-                                   (const int32_t *)args->X->data, (const int32_t *)args->W->data,
-                                   args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                                   (int8_t *)args->Y->data);
+        } else {
+            if (tiled)
+                status = cvmgen_launch_windows<int32_t>(error, stream, tiling,
+                                                        cvm_conv2d_Y_int32_int8_direct, values,
+                                                        (const int32_t *)args->X->data,
+                                                        (const int32_t *)args->W->data,
+                                                        args->B == NULL ? NULL
+                                                            : (const int32_t *)args->B->data,
+                                                        (int8_t *)args->Y->data, tiling);
+            else
+                status = cvmgen_launch(error, stream, elements,
+                                       cvm_conv2d_Y_int32_int8_direct_plain, values,
+                                       (const int32_t *)args->X->data,
+                                       (const int32_t *)args->W->data,
+                                       args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                       (int8_t *)args->Y->data);
+        }
     } else {
-        if (tiles > 0)
+        if (tiles > 0) {
             status = cvmgen_launch_tiles(error, stream, tiles, cvm_conv2d_Y_int32_int32, values,
                                          (const int32_t *)args->X->data,
                                          (const int32_t *)args->W->data,
                                          args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                          (int32_t *)args->Y->data);
-        else
-            status = cvmgen_launch(error, stream, elements, cvm_conv2d_Y_int32_int32_plain, values,
-                                   (const int32_t *)args->X->data, (const int32_t *)args->W->data,
-                                   args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                                   (int32_t *)args->Y->data);
+        } else {
+            if (tiled)
+                status = cvmgen_launch_windows<int32_t>(error, stream, tiling,
+                                                        cvm_conv2d_Y_int32_int32_direct, values,
+                                                        (const int32_t *)args->X->data,
+                                                        (const int32_t *)args->W->data,
+                                                        args->B == NULL ? NULL
+                                                            : (const int32_t *)args->B->data,
+                                                        (int32_t *)args->Y->data, tiling);
+            else
+                status = cvmgen_launch(error, stream, elements,
+                                       cvm_conv2d_Y_int32_int32_direct_plain, values,
+                                       (const int32_t *)args->X->data,
+                                       (const int32_t *)args->W->data,
+                                       args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                       (int32_t *)args->Y->data);
+        }
     }
     return status;
 }

@@ -45,9 +45,9 @@ cvm_dense_Y_int8_int8(const __grid_constant__ dense_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_dense_Y_int8_int8_plain(const __grid_constant__ dense_Y_values values,
-                            const int8_t *__restrict__ X, const int8_t *__restrict__ W,
-                            const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
+cvm_dense_Y_int8_int8_direct(const __grid_constant__ dense_Y_values values,
+                             const int8_t *__restrict__ X, const int8_t *__restrict__ W,
+                             const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
     const int64_t M = values.M, K = values.K, N = values.N;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
     const int64_t elements = M * N;
@@ -87,9 +87,9 @@ cvm_dense_Y_int8_int32(const __grid_constant__ dense_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_dense_Y_int8_int32_plain(const __grid_constant__ dense_Y_values values,
-                             const int8_t *__restrict__ X, const int8_t *__restrict__ W,
-                             const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
+cvm_dense_Y_int8_int32_direct(const __grid_constant__ dense_Y_values values,
+                              const int8_t *__restrict__ X, const int8_t *__restrict__ W,
+                              const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
     const int64_t M = values.M, K = values.K, N = values.N;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
     const int64_t elements = M * N;
@@ -129,9 +129,9 @@ cvm_dense_Y_int32_int8(const __grid_constant__ dense_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_dense_Y_int32_int8_plain(const __grid_constant__ dense_Y_values values,
-                             const int32_t *__restrict__ X, const int32_t *__restrict__ W,
-                             const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
+cvm_dense_Y_int32_int8_direct(const __grid_constant__ dense_Y_values values,
+                              const int32_t *__restrict__ X, const int32_t *__restrict__ W,
+                              const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
     const int64_t M = values.M, K = values.K, N = values.N;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
     const int64_t elements = M * N;
@@ -171,9 +171,9 @@ cvm_dense_Y_int32_int32(const __grid_constant__ dense_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_dense_Y_int32_int32_plain(const __grid_constant__ dense_Y_values values,
-                              const int32_t *__restrict__ X, const int32_t *__restrict__ W,
-                              const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
+cvm_dense_Y_int32_int32_direct(const __grid_constant__ dense_Y_values values,
+                               const int32_t *__restrict__ X, const int32_t *__restrict__ W,
+                               const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
     const int64_t M = values.M, K = values.K, N = values.N;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
     const int64_t elements = M * N;
@@ -292,7 +292,7 @@ int cvm_dense_cuda(const cvm_dense_args *args, cvmgen_stream stream, cvmgen_erro
                                          args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                          (int8_t *)args->Y->data);
         else
-            status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int8_int8_plain, values,
+            status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int8_int8_direct, values,
                                    (const int8_t *)args->X->data, (const int8_t *)args->W->data,
                                    args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                    (int8_t *)args->Y->data);
@@ -304,7 +304,7 @@ int cvm_dense_cuda(const cvm_dense_args *args, cvmgen_stream stream, cvmgen_erro
                                          args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                          (int32_t *)args->Y->data);
         else
-            status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int8_int32_plain, values,
+            status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int8_int32_direct, values,
                                    (const int8_t *)args->X->data, (const int8_t *)args->W->data,
                                    args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                    (int32_t *)args->Y->data);
@@ -316,7 +316,7 @@ int cvm_dense_cuda(const cvm_dense_args *args, cvmgen_stream stream, cvmgen_erro
                                          args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                          (int8_t *)args->Y->data);
         else
-            status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int32_int8_plain, values,
+            status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int32_int8_direct, values,
                                    (const int32_t *)args->X->data, (const int32_t *)args->W->data,
                                    args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                    (int8_t *)args->Y->data);
@@ -328,7 +328,7 @@ int cvm_dense_cuda(const cvm_dense_args *args, cvmgen_stream stream, cvmgen_erro
                                          args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                          (int32_t *)args->Y->data);
         else
-            status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int32_int32_plain, values,
+            status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int32_int32_direct, values,
                                    (const int32_t *)args->X->data, (const int32_t *)args->W->data,
                                    args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                    (int32_t *)args->Y->data);

@@ -22,6 +22,7 @@
      example max_pool2d([[[[1, 2], [3, 4]]]], pool_size=(2, 2)) == [[[[4]]]]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_window.h"
 
 /* What a call fixes for the kernels of spec/cvm/nn.cvm:64. */
 struct max_pool2d_Y_values {
@@ -30,7 +31,62 @@ struct max_pool2d_Y_values {
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_pool2d_Y_int8_int8(const __grid_constant__ max_pool2d_Y_values values,
-                           const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+                           const int8_t *__restrict__ X, int8_t *__restrict__ Y,
+                           const __grid_constant__ cvmgen_tiling tiling) {
+    const int64_t C = values.C, H = values.H, W = values.W, PSH = values.PSH, PSW = values.PSW;
+    const int64_t PH = values.PH, PW = values.PW, SH = values.SH, SW = values.SW;
+    const int64_t YH = values.YH, YW = values.YW;
+    /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    CVMGEN_DYNAMIC_SHARED(shared);
+    int8_t *const X_box = (int8_t *)shared;
+    for (int32_t tile = blockIdx.x; tile < tiling.tiles; tile += gridDim.x) {
+        int32_t rest = tile;
+        const int32_t x_first = rest % tiling.along[1] * tiling.results[1];
+        rest /= tiling.along[1];
+        const int32_t y_first = rest % tiling.along[0] * tiling.results[0];
+        rest /= tiling.along[0];
+        const int64_t c = rest % (int32_t)C;
+        rest /= (int32_t)C;
+        const int64_t n = rest;
+        const int32_t y_count = cvmgen_min_i32((int32_t)YH - y_first, tiling.results[0]);
+        const int32_t x_count = cvmgen_min_i32((int32_t)YW - x_first, tiling.results[1]);
+        const cvmgen_side y_box = cvmgen_clipped_side(y_first * SH - PH,
+                                                      (y_count - 1) * SH + PSH, H);
+        const cvmgen_side x_box = cvmgen_clipped_side(x_first * SW - PW,
+                                                      (x_count - 1) * SW + PSW, W);
+        for (int32_t at = threadIdx.x; at < y_box.length * x_box.length; at += blockDim.x) {
+            const int64_t place = y_box.first + at / x_box.length;
+            const int64_t place_2 = x_box.first + at % x_box.length;
+            X_box[at] = X[((n * C + c) * H + place) * W + place_2];
+        }
+        __syncthreads();
+        for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
+            const int32_t y_own = at / x_count, x_own = at % x_count;
+            const int64_t y = y_first + y_own, x = x_first + x_own;
+            const int32_t y_start = y_box.start + y_own * (int32_t)SH;
+            const int32_t x_start = x_box.start + x_own * (int32_t)SW;
+            int32_t largest = INT32_MIN;
+            for (int32_t i = 0; i < (int32_t)PSH; ++i) {
+                const int32_t place = y_start + i;
+                if (0 <= place && place < y_box.length) {
+                    for (int32_t j = 0; j < (int32_t)PSW; ++j) {
+                        const int32_t place_2 = x_start + j;
+                        if (0 <= place_2 && place_2 < x_box.length)
+                            largest = cvmgen_max_i32(largest,
+                                X_box[place * x_box.length + place_2]);
+                    }
+                }
+            }
+            Y[((n * C + c) * YH + y) * YW + x] = (int8_t)largest;
+        }
+        __syncthreads(); /* the next tile writes the box anew */
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_max_pool2d_Y_int8_int8_plain(const __grid_constant__ max_pool2d_Y_values values,
+                                 const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, PSH = values.PSH;
     const int64_t PSW = values.PSW, PH = values.PH, PW = values.PW, SH = values.SH;
     const int64_t SW = values.SW, YH = values.YH, YW = values.YW;
@@ -64,7 +120,62 @@ cvm_max_pool2d_Y_int8_int8(const __grid_constant__ max_pool2d_Y_values values,
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_pool2d_Y_int8_int32(const __grid_constant__ max_pool2d_Y_values values,
-                            const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
+                            const int8_t *__restrict__ X, int32_t *__restrict__ Y,
+                            const __grid_constant__ cvmgen_tiling tiling) {
+    const int64_t C = values.C, H = values.H, W = values.W, PSH = values.PSH, PSW = values.PSW;
+    const int64_t PH = values.PH, PW = values.PW, SH = values.SH, SW = values.SW;
+    const int64_t YH = values.YH, YW = values.YW;
+    /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    CVMGEN_DYNAMIC_SHARED(shared);
+    int8_t *const X_box = (int8_t *)shared;
+    for (int32_t tile = blockIdx.x; tile < tiling.tiles; tile += gridDim.x) {
+        int32_t rest = tile;
+        const int32_t x_first = rest % tiling.along[1] * tiling.results[1];
+        rest /= tiling.along[1];
+        const int32_t y_first = rest % tiling.along[0] * tiling.results[0];
+        rest /= tiling.along[0];
+        const int64_t c = rest % (int32_t)C;
+        rest /= (int32_t)C;
+        const int64_t n = rest;
+        const int32_t y_count = cvmgen_min_i32((int32_t)YH - y_first, tiling.results[0]);
+        const int32_t x_count = cvmgen_min_i32((int32_t)YW - x_first, tiling.results[1]);
+        const cvmgen_side y_box = cvmgen_clipped_side(y_first * SH - PH,
+                                                      (y_count - 1) * SH + PSH, H);
+        const cvmgen_side x_box = cvmgen_clipped_side(x_first * SW - PW,
+                                                      (x_count - 1) * SW + PSW, W);
+        for (int32_t at = threadIdx.x; at < y_box.length * x_box.length; at += blockDim.x) {
+            const int64_t place = y_box.first + at / x_box.length;
+            const int64_t place_2 = x_box.first + at % x_box.length;
+            X_box[at] = X[((n * C + c) * H + place) * W + place_2];
+        }
+        __syncthreads();
+        for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
+            const int32_t y_own = at / x_count, x_own = at % x_count;
+            const int64_t y = y_first + y_own, x = x_first + x_own;
+            const int32_t y_start = y_box.start + y_own * (int32_t)SH;
+            const int32_t x_start = x_box.start + x_own * (int32_t)SW;
+            int32_t largest = INT32_MIN;
+            for (int32_t i = 0; i < (int32_t)PSH; ++i) {
+                const int32_t place = y_start + i;
+                if (0 <= place && place < y_box.length) {
+                    for (int32_t j = 0; j < (int32_t)PSW; ++j) {
+                        const int32_t place_2 = x_start + j;
+                        if (0 <= place_2 && place_2 < x_box.length)
+                            largest = cvmgen_max_i32(largest,
+                                X_box[place * x_box.length + place_2]);
+                    }
+                }
+            }
+            Y[((n * C + c) * YH + y) * YW + x] = largest;
+        }
+        __syncthreads(); /* the next tile writes the box anew */
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_max_pool2d_Y_int8_int32_plain(const __grid_constant__ max_pool2d_Y_values values,
+                                  const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, PSH = values.PSH;
     const int64_t PSW = values.PSW, PH = values.PH, PW = values.PW, SH = values.SH;
     const int64_t SW = values.SW, YH = values.YH, YW = values.YW;
@@ -98,7 +209,62 @@ cvm_max_pool2d_Y_int8_int32(const __grid_constant__ max_pool2d_Y_values values,
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_pool2d_Y_int32_int8(const __grid_constant__ max_pool2d_Y_values values,
-                            const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
+                            const int32_t *__restrict__ X, int8_t *__restrict__ Y,
+                            const __grid_constant__ cvmgen_tiling tiling) {
+    const int64_t C = values.C, H = values.H, W = values.W, PSH = values.PSH, PSW = values.PSW;
+    const int64_t PH = values.PH, PW = values.PW, SH = values.SH, SW = values.SW;
+    const int64_t YH = values.YH, YW = values.YW;
+    /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    CVMGEN_DYNAMIC_SHARED(shared);
+    int32_t *const X_box = (int32_t *)shared;
+    for (int32_t tile = blockIdx.x; tile < tiling.tiles; tile += gridDim.x) {
+        int32_t rest = tile;
+        const int32_t x_first = rest % tiling.along[1] * tiling.results[1];
+        rest /= tiling.along[1];
+        const int32_t y_first = rest % tiling.along[0] * tiling.results[0];
+        rest /= tiling.along[0];
+        const int64_t c = rest % (int32_t)C;
+        rest /= (int32_t)C;
+        const int64_t n = rest;
+        const int32_t y_count = cvmgen_min_i32((int32_t)YH - y_first, tiling.results[0]);
+        const int32_t x_count = cvmgen_min_i32((int32_t)YW - x_first, tiling.results[1]);
+        const cvmgen_side y_box = cvmgen_clipped_side(y_first * SH - PH,
+                                                      (y_count - 1) * SH + PSH, H);
+        const cvmgen_side x_box = cvmgen_clipped_side(x_first * SW - PW,
+                                                      (x_count - 1) * SW + PSW, W);
+        for (int32_t at = threadIdx.x; at < y_box.length * x_box.length; at += blockDim.x) {
+            const int64_t place = y_box.first + at / x_box.length;
+            const int64_t place_2 = x_box.first + at % x_box.length;
+            X_box[at] = X[((n * C + c) * H + place) * W + place_2];
+        }
+        __syncthreads();
+        for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
+            const int32_t y_own = at / x_count, x_own = at % x_count;
+            const int64_t y = y_first + y_own, x = x_first + x_own;
+            const int32_t y_start = y_box.start + y_own * (int32_t)SH;
+            const int32_t x_start = x_box.start + x_own * (int32_t)SW;
+            int32_t largest = INT32_MIN;
+            for (int32_t i = 0; i < (int32_t)PSH; ++i) {
+                const int32_t place = y_start + i;
+                if (0 <= place && place < y_box.length) {
+                    for (int32_t j = 0; j < (int32_t)PSW; ++j) {
+                        const int32_t place_2 = x_start + j;
+                        if (0 <= place_2 && place_2 < x_box.length)
+                            largest = cvmgen_max_i32(largest,
+                                X_box[place * x_box.length + place_2]);
+                    }
+                }
+            }
+            Y[((n * C + c) * YH + y) * YW + x] = (int8_t)largest;
+        }
+        __syncthreads(); /* the next tile writes the box anew */
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_max_pool2d_Y_int32_int8_plain(const __grid_constant__ max_pool2d_Y_values values,
+                                  const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, PSH = values.PSH;
     const int64_t PSW = values.PSW, PH = values.PH, PW = values.PW, SH = values.SH;
     const int64_t SW = values.SW, YH = values.YH, YW = values.YW;
@@ -132,7 +298,62 @@ cvm_max_pool2d_Y_int32_int8(const __grid_constant__ max_pool2d_Y_values values,
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_pool2d_Y_int32_int32(const __grid_constant__ max_pool2d_Y_values values,
-                             const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
+                             const int32_t *__restrict__ X, int32_t *__restrict__ Y,
+                             const __grid_constant__ cvmgen_tiling tiling) {
+    const int64_t C = values.C, H = values.H, W = values.W, PSH = values.PSH, PSW = values.PSW;
+    const int64_t PH = values.PH, PW = values.PW, SH = values.SH, SW = values.SW;
+    const int64_t YH = values.YH, YW = values.YW;
+    /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    CVMGEN_DYNAMIC_SHARED(shared);
+    int32_t *const X_box = (int32_t *)shared;
+    for (int32_t tile = blockIdx.x; tile < tiling.tiles; tile += gridDim.x) {
+        int32_t rest = tile;
+        const int32_t x_first = rest % tiling.along[1] * tiling.results[1];
+        rest /= tiling.along[1];
+        const int32_t y_first = rest % tiling.along[0] * tiling.results[0];
+        rest /= tiling.along[0];
+        const int64_t c = rest % (int32_t)C;
+        rest /= (int32_t)C;
+        const int64_t n = rest;
+        const int32_t y_count = cvmgen_min_i32((int32_t)YH - y_first, tiling.results[0]);
+        const int32_t x_count = cvmgen_min_i32((int32_t)YW - x_first, tiling.results[1]);
+        const cvmgen_side y_box = cvmgen_clipped_side(y_first * SH - PH,
+                                                      (y_count - 1) * SH + PSH, H);
+        const cvmgen_side x_box = cvmgen_clipped_side(x_first * SW - PW,
+                                                      (x_count - 1) * SW + PSW, W);
+        for (int32_t at = threadIdx.x; at < y_box.length * x_box.length; at += blockDim.x) {
+            const int64_t place = y_box.first + at / x_box.length;
+            const int64_t place_2 = x_box.first + at % x_box.length;
+            X_box[at] = X[((n * C + c) * H + place) * W + place_2];
+        }
+        __syncthreads();
+        for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
+            const int32_t y_own = at / x_count, x_own = at % x_count;
+            const int64_t y = y_first + y_own, x = x_first + x_own;
+            const int32_t y_start = y_box.start + y_own * (int32_t)SH;
+            const int32_t x_start = x_box.start + x_own * (int32_t)SW;
+            int32_t largest = INT32_MIN;
+            for (int32_t i = 0; i < (int32_t)PSH; ++i) {
+                const int32_t place = y_start + i;
+                if (0 <= place && place < y_box.length) {
+                    for (int32_t j = 0; j < (int32_t)PSW; ++j) {
+                        const int32_t place_2 = x_start + j;
+                        if (0 <= place_2 && place_2 < x_box.length)
+                            largest = cvmgen_max_i32(largest,
+                                X_box[place * x_box.length + place_2]);
+                    }
+                }
+            }
+            Y[((n * C + c) * YH + y) * YW + x] = largest;
+        }
+        __syncthreads(); /* the next tile writes the box anew */
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_max_pool2d_Y_int32_int32_plain(const __grid_constant__ max_pool2d_Y_values values,
+                                   const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, PSH = values.PSH;
     const int64_t PSW = values.PSW, PH = values.PH, PW = values.PW, SH = values.SH;
     const int64_t SW = values.SW, YH = values.YH, YW = values.YW;
@@ -286,18 +507,49 @@ int cvm_max_pool2d_cuda(const cvm_max_pool2d_args *args, cvmgen_stream stream,
     const max_pool2d_Y_values values = {plan.N, plan.C, plan.H, plan.W, plan.PSH, plan.PSW, plan.PH,
                                         plan.PW, plan.SH, plan.SW, plan.YH, plan.YW};
     const int64_t elements = cvmgen_domain({plan.N, plan.C, plan.YH, plan.YW});
-    if (narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_max_pool2d_Y_int8_int8, values,
-                               (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-    else if (narrow && !narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_max_pool2d_Y_int8_int32, values,
-                               (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-    else if (!narrow && narrow_result)
-        status = cvmgen_launch(error, stream, elements, cvm_max_pool2d_Y_int32_int8, values,
-                               (const int32_t *)args->X->data, (int8_t *)args->Y->data);
-    else
-        status = cvmgen_launch(error, stream, elements, cvm_max_pool2d_Y_int32_int32, values,
-                               (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+    const int64_t planes = cvmgen_domain({plan.N, plan.C});
+    cvmgen_tiling tiling = {};
+    const bool tiled = cvmgen_tile_windows(&tiling, planes,
+                                           {{plan.YH, plan.SH, plan.PSH, plan.PSH},
+                                           {plan.YW, plan.SW, plan.PSW, plan.PSW}});
+    if (narrow && narrow_result) {
+        if (tiled)
+            status = cvmgen_launch_windows<int8_t>(error, stream, tiling,
+                                                   cvm_max_pool2d_Y_int8_int8, values,
+                                                   (const int8_t *)args->X->data,
+                                                   (int8_t *)args->Y->data, tiling);
+        else
+            status = cvmgen_launch(error, stream, elements, cvm_max_pool2d_Y_int8_int8_plain,
+                                   values, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+    } else if (narrow && !narrow_result) {
+        if (tiled)
+            status = cvmgen_launch_windows<int8_t>(error, stream, tiling,
+                                                   cvm_max_pool2d_Y_int8_int32, values,
+                                                   (const int8_t *)args->X->data,
+                                                   (int32_t *)args->Y->data, tiling);
+        else
+            status = cvmgen_launch(error, stream, elements, cvm_max_pool2d_Y_int8_int32_plain,
+                                   values, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+    } else if (!narrow && narrow_result) {
+        if (tiled)
+            status = cvmgen_launch_windows<int32_t>(error, stream, tiling,
+                                                    cvm_max_pool2d_Y_int32_int8, values,
+                                                    (const int32_t *)args->X->data,
+                                                    (int8_t *)args->Y->data, tiling);
+        else
+            status = cvmgen_launch(error, stream, elements, cvm_max_pool2d_Y_int32_int8_plain,
+                                   values, (const int32_t *)args->X->data, (int8_t *)args->Y->data);
+    } else {
+        if (tiled)
+            status = cvmgen_launch_windows<int32_t>(error, stream, tiling,
+                                                    cvm_max_pool2d_Y_int32_int32, values,
+                                                    (const int32_t *)args->X->data,
+                                                    (int32_t *)args->Y->data, tiling);
+        else
+            status = cvmgen_launch(error, stream, elements, cvm_max_pool2d_Y_int32_int32_plain,
+                                   values, (const int32_t *)args->X->data,
+                                   (int32_t *)args->Y->data);
+    }
     return status;
 }
 #endif

@@ -36,6 +36,7 @@
        == [[-1, -2, -3, -4]]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_window.h"
 
 /* What a call fixes for the kernels of spec/systemml/pooling.cvm:26. */
 struct max_pool_y_values {
@@ -44,7 +45,63 @@ struct max_pool_y_values {
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 systemml_max_pool_y(const __grid_constant__ max_pool_y_values values,
-                    const double *__restrict__ x, double *__restrict__ y) {
+                    const double *__restrict__ x, double *__restrict__ y,
+                    const __grid_constant__ cvmgen_tiling tiling) {
+    const int64_t C = values.C, H = values.H, W = values.W, R = values.R, S = values.S;
+    const int64_t SH = values.SH, SW = values.SW, PH = values.PH, PW = values.PW;
+    const int64_t YH = values.YH, YW = values.YW;
+    /* spec/systemml/pooling.cvm:26: y[n, (c*YH + p)*YW + q] = max[r < R, s < S if 0 <= i < H and 0
+       <= j < W](x[n, (c*H + i)*W + j]) forall n < N, c < C, p < YH, q < YW where i = p*SH - PH + r,
+       j = q*SW - PW + s */
+    CVMGEN_DYNAMIC_SHARED(shared);
+    double *const x_box = (double *)shared;
+    for (int32_t tile = blockIdx.x; tile < tiling.tiles; tile += gridDim.x) {
+        int32_t rest = tile;
+        const int32_t q_first = rest % tiling.along[1] * tiling.results[1];
+        rest /= tiling.along[1];
+        const int32_t p_first = rest % tiling.along[0] * tiling.results[0];
+        rest /= tiling.along[0];
+        const int64_t c = rest % (int32_t)C;
+        rest /= (int32_t)C;
+        const int64_t n = rest;
+        const int32_t p_count = cvmgen_min_i32((int32_t)YH - p_first, tiling.results[0]);
+        const int32_t q_count = cvmgen_min_i32((int32_t)YW - q_first, tiling.results[1]);
+        const cvmgen_side p_box = cvmgen_clipped_side(p_first * SH - PH, (p_count - 1) * SH + R,
+                                                      H);
+        const cvmgen_side q_box = cvmgen_clipped_side(q_first * SW - PW, (q_count - 1) * SW + S,
+                                                      W);
+        for (int32_t at = threadIdx.x; at < p_box.length * q_box.length; at += blockDim.x) {
+            const int64_t place = p_box.first + at / q_box.length;
+            const int64_t place_2 = q_box.first + at % q_box.length;
+            x_box[at] = x[n * (C * H * W) + (c * H + place) * W + place_2];
+        }
+        __syncthreads();
+        for (int32_t at = threadIdx.x; at < p_count * q_count; at += blockDim.x) {
+            const int32_t p_own = at / q_count, q_own = at % q_count;
+            const int64_t p = p_first + p_own, q = q_first + q_own;
+            const int32_t p_start = p_box.start + p_own * (int32_t)SH;
+            const int32_t q_start = q_box.start + q_own * (int32_t)SW;
+            double largest = -CVMGEN_INFINITY;
+            for (int32_t r = 0; r < (int32_t)R; ++r) {
+                const int32_t place = p_start + r;
+                if (0 <= place && place < p_box.length) {
+                    for (int32_t s = 0; s < (int32_t)S; ++s) {
+                        const int32_t place_2 = q_start + s;
+                        if (0 <= place_2 && place_2 < q_box.length)
+                            largest = cvmgen_max_f64(largest,
+                                x_box[place * q_box.length + place_2]);
+                    }
+                }
+            }
+            y[n * (C * YH * YW) + ((c * YH + p) * YW + q)] = cvmgen_stored_f64(largest);
+        }
+        __syncthreads(); /* the next tile writes the box anew */
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+systemml_max_pool_y_plain(const __grid_constant__ max_pool_y_values values,
+                          const double *__restrict__ x, double *__restrict__ y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, R = values.R;
     const int64_t S = values.S, SH = values.SH, SW = values.SW, PH = values.PH, PW = values.PW;
     const int64_t YH = values.YH, YW = values.YW;
@@ -226,8 +283,17 @@ int systemml_max_pool_cuda(const systemml_max_pool_args *args, cvmgen_stream str
     const max_pool_y_values values = {plan.N, plan.C, plan.H, plan.W, plan.R, plan.S, plan.SH,
                                       plan.SW, plan.PH, plan.PW, plan.YH, plan.YW};
     const int64_t elements = cvmgen_domain({plan.N, plan.C, plan.YH, plan.YW});
-    status = cvmgen_launch(error, stream, elements, systemml_max_pool_y, values,
-                           (const double *)args->x->data, (double *)args->y->data);
+    const int64_t planes = cvmgen_domain({plan.N, plan.C});
+    cvmgen_tiling tiling = {};
+    const bool tiled = cvmgen_tile_windows(&tiling, planes, {{plan.YH, plan.SH, plan.R, plan.R},
+                                           {plan.YW, plan.SW, plan.S, plan.S}});
+    if (tiled)
+        status = cvmgen_launch_windows<double>(error, stream, tiling, systemml_max_pool_y,
+                                               values, (const double *)args->x->data,
+                                               (double *)args->y->data, tiling);
+    else
+        status = cvmgen_launch(error, stream, elements, systemml_max_pool_y_plain, values,
+                               (const double *)args->x->data, (double *)args->y->data);
     return status;
 }
 #endif
