@@ -49,6 +49,7 @@ LOCALS = frozenset(
         "dtype",
         "elements",
         "error",
+        "lists",
         "narrow",
         "narrow_result",
         "overflow",
@@ -64,6 +65,7 @@ LOCALS = frozenset(
         "types",
         "values",
         "which_case",
+        "words",
     }
 )
 PRIMARY = 12
