@@ -337,20 +337,42 @@ class CudaEmitter(c.CEmitter):
         lines = ["int status = CVMGEN_OK;"]
         lines += self.allocate("cvmgen_device_scratch(error, stream, ")
         overflowing = [name for name in self.operator.output_names if self.can_overflow(name)]
+        ok = "status == CVMGEN_OK"
         for name in overflowing:
             lines.append(f"int64_t *{name}_overflow = NULL;")
+            tests = " && ".join([ok, *self.overflow_tests(name)])
             call = f"cvmgen_device_overflow(error, stream, &{name}_overflow)"
-            lines.append(f"if (status == CVMGEN_OK) status = {call};")
+            lines += [f"if ({tests})", f"    status = {call};"]
         for number, nest in enumerate(self.program.nests):
             lines += self.launch(number, nest)
         for name in overflowing:
+            tests = f"{ok} && {name}_overflow != NULL" if self.overflow_tests(name) else ok
             arguments = f"error, stream, {quoted(name)}, args->{name}, {name}_overflow"
-            call = f"cvmgen_refuse_device_overflow({arguments})"
-            lines.append(f"if (status == CVMGEN_OK) status = {call};")
-            lines.append(f"cvmgen_device_free(stream, {name}_overflow);")
+            lines += [
+                f"if ({tests})",
+                f"    status = cvmgen_refuse_device_overflow({arguments});",
+                f"cvmgen_device_free(stream, {name}_overflow);",
+            ]
         names = (identifier(each.name) for each in self.program.scratch)
         lines += [f"cvmgen_device_free(stream, {name});" for name in names]
         return [*lines, "return status;"]
+
+    def overflow_tests(self, output: str) -> list[str]:
+        """The test that a kernel for the types at hand can overflow; none where every one can."""
+        found = [
+            (variant.test, bool(c.overflow_parameter(self.typed_body(nest, variant))))
+            for nest in self.program.nests
+            if nest.tensor == output
+            for variant in interface.variants(self.program, nest)
+        ]
+        if all(overflows for _, overflows in found):
+            return []
+        tests = dict.fromkeys(test for test, overflows in found if overflows)
+        if "" in tests:
+            return []
+        if len(tests) == 1:
+            return list(tests)
+        return [f"({' || '.join(f'({each})' if '&&' in each else each for each in tests)})"]
 
     def launch(self, number: int, nest: i.Nest) -> list[str]:
         lines = self.each(number, nest) if nest.each is not None else self.start(number, nest)
