@@ -49,6 +49,7 @@ LOCALS = frozenset(
         "dtype",
         "elements",
         "error",
+        "lists",
         "narrow",
         "narrow_result",
         "overflow",
@@ -67,6 +68,7 @@ LOCALS = frozenset(
         "types",
         "values",
         "which_case",
+        "words",
     }
 )
 PRIMARY = 12

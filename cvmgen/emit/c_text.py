@@ -13,13 +13,15 @@ from cvmgen.ir import nodes as i
 from cvmgen.spec.formula import Operator
 
 
-def file_header(program: i.Program) -> str:
-    """The comment at the top of a generated file: the formula, where it stands, the memory."""
+def file_header(program: i.Program, more: Sequence[str] = ()) -> str:
+    """The comment at the top of a generated file: the formula, where it stands, the memory, and
+    `more` sentences about that."""
     operator = program.operator
     formula = "\n".join(f"   {line}" if line else "" for line in formula_lines(operator))
     title = f"{operator.full_name}: {operator.doc}\n   {NOTICE} {operator.span.place}"
     if program.scratch:
         memory = f"Memory of int64 besides the tensors: {interface.scratch_text(program)}."
+        memory = " ".join([memory, *more])
         title += "".join(f"\n   {line}" for line in textwrap.wrap(memory, 94))
     return f"/* {title}\n\n{formula.replace('*/', '* /')} */"
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from collections.abc import Mapping as Names
+from dataclasses import replace
+from math import isqrt
 
 from cvmgen.dtypes import CVM, DType
 from cvmgen.emit import c, cuda_windows, interface
@@ -15,13 +17,15 @@ from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_prologue import Prologue
 from cvmgen.emit.c_text import chosen, file_header, wrapped, wrapped_list
 from cvmgen.emit.cuda_choice import mapping
+from cvmgen.emit.cuda_greedy import MASK_BYTES, mask_extents, mask_text
 from cvmgen.emit.cuda_mappings import Mapping, Task
 from cvmgen.emit.interface import Variant
-from cvmgen.emit.plan import Field
+from cvmgen.emit.plan import Field, plan_fields
 from cvmgen.emit.prepare import Prepare
 from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in
 from cvmgen.lower.order import order_walks
 from cvmgen.spec.formula import Input, Operator
 
@@ -35,6 +39,7 @@ BLOCKS = 65536  # of a grid at most; kernels stride over what is beyond
 # that an H100 or an A100 holds; with less than 8 elements a thread combining outweighs reading;
 # with less than 32 a thread one block is done before a second kernel would have begun.
 FILL, SHARE, PART_SHARE = 1 << 18, 8, 32
+CANDIDATES = 8  # of a selection that a thread tests between barriers, at most
 PARAMETER_BYTES = 4096  # what every device takes as parameters of a kernel
 # Tiles of contractions: two blocks of 36 KB each fit a multiprocessor of every device, and with
 # 128 registers a thread nothing spills.
@@ -88,6 +93,10 @@ def emit_support() -> dict[str, str]:
         "tile_columns": TILE_COLUMNS,
         "sides": cuda_windows.SIDES,
         "box": cuda_windows.BOX,
+        "candidates": CANDIDATES,
+        "candidate_digits": CANDIDATES.bit_length(),
+        "mask_bytes": MASK_BYTES,
+        "mask_columns": isqrt(8 * MASK_BYTES) // 64 + 1,
     }
     own = (*HEADERS, *(f"cpu/{name}" for name in CPU_FILES))
     return {
@@ -142,13 +151,15 @@ class CudaEmitter(c.CEmitter):
 
     def __init__(self, program: i.Program) -> None:
         super().__init__(order_walks(program))
+        sizes = (mask_extents(self.program, nest) for nest in self.program.nests)
+        self.fields = plan_fields(self.program, names_in(tuple(sizes)))
         self.mappings: dict[tuple[int, Variant], Mapping] = {}
 
     def text(self) -> str:
         kernels = "\n\n".join(self.kernels())
         return render(
             "cuda/operator.cu.j2",
-            header=file_header(self.program),
+            header=file_header(self.program, self.masks()),
             includes="\n".join(f'#include "{name}"' for name in self.includes()),
             opset=self.operator.opset,
             name=self.name,
@@ -164,6 +175,10 @@ class CudaEmitter(c.CEmitter):
             infer_head=self.head("int", f"{self.function}_cuda_infer"),
             run_head=self.head("int", f"{self.function}_cuda", "cvmgen_stream stream"),
         )
+
+    def masks(self) -> list[str]:
+        """What is said of the memory for pairs of candidates."""
+        return [text for text in dict.fromkeys(map(mask_text, self.all_mappings())) if text]
 
     def includes(self) -> list[str]:
         """The common header, and those of the mappings."""
@@ -195,7 +210,7 @@ class CudaEmitter(c.CEmitter):
 
     def value_fields(self, nest: i.Nest) -> list[Field]:
         """What the kernels of a nest read of a call, in the order of the structure."""
-        fields = self.nest_fields(nest.body)
+        fields = self.nest_fields(nest.body, names_in(mask_extents(self.program, nest)))
         return sorted(fields, key=lambda field: FIELD_TYPES.index(field.type))
 
     def values(self, number: int, nest: i.Nest) -> str:
@@ -216,28 +231,46 @@ class CudaEmitter(c.CEmitter):
             self.mappings[key] = mapping(self.task(number, nest, variant))
         return self.mappings[key]
 
+    def tensors(self, nest: i.Nest) -> list[str]:
+        """As in C, but of the memory that a nest fills only what its statements speak of."""
+        memory = {each.name for each in self.program.scratch_of(nest.tensor)}
+        unused = memory - interface.read_in(nest.body)
+        return [each for each in super().tensors(nest) if each not in unused]
+
     def task(self, number: int, nest: i.Nest, variant: Variant) -> Task:
+        """What a nest does, for one choice of element types."""
+        name = self.kernel_name(number, variant)
+        return self.framed(number, nest, variant, self.typed_body(nest, variant), name)
+
+    def framed(
+        self, number: int, nest: i.Nest, variant: Variant, body: tuple[i.Stmt, ...], name: str
+    ) -> Task:
+        """The task of typed statements, with the parameters and locals that a kernel needs."""
         dtypes = self.dtypes(variant)
-        body = self.typed_body(nest, variant)
         parameters = self.tensor_parameters(nest, dtypes) + c.overflow_parameter(body)
-        arguments = [self.operand(name, nest, dtypes) for name in self.tensors(nest)]
+        arguments = [self.operand(each, nest, dtypes) for each in self.tensors(nest)]
         if c.overflow_parameter(body):
             arguments.append(f"{nest.tensor}_overflow")
         if self.value_fields(nest):
             parameters.insert(0, f"const __grid_constant__ {self.values_name(number)} values")
             arguments.insert(0, "values")
         formula = comment(f"{nest.span.place}: {nest.formula}")
+
+        def part(other: tuple[i.Stmt, ...], kernel: str) -> Task:
+            return self.framed(number, replace(nest, body=other), variant, other, kernel)
+
         return Task(
             self.program,
             nest,
             body,
-            self.kernel_name(number, variant),
+            name,
             dtypes,
             parameters,
             self.nest_fields,
             [*self.unread(nest, body), formula],
             arguments,
             {field.name: f"plan.{identifier(field.name)}" for field in self.fields},
+            part,
         )
 
     # -------------------------------------------------------- run
@@ -307,20 +340,42 @@ class CudaEmitter(c.CEmitter):
         lines = ["int status = CVMGEN_OK;"]
         lines += self.allocate("cvmgen_device_scratch(error, stream, ")
         overflowing = [name for name in self.operator.output_names if self.can_overflow(name)]
+        ok = "status == CVMGEN_OK"
         for name in overflowing:
             lines.append(f"int64_t *{name}_overflow = NULL;")
+            tests = " && ".join([ok, *self.overflow_tests(name)])
             call = f"cvmgen_device_overflow(error, stream, &{name}_overflow)"
-            lines.append(f"if (status == CVMGEN_OK) status = {call};")
+            lines += [f"if ({tests})", f"    status = {call};"]
         for number, nest in enumerate(self.program.nests):
             lines += self.launch(number, nest)
         for name in overflowing:
+            tests = f"{ok} && {name}_overflow != NULL" if self.overflow_tests(name) else ok
             arguments = f"error, stream, {quoted(name)}, args->{name}, {name}_overflow"
-            call = f"cvmgen_refuse_device_overflow({arguments})"
-            lines.append(f"if (status == CVMGEN_OK) status = {call};")
-            lines.append(f"cvmgen_device_free(stream, {name}_overflow);")
+            lines += [
+                f"if ({tests})",
+                f"    status = cvmgen_refuse_device_overflow({arguments});",
+                f"cvmgen_device_free(stream, {name}_overflow);",
+            ]
         names = (identifier(each.name) for each in self.program.scratch)
         lines += [f"cvmgen_device_free(stream, {name});" for name in names]
         return [*lines, "return status;"]
+
+    def overflow_tests(self, output: str) -> list[str]:
+        """The test that a kernel for the types at hand can overflow; none where every one can."""
+        found = [
+            (variant.test, bool(c.overflow_parameter(self.typed_body(nest, variant))))
+            for nest in self.program.nests
+            if nest.tensor == output
+            for variant in interface.variants(self.program, nest)
+        ]
+        if all(overflows for _, overflows in found):
+            return []
+        tests = dict.fromkeys(test for test, overflows in found if overflows)
+        if "" in tests:
+            return []
+        if len(tests) == 1:
+            return list(tests)
+        return [f"({' || '.join(f'({each})' if '&&' in each else each for each in tests)})"]
 
     def launch(self, number: int, nest: i.Nest) -> list[str]:
         lines = self.each(number, nest) if nest.each is not None else self.start(number, nest)

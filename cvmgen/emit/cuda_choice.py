@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cvmgen.emit.cuda_contractions import Tiles, contraction_of, plain
+from cvmgen.emit.cuda_greedy import greedy_lists
 from cvmgen.emit.cuda_mappings import Lists, Mapping, Task
 from cvmgen.emit.cuda_reductions import teams
 from cvmgen.emit.cuda_streams import streaming
@@ -21,7 +22,7 @@ SHAPES: tuple[Callable[[Task], Mapping | None], ...] = (
 def mapping(task: Task) -> Mapping:
     """The mapping for the shape of a nest."""
     if task.program.scratch_of(task.nest.tensor):
-        return Lists(task)
+        return greedy_lists(task) or Lists(task)
     found = contraction_of(task)
     # A contraction too small for tiles may be of another shape as well.
     return shaped(task) if found is None else Tiles(task, found, shaped(plain(task)))

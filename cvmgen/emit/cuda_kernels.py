@@ -118,7 +118,7 @@ class CudaKernelPrinter(KernelPrinter):
             size = self.expr(extent(loop), 11)
             if loop.index in read:
                 lines.append(self.index(loop, f"{rest} % {size}"))
-            lines.append(f"{rest} /= {size};")
+            lines.append(f"{rest} /= {self.expr(extent(loop))};")
         return [*lines, self.index(outermost, rest)] if outermost.index in read else lines[:-1]
 
     def index(self, loop: i.Loop, value: str) -> str:

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cvmgen.emit.c_like import entry_at, identifier, indent
-from cvmgen.emit.cuda_kernels import CudaKernelPrinter, Grid
+from cvmgen.emit.cuda_kernels import CudaKernelPrinter, Grid, extent
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild, walk
-from cvmgen.lower.guards import assigned, changed
+from cvmgen.lower.guards import assigned
+from cvmgen.lower.list_loops import changed_outside, decision, reads_own, reads_so_far, selection
 
 BARRIER = "__syncthreads();"
 
@@ -90,14 +91,15 @@ class BlockPrinter(CudaKernelPrinter):
             function = "cvmgen_block_any" if decided.value == i.Const(True) else "cvmgen_block_all"
             name = identifier(decided.name)
             return [*self.divided(loop), f"{name} = {function}({name});"]
-        counter = selection(loop)
-        if counter is None and not changes_outside(loop):
+        counter = selection(loop.body)
+        if counter is None and not changed_outside(loop):
             return self.divided(loop)
         if counter is not None and not reads_so_far(loop, counter, self.own):
             return self.ranked(loop, counter)
         head, first = self.head(loop, "0", "1")
         body = [*first, *self.together(loop.body)]
-        if any(isinstance(each, i.Store) for each in walk(loop.body)):
+        stores = any(isinstance(each, i.Store) for each in walk(loop.body))
+        if stores and reads_own((loop,), self.own):
             body.append(f"{BARRIER} /* the next one reads the list so far */")
         return [head, *indent(body), "}"]
 
@@ -120,37 +122,40 @@ class BlockPrinter(CudaKernelPrinter):
         return [head, *indent([*first, *self.block(loop.body)]), "}"]
 
     def ranked(self, loop: i.Loop, counter: str) -> list[str]:
-        """A selection: each thread tests one candidate; those that pass stand by their rank."""
-        *before, last = loop.body
-        assert isinstance(last, (i.If, i.Accumulate, i.Store))
-        condition, then = i.Const(True) if not isinstance(last, i.If) else last.condition, loop.body
-        if isinstance(last, i.If):
-            then = last.then
-            used = names_in(then) & assigned(tuple(before))
-            then = (*before, *then) if used else then
-        else:
-            before = []
-        first, passes = self.fresh("first"), self.fresh("passes")
-        place, passed = self.fresh("place"), self.fresh("passed")
+        """A selection: each thread tests some candidates; those that pass stand by their rank."""
+        before, condition, stores = appended(loop)
+        share, first, start = self.fresh("share"), self.fresh("first"), self.fresh("start")
+        stop, place = self.fresh("stop"), self.fresh("place")
+        passes, passed = self.fresh("passes"), self.fresh("passed")
         count = identifier(counter)
-        index, low, end, entry = self.candidates(loop, first)
-        test = [*self.block(tuple(before)), f"{passes} = {self.expr(condition)};"]
-        stores = tuple(each for each in then if not isinstance(each, i.Accumulate))
+        index, low, end, entry = self.candidates(loop)
+        number = self.length(loop.high) if loop.low is None else self.expr(extent(loop))
         moved = rebuild(stores, lambda node: i.Var(place) if node == i.Var(counter) else node)
-        kept = self.block(moved)
+        mark = f"{passes} |= 1u << ({index} - {start});"
+        if condition != i.Const(True):
+            mark = f"if ({self.expr(condition)}) {mark}"
+        tests = [*entry, *self.block(before), mark]
+        kept = [
+            f"const int64_t {index} = {start} + cvmgen_lowest_bit({passes});",
+            *entry,
+            *self.block(moved),
+            f"{place} += 1;",
+        ]
         return [
-            for_head(first, low, end, "blockDim.x"),
+            f"const int64_t {share} = cvmgen_block_share({number});",
+            for_head(first, low, end, f"{share} * blockDim.x"),
             *indent(
                 [
-                    f"const int64_t {index} = {first} + threadIdx.x;",
-                    f"bool {passes} = false;",
+                    f"const int64_t {start} = {first} + {share} * threadIdx.x;",
+                    f"const int64_t {stop} = cvmgen_min_i64({start} + {share}, {end});",
+                    f"uint32_t {passes} = 0;",
                     f"int64_t {passed};",
-                    f"if ({index} < {end}) {{",
-                    *indent([*entry, *test]),
+                    for_head(index, start, stop, "1"),
+                    *indent(tests),
                     "}",
-                    f"const int64_t {place} = {count} + cvmgen_block_rank({passes}, &{passed});",
-                    f"if ({passes}) {{",
-                    *indent([*entry, *kept]),
+                    f"int64_t {place} = {count} + cvmgen_block_rank({passes}, &{passed});",
+                    f"for (; {passes} != 0; {passes} &= {passes} - 1) {{",
+                    *indent(kept),
                     "}",
                     f"{count} += {passed};",
                 ]
@@ -158,7 +163,7 @@ class BlockPrinter(CudaKernelPrinter):
             "}",
         ]
 
-    def candidates(self, loop: i.Loop, first: str) -> tuple[str, str, str, list[str]]:
+    def candidates(self, loop: i.Loop) -> tuple[str, str, str, list[str]]:
         """The index of a thread's candidate, where candidates begin and end, and how the
         candidate is found by its index where it is an entry of a list."""
         if loop.low is not None:
@@ -167,52 +172,17 @@ class BlockPrinter(CudaKernelPrinter):
         return f"{identifier(loop.index)}_at", "0", self.length(loop.high), entry
 
 
+def appended(loop: i.Loop) -> tuple[tuple[i.Stmt, ...], i.Expr, tuple[i.Stmt, ...]]:
+    """Of a loop that selects: what its condition needs, the condition, and what is stored."""
+    match loop.body:
+        case (*before, i.If(condition=condition, then=then)):
+            used = names_in(then) & assigned(tuple(before))
+            stores = (*before, *then) if used else then
+        case stores:
+            before, condition = [], i.Const(True)
+    return tuple(before), condition, tuple(e for e in stores if not isinstance(e, i.Accumulate))
+
+
 def for_head(at: str, start: str, end: str, step: str) -> str:
     move = f"++{at}" if step == "1" else f"{at} += {step}"
     return f"for (int64_t {at} = {start}; {at} < {end}; {move}) {{"
-
-
-def reads_own(statements: tuple[i.Stmt, ...], own: frozenset[str]) -> bool:
-    """Whether statements read memory that their nest fills; a sort reads all of it."""
-    stored = {id(each.target) for each in walk(statements) if isinstance(each, i.Store)}
-    return any(
-        isinstance(each, i.Load) and each.tensor in own and id(each) not in stored
-        for each in walk(statements)
-    )
-
-
-def reads_so_far(loop: i.Loop, counter: str, own: frozenset[str]) -> bool:
-    """Whether a selection reads what it has found so far, or how much of it there is."""
-    *before, last = loop.body
-    tests = (*before, last.condition) if isinstance(last, i.If) else tuple(before)
-    stores = {id(each) for each in walk(loop.body) if isinstance(each, (i.Store, i.Accumulate))}
-    counted = any(counter in names_in(each) for each in tests if id(each) not in stores)
-    return counted or reads_own((loop,), own)
-
-
-def changes_outside(loop: i.Loop) -> bool:
-    """Whether a loop changes locals that are not its own."""
-    own = {each.name for each in walk(loop.body) if isinstance(each, i.Let)}
-    return bool(changed(loop.body) - own)
-
-
-def decision(loop: i.Loop) -> i.Assign | None:
-    """The assignment of a loop that does nothing but look for an element that decides."""
-    match loop.body:
-        case (*before, i.If(then=(i.Assign() as found, i.Break()), otherwise=())):
-            own = {each.name for each in walk(tuple(before)) if isinstance(each, i.Let)}
-            stores = any(isinstance(each, i.Store) for each in walk(tuple(before)))
-            return found if changed(tuple(before)) <= own and not stores else None
-        case _:
-            return None
-
-
-def selection(loop: i.Loop) -> str | None:
-    """The local that counts what a loop appends to a list."""
-    match loop.body:
-        case (*_, i.If(then=(*_, i.Store(), i.Accumulate(name=name)), otherwise=())):
-            return name
-        case (*_, i.Store(), i.Accumulate(name=name)):
-            return name
-        case _:
-            return None

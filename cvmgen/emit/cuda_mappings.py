@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from cvmgen.dtypes import DType
 from cvmgen.emit.c_like import identifier, indent
 from cvmgen.emit.c_text import signature, wrapped, wrapped_list
-from cvmgen.emit.cuda_kernels import CudaKernelPrinter, grid
+from cvmgen.emit.cuda_kernels import CudaKernelPrinter, Grid, grid
 from cvmgen.emit.cuda_lists import BlockPrinter
 from cvmgen.emit.plan import Field
 from cvmgen.emit.wrap import wrap_c
@@ -44,6 +44,8 @@ class Task:
     opening: Sequence[str]  # of a kernel, below locals for these: the formula
     arguments: Sequence[str]  # of a launch, for the parameters
     planned: Names[str, str]  # what the host calls the values that nests read
+    # The task of other statements that do a part of the nest, by the name of their kernel.
+    part: Callable[[tuple[i.Stmt, ...], str], Task]
     width: int = 96  # of the lines of a launch
 
     def kernel(
@@ -147,13 +149,17 @@ class Lists(Mapping):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        definition = task.program.operator.definition(task.nest.tensor)
-        self.grid = grid(task.body, len(definition.parameters))
+        self.own = [each.name for each in task.program.scratch_of(task.nest.tensor)]
+        self.grid = self.lists(task.body)
+
+    def lists(self, body: tuple[i.Stmt, ...]) -> Grid:
+        """The loops over the indices of the list."""
+        definition = self.task.program.operator.definition(self.task.nest.tensor)
+        return grid(body, len(definition.parameters))
 
     def kernels(self) -> list[Kernel]:
         task = self.task
-        own = [each.name for each in task.program.scratch_of(task.nest.tensor)]
-        lines = BlockPrinter(task.program, task.body, own).blocks(self.grid)
+        lines = BlockPrinter(task.program, task.body, self.own).blocks(self.grid)
         return [Kernel(task.name, self.kind, task.kernel(lines))]
 
     def before(self) -> list[str]:

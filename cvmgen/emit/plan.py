@@ -19,10 +19,11 @@ class Field:
     type: str  # int64_t, bool or cvmgen_list
 
 
-def plan_fields(program: i.Program) -> tuple[Field, ...]:
-    """The host values that the nests read, in the order in which the host makes them."""
+def plan_fields(program: i.Program, more: Iterable[str] = ()) -> tuple[Field, ...]:
+    """The host values that the nests read, in the order in which the host makes them; `more` are
+    others that their kernels need."""
     types = host_types(program)
-    needed: set[str] = {each.size for each in program.scratch}
+    needed: set[str] = {each.size for each in program.scratch} | set(more)
     for nest in program.nests:
         inner = assigned(nest.body)
         names = names_in(nest.body) - inner

@@ -47,6 +47,14 @@ def block(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
                 condition=i.Var(name=test), then=(i.Assign(name=name, value=value) as last,)
             ) if name == test and is_truth(value, False) and not statement.otherwise:
                 done.append(last)  # a condition that is taken back where it held
+            case i.If(
+                condition=i.Not(operand=i.Var(name=test)), then=(i.Assign(name=name) as last,)
+            ) if name == test and is_truth(last.value, True) and not statement.otherwise:
+                done.append(last)  # one that is granted where it did not hold
+            case i.If(condition=i.Var(name=test), then=(i.Assign(name=name, value=value),)) if (
+                name == test and is_truth(value, True) and not statement.otherwise
+            ):
+                pass
             case i.If(then=then, otherwise=otherwise):
                 branches = block(then), block(otherwise)
                 if branches != ((), ()):

@@ -14,14 +14,24 @@ static inline __device__ int64_t cvmgen_block_count(bool holds) {
 static inline __device__ bool cvmgen_block_all(bool holds) { return __syncthreads_and(holds) != 0; }
 static inline __device__ bool cvmgen_block_any(bool holds) { return __syncthreads_or(holds) != 0; }
 
-/* For how many threads in front of this one `holds`; *total: for how many of the block. */
-static inline __device__ int64_t cvmgen_block_rank(bool holds, int64_t *total) {
+/* How many consecutive candidates each thread of the block tests in one step. */
+static inline __device__ int64_t cvmgen_block_share(int64_t candidates) {
+    const int64_t most = 8; /* the steps of long lists are as wide, those of short ones single */
+    return cvmgen_min_i64((candidates + blockDim.x - 1) / blockDim.x, most);
+}
+/* Each thread brings up to 8 bits: how many all those in front of it set; *total: how many the
+   block sets. */
+static inline __device__ int64_t cvmgen_block_rank(uint32_t bits, int64_t *total) {
     __shared__ int32_t counts[32]; /* of each warp */
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const uint32_t warps = (blockDim.x + 31) / 32;
-    const uint32_t held = __ballot_sync(0xffffffffu, holds);
-    int32_t rank = __popc(held & ((1u << lane) - 1)), all = 0;
-    if (lane == 0) counts[warp] = __popc(held);
+    int32_t rank = 0, own = 0, all = 0;
+    for (int digit = 0; digit < 4; ++digit) { /* of the number of bits, in all lanes */
+        const uint32_t held = __ballot_sync(0xffffffffu, __popc(bits) >> digit & 1);
+        rank += __popc(held & ((1u << lane) - 1)) << digit;
+        own += __popc(held) << digit;
+    }
+    if (lane == 0) counts[warp] = own;
     __syncthreads();
     for (uint32_t i = 0; i < warps; ++i) {
         rank += i < warp ? counts[i] : 0;
@@ -30,6 +40,62 @@ static inline __device__ int64_t cvmgen_block_rank(bool holds, int64_t *total) {
     __syncthreads(); /* the next call writes the counts anew */
     *total = all;
     return rank;
+}
+/* The place of the lowest bit that is set. */
+static inline __device__ int64_t cvmgen_lowest_bit(uint32_t bits) { return __ffs((int)bits) - 1; }
+
+/* Words of 64 bits: how many bits are set, how many of them below a place, and the one there. */
+static inline __device__ int64_t cvmgen_bits(uint64_t word) { return __popcll(word); }
+static inline __device__ bool cvmgen_bit(uint64_t word, int64_t place) {
+    return (word >> place & 1) != 0;
+}
+static inline __device__ int64_t cvmgen_bits_below(uint64_t word, int64_t place) {
+    return __popcll(word & (((uint64_t)1 << place) - 1));
+}
+
+/* Every bit that a thread of the block has. */
+static inline __device__ uint64_t cvmgen_block_or(uint64_t bits) {
+    __shared__ uint64_t own[1024], joint[32]; /* of each thread, of each warp */
+    const uint32_t warps = (blockDim.x + 31) / 32;
+    own[threadIdx.x] = bits;
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) {
+        for (uint32_t i = threadIdx.x + 1; i < threadIdx.x + 32 && i < blockDim.x; ++i)
+            bits |= own[i];
+        joint[threadIdx.x / 32] = bits;
+    }
+    __syncthreads();
+    for (uint32_t i = 0; i < warps; ++i) bits |= joint[i];
+    return bits;
+}
+
+/* Of the candidates first..first+63, as far as they are below `end`, those that no one kept before
+   them rules out. `first` is 0 at the first call for a list, and goes on by 64. Bit i of column[q]
+   says that candidate q, once it is kept, rules out first + i; of q = first + i itself, that
+   it is out in any case.
+
+   The kept ones of former calls are taken together by all threads, each a part of them. Among the
+   64 themselves, all threads alike go from one that is kept to the next. */
+static inline __device__ uint64_t cvmgen_block_keep(const uint64_t *column, int64_t first,
+                                                    int64_t end) {
+    __shared__ uint64_t kept[725], rows[64];
+    const int64_t last = cvmgen_min_i64(end - first, 64);
+    uint64_t out = last < 64 ? ~(uint64_t)0 << last : 0, chosen = 0;
+    for (int64_t q = threadIdx.x; q < first; q += blockDim.x)
+        if (kept[q / 64] >> (q % 64) & 1) out |= column[q];
+    for (int64_t i = threadIdx.x; i < last; i += blockDim.x) {
+        rows[i] = column[first + i];
+        out |= rows[i] & (uint64_t)1 << i;
+    }
+    for (uint64_t left = ~cvmgen_block_or(out); left != 0;) {
+        const int next = __ffsll((long long)left) - 1;
+        const uint64_t bit = (uint64_t)1 << next;
+        chosen |= bit;
+        left &= ~(rows[next] | bit);
+    }
+    if (threadIdx.x == 0) kept[first / 64] = chosen;
+    __syncthreads(); /* the next call reads what is kept, and writes the rows anew */
+    return chosen;
 }
 
 /* The part low..high-1 of what the sorted order[left..middle) and order[middle..end) merge to, at

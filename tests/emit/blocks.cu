@@ -10,16 +10,43 @@ KERNEL blocks_select(const int8_t *holds, int64_t rows, int64_t length, int64_t 
                      int64_t *counts) {
     for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
         int64_t count = 0;
-        for (int64_t start = 0; start < length; start += blockDim.x) {
-            const int64_t at = start + threadIdx.x;
-            const bool chosen = at < length && holds[row * length + at] != 0;
+        const int64_t share = cvmgen_block_share(length);
+        for (int64_t first = 0; first < length; first += share * blockDim.x) {
+            const int64_t start = first + share * threadIdx.x;
+            const int64_t stop = cvmgen_min_i64(start + share, length);
+            uint32_t chosen = 0;
             int64_t total;
-            const int64_t rank = cvmgen_block_rank(chosen, &total);
-            if (chosen) found[row * length + count + rank] = at;
+            for (int64_t at = start; at < stop; ++at)
+                if (holds[row * length + at] != 0) chosen |= 1u << (at - start);
+            int64_t place = count + cvmgen_block_rank(chosen, &total);
+            for (; chosen != 0; chosen &= chosen - 1)
+                found[row * length + place++] = start + cvmgen_lowest_bit(chosen);
             count += total;
         }
         if (threadIdx.x == 0) counts[row] = count;
     }
+}
+
+/* joint[row]: all bits of values[row], of which each thread brings some. */
+KERNEL blocks_or(const uint64_t *values, int64_t rows, int64_t length, uint64_t *joint) {
+    for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
+        uint64_t own = 0;
+        for (int64_t at = threadIdx.x; at < length; at += blockDim.x) own |= values[row * length + at];
+        const uint64_t found = cvmgen_block_or(own);
+        if (threadIdx.x == blockDim.x / 2) joint[row] = found;
+    }
+}
+
+/* kept[row]: bit by bit the candidates that no kept one before them rules out, by the
+   columns of mask[row]. */
+KERNEL blocks_keep(const uint64_t *mask, int64_t rows, int64_t length, uint64_t *kept) {
+    const int64_t columns = (length + 63) / 64;
+    for (int64_t row = blockIdx.x; row < rows; row += gridDim.x)
+        for (int64_t column = 0; column < columns; ++column) {
+            const int64_t place = row * columns + column;
+            const uint64_t found = cvmgen_block_keep(mask + place * length, 64 * column, length);
+            if (threadIdx.x == 0) kept[place] = found;
+        }
 }
 
 /* votes[row]: of the first threads, one for each of holds[row], how many hold; all; any. */
@@ -90,6 +117,17 @@ extern "C" int run_select(cvmgen_error *error, const int8_t *holds, int64_t rows
                           int64_t *found, int64_t *counts) {
     return cvmgen_launch_blocks(error, NULL, rows, blocks_select, holds, rows, length, found,
                                 counts);
+}
+extern "C" int run_or(cvmgen_error *error, const uint64_t *values, int64_t rows, int64_t length,
+                      uint64_t *joint) {
+    return cvmgen_launch_blocks(error, NULL, rows, blocks_or, values, rows, length, joint);
+}
+extern "C" int run_keep(cvmgen_error *error, const uint64_t *mask, int64_t rows, int64_t length,
+                        uint64_t *kept) {
+    return cvmgen_launch_blocks(error, NULL, rows, blocks_keep, mask, rows, length, kept);
+}
+extern "C" int64_t mask_words(int64_t lists, int64_t capacity) {
+    return cvmgen_mask_words(lists, capacity);
 }
 extern "C" int run_vote(cvmgen_error *error, const int8_t *holds, int64_t rows, int64_t length,
                         int64_t *votes) {

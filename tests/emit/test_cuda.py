@@ -112,8 +112,8 @@ def test_every_kernel_says_where_it_comes_from(name: str) -> None:
     emitter = cuda.CudaEmitter(program(name))
     nests = [
         nest
-        for number, nest in enumerate(program(name).nests)
-        for variant in interface.variants(program(name), nest)
+        for number, nest in enumerate(emitter.program.nests)
+        for variant in interface.variants(emitter.program, nest)
         for _ in emitter.mapping(number, nest, variant).kernels()
     ]
     for kernel, nest in zip(kernels, nests, strict=True):

@@ -21,7 +21,7 @@ SOURCE = Path(__file__).with_name("blocks.cu")
 BLOCKS = (1, 5, 32, 33, 256)  # threads
 TURNS = (FORWARD, REVERSE, RANDOM)  # of threads
 ROWS = 4  # one more than blocks: they stride
-LENGTHS = (0, 1, 2, 5, 31, 32, 33, 64, 100, 257, 700)
+LENGTHS = (0, 1, 2, 5, 31, 32, 33, 64, 100, 257, 700, 2500)
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,54 @@ def test_ranks_compact_in_order(blocks: Blocks, share: float) -> None:
             (expected,) = holds[row].nonzero()
             assert counts[row] == len(expected)
             assert found[row].tolist() == [*expected, *[-1] * (length - len(expected))]
+
+
+def test_bits_of_all_threads(blocks: Blocks) -> None:
+    source = np.random.default_rng(2)
+    for length in (1, 33, 300):
+        values = np.uint64(1) << source.integers(0, 64, (ROWS, length)).astype(np.uint64)
+        joint = np.empty(ROWS, np.uint64)
+        blocks.run("run_or", values, ROWS, length, joint)
+        assert (joint == np.bitwise_or.reduce(values, axis=1)).all()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.2, 1.0])
+def test_keeping_those_that_are_not_ruled_out(blocks: Blocks, share: float) -> None:
+    source = np.random.default_rng(4)
+    for length in (1, 63, 64, 65, 200):
+        pairs = source.random((ROWS, length, length)) < share
+        kept = np.empty((ROWS, columns(length)), np.uint64)
+        blocks.run("run_keep", mask_of(pairs), ROWS, length, kept)
+        for row in range(ROWS):
+            assert bits_of(kept[row], length) == keep_in_turn(pairs[row])
+
+
+def columns(length: int) -> int:
+    return (length + 63) // 64
+
+
+def mask_of(pairs: Any) -> Any:
+    """The words by row, column and candidate; those that no one reads are not defined."""
+    rows, length, _ = pairs.shape
+    places = np.arange(length)
+    wide = np.zeros((rows, length, 64 * columns(length)), np.uint64)
+    wide[..., :length] = pairs & (places[:, None] <= places)
+    words = wide.reshape(rows, length, -1, 64) << np.arange(64, dtype=np.uint64)
+    found = np.bitwise_or.reduce(words, axis=3).swapaxes(1, 2).copy()
+    found[:, places // 64 > np.arange(columns(length))[:, None]] = 2**64 - 1
+    return found
+
+
+def bits_of(words: Any, length: int) -> list[int]:
+    return [at for at in range(length) if int(words[at // 64]) >> at % 64 & 1]
+
+
+def keep_in_turn(pairs: Any) -> list[int]:
+    kept: list[int] = []
+    for at in range(len(pairs)):
+        if not pairs[at, at] and not pairs[kept, at].any():
+            kept.append(at)
+    return kept
 
 
 HOLDS = [
@@ -178,6 +226,25 @@ def test_scratch_memory(
     loaded.state.memory = 0
     assert loaded.state.pending_error == 0
     assert loaded.state.allocations == 0
+
+
+MASKS = [
+    (1, 1, 1, "one word"),
+    (3, 65, 3 * 65 * 2, "two columns"),
+    (0, 65, 0, "no list"),
+    (5, 0, 0, "no candidate"),
+    (1, 46336, 46336 * 724, "nearly all that there is memory for"),
+    (1, 46400, 0, "too many candidates"),
+    (2, 46336, 0, "too many lists"),
+    (1 << 62, 1 << 62, 0, "numbers that overflow"),
+    (1, 2**63 - 1, 0, "and those that do at once"),
+]
+
+
+@pytest.mark.parametrize(("lists", "most", "words", "why"), MASKS, ids=[row[-1] for row in MASKS])
+def test_the_size_of_masks(lists: int, most: int, words: int, why: str, loaded: Blocks) -> None:
+    loaded.library.mask_words.restype = ctypes.c_int64
+    assert loaded.library.mask_words(ctypes.c_int64(lists), ctypes.c_int64(most)) == words, why
 
 
 def test_scratch_memory_is_of_the_stream(loaded: Blocks) -> None:

@@ -12,7 +12,7 @@ import pytest
 from cvmgen.api import Operators
 from cvmgen.api.cuda_cpu_backend import Order
 from cvmgen.api.library import compiled
-from cvmgen.errors import OperatorError
+from cvmgen.errors import CvmgenError, OperatorError
 from tests.conformance.calls import Array, Call, Conformance
 from tests.emit import overflows
 from tests.emit.on_cpu import OnCpu
@@ -118,3 +118,19 @@ def test_what_is_refused_leaves_no_memory_behind(on_cpu: OnCpu) -> None:
     with pytest.raises(OperatorError, match="does not fit"):
         on_cpu.operators.extra.exact_totals(np.full((2, 2), 2**62))
     assert on_cpu.allocations == 0
+
+
+ASKED = [("int32", True, "sums may overflow"), ("float32", False, "real numbers do not")]
+
+
+@pytest.mark.parametrize(("dtype", "asked", "why"), ASKED, ids=[row[-1] for row in ASKED])
+def test_only_what_can_overflow_asks_the_device(
+    on_cpu: OnCpu, dtype: str, asked: bool, why: str
+) -> None:
+    sums = on_cpu.operators.tosa.reduce_sum
+    on_cpu.backends["tosa"].state.memory = 1  # too little for a place
+    if not asked:
+        assert sums(np.ones((2, 3), dtype), axis=1).tolist() == [[3], [3]], why
+        return
+    with pytest.raises(CvmgenError, match="out of memory"):
+        sums(np.ones((2, 3), dtype), axis=1)

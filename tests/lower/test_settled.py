@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cvmgen.driver import C_LIKE, lower
+from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines
+from cvmgen.lower.settled import settled
 from cvmgen.lower.types import type_nest
 
 from .specs import operator
@@ -47,3 +49,28 @@ def test_integers_are_not_nan(formula: str, lines: list[str], why: str) -> None:
     (nest,) = program.nests
     assert block_lines(type_nest(program, nest, integers).body) == lines, why
     assert "isnan" in "\n".join(block_lines(type_nest(program, nest, reals).body))
+
+
+TRUTH, TEST = i.Const(True), i.Var("test")
+SPAN = operator(f"{HEAD}Y[i] = X[i]").span
+
+
+def granted(condition: i.Expr) -> tuple[i.Stmt, ...]:
+    """A condition that is granted where another one holds, and what it decides."""
+    store = i.Store(i.Load("Y", None, i.Const(0)), i.Const(1), SPAN)
+    return (
+        i.Let("test", "bool", i.Compare("<", i.Var("m"), i.Const(1)), SPAN),
+        i.If(condition, (i.Assign("test", TRUTH, SPAN),), (), SPAN),
+        i.If(TEST, (store,), (), SPAN),
+    )
+
+
+GRANTED = [
+    (TEST, ["let test: bool = m < 1", "if test:", "  Y@[0] = 1"], "where it holds"),
+    (i.Not(TEST), ["Y@[0] = 1"], "where it does not hold"),
+]
+
+
+@pytest.mark.parametrize(("condition", "lines", "why"), GRANTED, ids=[row[2] for row in GRANTED])
+def test_conditions_that_are_granted(condition: i.Expr, lines: list[str], why: str) -> None:
+    assert block_lines(settled(granted(condition))) == lines, why

@@ -34,16 +34,20 @@ cvm_get_valid_count_V_int8(const __grid_constant__ get_valid_count_V_values valu
     /* spec/cvm/vision.cvm:13: let V[b] = select[q < N](X[b, q, 1] > score_threshold) */
     for (int64_t b = blockIdx.x; b < B; b += gridDim.x) {
         int64_t count = 0;
-        for (int64_t first = 0; first < N; first += blockDim.x) {
-            const int64_t q = first + threadIdx.x;
-            bool passes = false;
+        const int64_t share = cvmgen_block_share(N);
+        for (int64_t first = 0; first < N; first += share * blockDim.x) {
+            const int64_t start = first + share * threadIdx.x;
+            const int64_t stop = cvmgen_min_i64(start + share, N);
+            uint32_t passes = 0;
             int64_t passed;
-            if (q < N) {
-                passes = X[(b * N + q) * K + 1] > (int32_t)score_threshold;
+            for (int64_t q = start; q < stop; ++q) {
+                if (X[(b * N + q) * K + 1] > (int32_t)score_threshold) passes |= 1u << (q - start);
             }
-            const int64_t place = count + cvmgen_block_rank(passes, &passed);
-            if (passes) {
+            int64_t place = count + cvmgen_block_rank(passes, &passed);
+            for (; passes != 0; passes &= passes - 1) {
+                const int64_t q = start + cvmgen_lowest_bit(passes);
                 V[b * N + place] = q;
+                place += 1;
             }
             count += passed;
         }
@@ -60,16 +64,20 @@ cvm_get_valid_count_V_int32(const __grid_constant__ get_valid_count_V_values val
     /* spec/cvm/vision.cvm:13: let V[b] = select[q < N](X[b, q, 1] > score_threshold) */
     for (int64_t b = blockIdx.x; b < B; b += gridDim.x) {
         int64_t count = 0;
-        for (int64_t first = 0; first < N; first += blockDim.x) {
-            const int64_t q = first + threadIdx.x;
-            bool passes = false;
+        const int64_t share = cvmgen_block_share(N);
+        for (int64_t first = 0; first < N; first += share * blockDim.x) {
+            const int64_t start = first + share * threadIdx.x;
+            const int64_t stop = cvmgen_min_i64(start + share, N);
+            uint32_t passes = 0;
             int64_t passed;
-            if (q < N) {
-                passes = X[(b * N + q) * K + 1] > (int32_t)score_threshold;
+            for (int64_t q = start; q < stop; ++q) {
+                if (X[(b * N + q) * K + 1] > (int32_t)score_threshold) passes |= 1u << (q - start);
             }
-            const int64_t place = count + cvmgen_block_rank(passes, &passed);
-            if (passes) {
+            int64_t place = count + cvmgen_block_rank(passes, &passed);
+            for (; passes != 0; passes &= passes - 1) {
+                const int64_t q = start + cvmgen_lowest_bit(passes);
                 V[b * N + place] = q;
+                place += 1;
             }
             count += passed;
         }

@@ -149,15 +149,16 @@ int mxnet_index_array_cuda(const mxnet_index_array_args *args, cvmgen_stream str
     if (cvmgen_check_apart(error, "idx", args->idx, "data", args->data)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     int64_t *idx_overflow = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_device_overflow(error, stream, &idx_overflow);
+    if (status == CVMGEN_OK)
+        status = cvmgen_device_overflow(error, stream, &idx_overflow);
     if (status == CVMGEN_OK) {
         const index_array_idx_values values = {plan.A_len, plan.d_size, plan.n, plan.A};
         const int64_t elements = cvmgen_domain({plan.d_size, plan.A_len});
         status = cvmgen_launch(error, stream, elements, mxnet_index_array_idx, values,
                                (int64_t *)cvmgen_data(args->idx), idx_overflow);
     }
-    if (status == CVMGEN_OK) status = cvmgen_refuse_device_overflow(error, stream, "idx", args->idx,
-        idx_overflow);
+    if (status == CVMGEN_OK)
+        status = cvmgen_refuse_device_overflow(error, stream, "idx", args->idx, idx_overflow);
     cvmgen_device_free(stream, idx_overflow);
     return status;
 }

@@ -315,7 +315,8 @@ int tosa_reduce_sum_cuda(const tosa_reduce_sum_args *args, cvmgen_stream stream,
         return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     int64_t *output1_overflow = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_device_overflow(error, stream, &output1_overflow);
+    if (status == CVMGEN_OK && plan.types == reduce_sum_of_int32)
+        status = cvmgen_device_overflow(error, stream, &output1_overflow);
     if (status == CVMGEN_OK) {
         const reduce_sum_output1_values values = {plan.d_K_rows, plan.d_K_run, plan.input1_K_step,
                                                   plan.output1_K_step, plan.d_R_rows, plan.d_R_run,
@@ -337,8 +338,9 @@ int tosa_reduce_sum_cuda(const tosa_reduce_sum_args *args, cvmgen_stream stream,
                                    (const float *)args->input1->data, (float *)args->output1->data);
         }
     }
-    if (status == CVMGEN_OK) status = cvmgen_refuse_device_overflow(error, stream, "output1",
-        args->output1, output1_overflow);
+    if (status == CVMGEN_OK && output1_overflow != NULL)
+        status = cvmgen_refuse_device_overflow(error, stream, "output1", args->output1,
+            output1_overflow);
     cvmgen_device_free(stream, output1_overflow);
     return status;
 }

@@ -1,0 +1,216 @@
+"""The nests of a greedy selection in two steps: a mask of bits for all pairs, and who is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cvmgen.emit.c_like import entry_at
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import fresh, names_in, rebuild
+from cvmgen.lower.greedy import Block, Greedy, relevant
+from cvmgen.lower.guards import assigned
+
+ZERO, ONE = i.Const(0), i.Const(1)
+WORD = i.Const(64)  # the candidates that a word of the mask has bits for
+BYTE = i.Const(8)  # those that one thread tests
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """The memory for the bits of some lists: words by list, column and candidate.
+
+    The word of a candidate in a column says which of 64 others it rules out; the bit for itself,
+    that it does not meet its own condition. Words of a candidate in columns before its own are
+    never read. `loops` are those over the indices of the lists, which hold up to `capacity`
+    candidates each.
+    """
+
+    name: str
+    loops: Sequence[i.Loop]
+    capacity: i.Expr
+
+    @property
+    def column(self) -> i.Expr:
+        """The number of the first column of the list at hand."""
+        number: i.Expr = ZERO
+        for loop in self.loops:
+            number = plus(times(number, loop.high), i.Var(loop.index))
+        return times(number, columns(self.capacity))
+
+    def word(self, column: i.Expr, candidate: i.Expr) -> i.Expr:
+        return plus(times(column, self.capacity), candidate)
+
+
+class MaskNests:
+    """Puts together the nests of a selection: `pairs` finds the mask, `kept` goes through it."""
+
+    def __init__(self, found: Greedy, mask: Mask) -> None:
+        self.found, self.mask = found, mask
+        self.loop, self.span = found.loop, found.loop.span
+        own = (found.locals, self.loop)
+        self.taken = {*names_in((*own, mask.capacity)), *assigned((*found.locals, self.loop))}
+        self.taken |= {each.index for each in mask.loops}
+        # Candidates that are counted from 0 are their own places.
+        self.counted = self.loop.low == ZERO
+        self.earlier, self.later = map(self.place, (found.test.index, self.loop.index))
+        self.column, self.byte = self.fresh("column"), self.fresh("byte")
+        self.first, self.end, self.out = self.fresh("first"), self.fresh("end"), self.fresh("out")
+        self.bits, self.rank = self.fresh("kept"), self.fresh("place")
+
+    def fresh(self, name: str) -> i.Var:
+        return i.Var(fresh(name, self.taken))
+
+    def place(self, index: str) -> i.Var:
+        return i.Var(index) if self.counted else self.fresh(f"{index}_at")
+
+    # -------------------------------------------------------- all pairs
+
+    def pairs(self) -> Block:
+        """Loops that are all independent, around the tests of one entry against 8 candidates."""
+        behind = plus(times(WORD, self.column), WORD)
+        body: Block = (self.where(below(self.earlier, behind), *self.found_byte()),)
+        capacity = self.mask.capacity
+        extents = ((self.byte, BYTE), (self.earlier, capacity), (self.column, columns(capacity)))
+        for index, extent in extents:
+            body = (self.over(index, ZERO, extent, body),)
+        return self.of_lists(body)
+
+    def of_lists(self, body: Block) -> Block:
+        for loop in reversed(self.mask.loops):
+            body = (replace(loop, body=body),)
+        return body
+
+    def found_byte(self) -> Block:
+        tests = self.where(below(self.earlier, self.end), *self.tests())
+        start = plus(times(WORD, self.column), times(BYTE, self.byte))
+        end = i.Call("min_i64", (plus(self.first, BYTE), self.candidates()))
+        word = self.mask.word(plus(self.mask.column, self.column), self.earlier)
+        place = i.Load(self.mask.name, None, plus(times(word, BYTE), self.byte))
+        found = (self.let(self.end, end), tests)
+        return (
+            *relevant(self.found.locals, found),
+            self.let(self.first, start),
+            found[0],
+            i.Let(self.out.name, "u32", ZERO, self.span),
+            tests,
+            i.Store(place, self.out, self.span),
+        )
+
+    def tests(self) -> Block:
+        """The tests of the candidates behind an entry, if it meets its own condition."""
+        rules_out = i.Accumulate(self.out.name, "+", bit(self.later), self.span)
+        body = (*self.candidate(self.loop.index, self.later), *self.found.against(rules_out))
+        low = i.Call("max_i64", (self.first, plus(self.earlier, ONE)))
+        loop = self.over(self.later, low, self.end, body)
+        entry = self.candidate(self.found.test.index, self.earlier)
+        if self.found.condition == i.Const(True):
+            return (*entry, loop)
+        own, condition = self.own_condition(assigned(body))
+        here = i.Compare("==", eighth(self.earlier), eighth(self.first))
+        fails = self.where(here, i.Assign(self.out.name, bit(self.earlier), self.span))
+        return (*entry, *own, i.If(condition, (loop,), (fails,), self.span))
+
+    def own_condition(self, taken: set[str]) -> tuple[Block, i.Expr]:
+        """What a candidate must meet by itself, asked of the entry."""
+        names = {self.loop.index: self.found.test.index}
+        for name in sorted(assigned(self.found.own) & taken):
+            names[name] = self.fresh(name).name
+        own, condition = renamed((self.found.own, self.found.condition), names)
+        return own, condition
+
+    # -------------------------------------------------------- those kept
+
+    def kept(self) -> Block:
+        """For each list a loop over columns, in order, whose iterations all threads share."""
+        count, found = self.found.counter, self.found
+        column = self.mask.word(plus(self.mask.column, self.column), ZERO)
+        start = times(WORD, self.column)
+        address = plus(i.Var(self.mask.name), column)
+        keep = i.Call("block_keep", (address, start, self.candidates()))
+        store = rebuild(found.store, lambda each: self.rank if each == i.Var(count) else each)
+        at = i.Binary("rem", self.later, WORD)
+        place = plus(i.Var(count), i.Call("bits_below", (self.bits, at)))
+        stored = (*self.candidate(self.loop.index, self.later), self.let(self.rank, place), store)
+        those = self.where(i.Call("bit", (self.bits, at)), *stored)
+        body: Block = (
+            i.Let(self.bits.name, "u64", keep, self.span),
+            self.over(self.later, start, plus(start, WORD), (those,)),
+            i.Accumulate(count, "+", i.Call("bits", (self.bits,)), self.span),
+        )
+        steps = (self.over(self.column, ZERO, columns(self.candidates()), body), *found.behind)
+        return self.of_lists((*relevant(found.locals, steps), *steps))
+
+    # -------------------------------------------------------- candidates
+
+    def candidates(self) -> i.Expr:
+        """How many there are."""
+        match self.loop:
+            case i.Loop(low=None, high=i.Entries(length=length)):
+                return length
+            case i.Loop(low=None, high=high):
+                return i.Call("len", (high,))
+            case i.Loop(low=low, high=high):
+                assert low is not None
+                return high if self.counted else i.Binary("-", high, low)
+
+    def candidate(self, name: str, place: i.Var) -> Block:
+        """The local for the candidate at a place, where it is not the place itself."""
+        if self.counted:
+            return ()
+        low = self.loop.low
+        value = entry_at(self.loop.high, place) if low is None else plus(low, place)
+        return (self.let(i.Var(name), value),)
+
+    def let(self, name: i.Var, value: i.Expr) -> i.Let:
+        return i.Let(name.name, "i64", value, self.span)
+
+    def where(self, condition: i.Expr, *then: i.Stmt) -> i.If:
+        return i.If(condition, then, (), self.span)
+
+    def over(self, index: i.Var, low: i.Expr, high: i.Expr, body: Block) -> i.Loop:
+        return i.Loop(index.name, low, high, body, 0, self.span)
+
+
+def columns(candidates: i.Expr) -> i.Expr:
+    """How many columns stand for so many candidates."""
+    return i.Binary("truncdiv", plus(candidates, i.Const(63)), WORD)
+
+
+def plus(left: i.Expr, right: i.Expr) -> i.Expr:
+    if right == ZERO:
+        return left
+    return right if left == ZERO else i.Binary("+", left, right)
+
+
+def times(left: i.Expr, right: i.Expr) -> i.Expr:
+    return ZERO if ZERO in (left, right) else i.Binary("*", left, right)
+
+
+def below(left: i.Expr, right: i.Expr) -> i.Expr:
+    return i.Compare("<", left, right)
+
+
+def eighth(place: i.Expr) -> i.Expr:
+    return i.Binary("truncdiv", place, BYTE)
+
+
+def bit(place: i.Expr) -> i.Expr:
+    """That of a candidate in its byte."""
+    return i.Binary("shl", ONE, i.Binary("rem", place, BYTE))
+
+
+def renamed(node: Any, names: Mapping[str, str]) -> Any:
+    """Locals and indices under other names."""
+
+    def change(each: Any) -> Any:
+        match each:
+            case i.Var() | i.Let() | i.Assign() | i.Accumulate() if each.name in names:
+                return replace(each, name=names[each.name])
+            case i.Loop(index=index) if index in names:
+                return replace(each, index=names[index])
+            case _:
+                return each
+
+    return rebuild(node, change)

@@ -1,0 +1,53 @@
+"""What the loops of a nest that fills a selected list do: look, decide, or append."""
+
+from __future__ import annotations
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, walk
+from cvmgen.lower.guards import changed
+
+
+def reads_own(statements: tuple[i.Stmt, ...], own: frozenset[str]) -> bool:
+    """Whether statements read memory that their nest fills; a sort reads all of it."""
+    stored = {id(each.target) for each in walk(statements) if isinstance(each, i.Store)}
+    return any(
+        isinstance(each, i.Load) and each.tensor in own and id(each) not in stored
+        for each in walk(statements)
+    )
+
+
+def reads_so_far(loop: i.Loop, counter: str, own: frozenset[str]) -> bool:
+    """Whether a selection reads what it has found so far, or how much of it there is."""
+    *before, last = loop.body
+    tests = (*before, last.condition) if isinstance(last, i.If) else tuple(before)
+    stores = {id(each) for each in walk(loop.body) if isinstance(each, (i.Store, i.Accumulate))}
+    counted = any(counter in names_in(each) for each in tests if id(each) not in stores)
+    return counted or reads_own((loop,), own)
+
+
+def changed_outside(loop: i.Loop) -> set[str]:
+    """The locals that a loop changes and that are not its own."""
+    own = {each.name for each in walk(loop.body) if isinstance(each, i.Let)}
+    return changed(loop.body) - own
+
+
+def decision(loop: i.Loop) -> i.Assign | None:
+    """The assignment of a loop that does nothing but look for an element that decides."""
+    match loop.body:
+        case (*before, i.If(then=(i.Assign() as found, i.Break()), otherwise=())):
+            own = {each.name for each in walk(tuple(before)) if isinstance(each, i.Let)}
+            stores = any(isinstance(each, i.Store) for each in walk(tuple(before)))
+            return found if changed(tuple(before)) <= own and not stores else None
+        case _:
+            return None
+
+
+def selection(body: tuple[i.Stmt, ...]) -> str | None:
+    """The local that counts what the body of a loop appends to a list."""
+    match body:
+        case (*_, i.If(then=(*_, i.Store(), i.Accumulate(name=name)), otherwise=())):
+            return name
+        case (*_, i.Store(), i.Accumulate(name=name)):
+            return name
+        case _:
+            return None
