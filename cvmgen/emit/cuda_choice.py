@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cvmgen.emit.cuda_contractions import Tiles, contraction_of, plain
+from cvmgen.emit.cuda_contractions import Tiles, contraction_of, direct
 from cvmgen.emit.cuda_greedy import greedy_lists
 from cvmgen.emit.cuda_mappings import Lists, Mapping, Task
 from cvmgen.emit.cuda_reductions import teams
@@ -25,7 +25,7 @@ def mapping(task: Task) -> Mapping:
         return greedy_lists(task) or Lists(task)
     found = contraction_of(task)
     # A contraction too small for tiles may be of another shape as well.
-    return shaped(task) if found is None else Tiles(task, found, shaped(plain(task)))
+    return shaped(task) if found is None else Tiles(task, found, shaped(direct(task)))
 
 
 def shaped(task: Task) -> Mapping:

@@ -27,7 +27,7 @@ def contraction_of(task: Task) -> Contraction | None:
     return contraction(outer.loops, outer.body, facts, factor_sizes(task))
 
 
-def plain(task: Task) -> Task:
+def direct(task: Task) -> Task:
     """The nest for kernels beside those of tiles; their launches stand a level deeper."""
     return replace(task, name=f"{task.name}_direct", width=task.width - 8)
 
