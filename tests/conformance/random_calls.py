@@ -348,6 +348,13 @@ def scaled_product(random: Random) -> Drawn:
     return matrices, {"shift": random.choice((0, 1, 31, 32, 62))}
 
 
+def batched_product(random: Random) -> Drawn:
+    batches, rows, columns, *inner = (random.choice((1, 2, 3, 5)) for _ in range(5))
+    shapes = (batches, rows, *inner), (batches, inner[0], columns, inner[1])
+    matrices: list[Given] = [data(random, each, random.randint(1, 13)) for each in shapes]
+    return matrices, {"reach": random.randint(1, 10)}
+
+
 def product(random: Random) -> Drawn:
     inner = random.choice((1, 2, 3, 4, 8))
     return [data(random, (random.randint(1, 4), inner), random.randint(1, 32 // inner))], {}
@@ -624,6 +631,7 @@ DRAW: dict[str, Callable[[Random], Drawn]] = {
     "extra.more_locals": more_locals,
     "extra.list_where": list_where,
     "extra.scaled_product": scaled_product,
+    "extra.batched_product": batched_product,
     "extra.mean_of_squares": least_rank_two,
     "extra.product": product,
     "extra.least": of_rank(1),

@@ -19,6 +19,8 @@ from cvmgen.errors import BuildError
 from tests.emit.cuda_texts import NAMES, headers, program, text
 from tests.emit.on_cpu import OnCpu
 
+# What a block of tiles has in dynamic shared memory: three slices of 64 bytes a line.
+TILE_BYTES = 3 * 64 * (cuda.TILE_ROWS + cuda.TILE_COLUMNS)
 TILED = ("cvm.conv2d", "cvm.dense", "extra.batched_product", "extra.scaled_product")
 
 
@@ -88,7 +90,7 @@ def tiles(request: pytest.FixtureRequest, on_cpu: OnCpu) -> Iterator[OnCpu]:
         state.always_tiles, state.ran_dynamic = 1, 0
         state.tensor_cores, state.late_copies = way.tensor_cores, way.late_copies
     yield on_cpu
-    assert any(state.ran_dynamic > 0 for state in states(on_cpu))
+    assert any(state.ran_dynamic == TILE_BYTES for state in states(on_cpu))
 
 
 def drawn(shape: tuple[int, ...], kind: Any, most: int = 127, seed: int = 0) -> Any:
@@ -228,7 +230,7 @@ def launched(on_cpu: OnCpu, name: str, *inputs: Any, **given: Any) -> tuple[bool
     """Whether a call is made by tiles, and of how many blocks."""
     operator(on_cpu, name)(*inputs, **given)
     state = on_cpu.backends[name.partition(".")[0]].state
-    return state.ran_dynamic > 0, state.ran_blocks
+    return state.ran_dynamic == TILE_BYTES, state.ran_blocks
 
 
 def tiled(on_cpu: OnCpu, name: str, *inputs: Any, **given: Any) -> bool:
