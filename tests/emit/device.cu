@@ -23,7 +23,8 @@ KERNEL device_lanes(const int64_t *x, int64_t *found) {
     row[5] = (int64_t)(2 * __shfl_down_sync(ALL, real, 2, 16));
     row[6] = __shfl_xor_sync(ALL, own, 9);
     row[7] = __shfl_xor_sync(ALL, own, 4, 4);
-    row[8] = __any_sync(ALL, own == 7) + 2 * __all_sync(ALL, own < 1000);
+    row[8] = __shfl_xor_sync(ALL, own > 0, 1) - __shfl_xor_sync(ALL, (int8_t)own, 1) % 2;
+    row[8] = 100 * row[8] + __any_sync(ALL, own == 7) + 2 * __all_sync(ALL, own < 1000);
     row[9] = __ballot_sync(ALL, own % 3 == 0);
     row[10] = __reduce_add_sync(ALL, own);
     row[11] = __reduce_min_sync(ALL, own) + (int64_t)__reduce_min_sync(ALL, (unsigned)own);

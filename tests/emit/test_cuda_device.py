@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,10 @@ def word(value: int) -> int:
     return value % 2**32
 
 
+def int8(value: int) -> int:
+    return (value + 128) % 256 - 128
+
+
 def folded(values: Values, operation: Callable[[int, int], int]) -> int:
     result = word(values[0])
     for value in values[1:]:
@@ -95,7 +100,15 @@ LANES = [
     (shuffled(lambda lane: lane + 2 if lane % 16 < 14 else lane), "down by two, real"),
     (shuffled(lambda lane: lane ^ 9), "another bit"),
     (shuffled(lambda lane: lane ^ 4 if lane & 4 else lane), "out of the group"),
-    (all_alike(lambda values: (7 in values) + 2 * (max(values) < 1000)), "votes"),
+    (
+        lambda values: [
+            100 * ((values[lane ^ 1] > 0) - int(math.fmod(int8(values[lane ^ 1]), 2)))
+            + (7 in values)
+            + 2 * (max(values) < 1000)
+            for lane in range(32)
+        ],
+        "small types, votes",
+    ),
     (
         all_alike(lambda values: sum((value % 3 == 0) << at for at, value in enumerate(values))),
         "a ballot",

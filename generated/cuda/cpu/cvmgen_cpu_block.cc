@@ -276,12 +276,12 @@ CVMGEN_UNINSTRUMENTED int64_t cvmgen_cpu_wait(const cvmgen_cpu_barrier &barrier,
     return found(number);
 }
 
-CVMGEN_UNINSTRUMENTED void cvmgen_cpu_arrange(int64_t order, cvmgen_cpu_source *source) {
+CVMGEN_UNINSTRUMENTED void cvmgen_cpu_arrange(int64_t order, cvmgen_cpu_random *random) {
     const uint32_t count = blockDim.x * blockDim.y * blockDim.z;
     for (uint32_t at = 0; at < count; ++at)
         numbers[at] = order == CVMGEN_CPU_REVERSE ? count - 1 - at : at;
     for (uint32_t at = count; order == CVMGEN_CPU_RANDOM && at > 1; --at) {
-        const uint32_t other = (uint32_t)source->below(at), number = numbers[at - 1];
+        const uint32_t other = (uint32_t)random->below(at), number = numbers[at - 1];
         numbers[at - 1] = numbers[other];
         numbers[other] = number;
     }

@@ -6,7 +6,7 @@
 enum { CVMGEN_CPU_THREADS = 1024 }; /* of a block at most */
 
 /* Numbers that look random and follow from the first. */
-struct cvmgen_cpu_source {
+struct cvmgen_cpu_random {
     uint64_t state;
 
     uint64_t below(uint64_t end) {
@@ -18,7 +18,7 @@ struct cvmgen_cpu_source {
 };
 
 /* The order of the threads of a block whose dimensions are blockDim. */
-CVMGEN_CPU_INTERNAL void cvmgen_cpu_arrange(int64_t order, cvmgen_cpu_source *source);
+CVMGEN_CPU_INTERNAL void cvmgen_cpu_arrange(int64_t order, cvmgen_cpu_random *random);
 
 /* Run all threads of the block blockIdx to their end; what went wrong, or NULL. Its memory must
    not be kept. */

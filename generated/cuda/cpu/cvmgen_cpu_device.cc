@@ -86,12 +86,12 @@ bool is_possible(const dim3 &grid, const dim3 &block) {
 struct sequence {
     uint64_t count, at, step;
 
-    sequence(uint64_t count, int64_t order, cvmgen_cpu_source *source)
+    sequence(uint64_t count, int64_t order, cvmgen_cpu_random *random)
         : count(count), at(0), step(1) {
         if (order == CVMGEN_CPU_REVERSE) at = step = count - 1;
         if (order != CVMGEN_CPU_RANDOM || count < 3) return;
-        at = source->below(count);
-        step = 1 + source->below(count - 1);
+        at = random->below(count);
+        step = 1 + random->below(count - 1);
         while (common_divisor(step, count) > 1) ++step;
     }
     static uint64_t common_divisor(uint64_t a, uint64_t b) {
@@ -118,18 +118,18 @@ uint3 block_of(uint64_t number) {
 /* With the lock held: all blocks, up to one that fails. */
 cudaError_t run_grid(const cvmgen_cpu_kernel &kernel, const dim3 &grid, const dim3 &block,
                      size_t dynamic) {
-    cvmgen_cpu_source source = {state.seed};
+    cvmgen_cpu_random random = {state.seed};
     const uint64_t count = (uint64_t)grid.x * grid.y * grid.z;
     gridDim = {grid.x, grid.y, grid.z};
     blockDim = {block.x, block.y, block.z};
     cvmgen_cpu_running.dynamic = dynamic_memory;
     cvmgen_cpu_running.late_copies = state.late_copies != 0;
     cvmgen_cpu_running.tensor_cores = state.tensor_cores != 0;
-    cvmgen_cpu_arrange(state.order, &source);
-    sequence numbers(count, state.order, &source);
+    cvmgen_cpu_arrange(state.order, &random);
+    sequence numbers(count, state.order, &random);
     for (uint64_t at = 0; at < count; ++at) {
         blockIdx = block_of(numbers.next());
-        if (state.order == CVMGEN_CPU_RANDOM && at > 0) cvmgen_cpu_arrange(state.order, &source);
+        if (state.order == CVMGEN_CPU_RANDOM && at > 0) cvmgen_cpu_arrange(state.order, &random);
         memset(dynamic_memory, UNSET, dynamic); /* what another block left is not there to read */
         if (const char *what = cvmgen_cpu_run_block(kernel)) {
             snprintf(failure, sizeof failure, "%s", what);

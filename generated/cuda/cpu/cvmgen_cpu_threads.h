@@ -88,11 +88,10 @@ CVMGEN_CPU_FUNCTION uint32_t cvmgen_cpu_thread() {
 }
 CVMGEN_CPU_FUNCTION uint32_t cvmgen_cpu_lane() { return cvmgen_cpu_thread() % warpSize; }
 
-/* The value of a lane, for types of 4 and 8 bytes. */
+/* The value of a lane. */
 template <typename T>
 CVMGEN_CPU_FUNCTION T cvmgen_cpu_shuffle(unsigned lanes, T value, uint32_t lane, const char *file,
                                          int line) {
-    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a shuffle moves 4 or 8 bytes");
     int64_t bits = 0;
     T found;
     __builtin_memcpy(&bits, &value, sizeof value);
@@ -101,34 +100,54 @@ CVMGEN_CPU_FUNCTION T cvmgen_cpu_shuffle(unsigned lanes, T value, uint32_t lane,
     return found;
 }
 
-/* Lanes in groups of `width`, a power of 2; one beyond the group's end gives its own value. */
-template <typename T>
-CVMGEN_CPU_FUNCTION T __shfl_sync(unsigned lanes, T value, int lane, int width = warpSize,
-                                  CVMGEN_CPU_PLACE) {
-    const uint32_t first = cvmgen_cpu_lane() & ~(uint32_t)(width - 1);
-    const uint32_t source = first + ((uint32_t)lane & (uint32_t)(width - 1));
-    return cvmgen_cpu_shuffle(lanes, value, source, file, line);
+/* Lanes in groups of `width`, a power of 2: the first of a lane's group, and its place there. */
+CVMGEN_CPU_FUNCTION uint32_t cvmgen_cpu_place(int width) {
+    return cvmgen_cpu_lane() & (uint32_t)(width - 1);
 }
-template <typename T>
-CVMGEN_CPU_FUNCTION T __shfl_up_sync(unsigned lanes, T value, unsigned delta, int width = warpSize,
-                                     CVMGEN_CPU_PLACE) {
-    const uint32_t own = cvmgen_cpu_lane(), before = own & (uint32_t)(width - 1);
-    return cvmgen_cpu_shuffle(lanes, value, delta <= before ? own - delta : own, file, line);
+CVMGEN_CPU_FUNCTION uint32_t cvmgen_cpu_group(int width) {
+    return cvmgen_cpu_lane() - cvmgen_cpu_place(width);
 }
-template <typename T>
-CVMGEN_CPU_FUNCTION T __shfl_down_sync(unsigned lanes, T value, unsigned delta,
-                                       int width = warpSize, CVMGEN_CPU_PLACE) {
-    const uint32_t own = cvmgen_cpu_lane(), before = own & (uint32_t)(width - 1);
-    const bool inside = before + (uint64_t)delta < (uint32_t)width;
-    return cvmgen_cpu_shuffle(lanes, value, inside ? own + delta : own, file, line);
+/* Where a lane of the group at `place` lies; one beyond the group's end is the calling one. */
+CVMGEN_CPU_FUNCTION uint32_t cvmgen_cpu_source(uint64_t place, int width) {
+    return place < (uint32_t)width ? cvmgen_cpu_group(width) + (uint32_t)place : cvmgen_cpu_lane();
 }
-template <typename T>
-CVMGEN_CPU_FUNCTION T __shfl_xor_sync(unsigned lanes, T value, int mask, int width = warpSize,
-                                      CVMGEN_CPU_PLACE) {
-    const uint32_t own = cvmgen_cpu_lane(), source = own ^ (uint32_t)mask;
-    const bool inside = source < (own & ~(uint32_t)(width - 1)) + (uint32_t)width;
-    return cvmgen_cpu_shuffle(lanes, value, inside ? source : own, file, line);
-}
+
+/* For the types that CUDA has them for: smaller ones are promoted. */
+#define CVMGEN_CPU_SHUFFLES(T)                                                           \
+    CVMGEN_CPU_FUNCTION T __shfl_sync(unsigned lanes, T value, int lane,                 \
+                                      int width = warpSize, CVMGEN_CPU_PLACE) {          \
+        const uint32_t place = (uint32_t)lane & (uint32_t)(width - 1);                   \
+        const uint32_t source = cvmgen_cpu_source(place, width);                         \
+        return cvmgen_cpu_shuffle(lanes, value, source, file, line);                     \
+    }                                                                                    \
+    CVMGEN_CPU_FUNCTION T __shfl_up_sync(unsigned lanes, T value, unsigned delta,        \
+                                         int width = warpSize, CVMGEN_CPU_PLACE) {       \
+        const uint32_t own = cvmgen_cpu_place(width);                                    \
+        const uint32_t source = cvmgen_cpu_source(own - (delta <= own ? delta : 0), width); \
+        return cvmgen_cpu_shuffle(lanes, value, source, file, line);                     \
+    }                                                                                    \
+    CVMGEN_CPU_FUNCTION T __shfl_down_sync(unsigned lanes, T value, unsigned delta,      \
+                                           int width = warpSize, CVMGEN_CPU_PLACE) {     \
+        const uint64_t place = cvmgen_cpu_place(width) + (uint64_t)delta;                \
+        const uint32_t source = cvmgen_cpu_source(place, width);                         \
+        return cvmgen_cpu_shuffle(lanes, value, source, file, line);                     \
+    }                                                                                    \
+    CVMGEN_CPU_FUNCTION T __shfl_xor_sync(unsigned lanes, T value, int mask,             \
+                                          int width = warpSize, CVMGEN_CPU_PLACE) {      \
+        const uint32_t other = cvmgen_cpu_lane() ^ (uint32_t)mask;                       \
+        const bool inside = other < cvmgen_cpu_group(width) + (uint32_t)width;           \
+        const uint32_t source = inside ? other : cvmgen_cpu_lane();                      \
+        return cvmgen_cpu_shuffle(lanes, value, source, file, line);                     \
+    }
+CVMGEN_CPU_SHUFFLES(int)
+CVMGEN_CPU_SHUFFLES(unsigned)
+CVMGEN_CPU_SHUFFLES(long)
+CVMGEN_CPU_SHUFFLES(unsigned long)
+CVMGEN_CPU_SHUFFLES(long long)
+CVMGEN_CPU_SHUFFLES(unsigned long long)
+CVMGEN_CPU_SHUFFLES(float)
+CVMGEN_CPU_SHUFFLES(double)
+#undef CVMGEN_CPU_SHUFFLES
 
 #define CVMGEN_CPU_REDUCE(name, T, operation)                                            \
     CVMGEN_CPU_FUNCTION T name(unsigned lanes, T value, CVMGEN_CPU_PLACE) {              \
