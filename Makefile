@@ -3,6 +3,8 @@
 # make check      everything about the text: lint, format, types, layers, generated/ and README
 # make format     mend what can be;  make readme  list the operators in README.md
 # make bench      measure;  make clean  remove what tools left behind
+# make gpu-test   all tests of conformance on a GPU;  make gpu-sanitize  under compute-sanitizer
+# make gpu-bench  measure on a GPU
 
 VENV ?= .venv
 PYTHON ?= python3
@@ -13,7 +15,7 @@ BIN := $(VENV)/bin
 # reinstalls anything, and a moved checkout does.
 STAMP := $(VENV)/.installed-$(shell { cat pyproject.toml; pwd; } | cksum | cut -d ' ' -f 1)
 
-.PHONY: demo build test test-all check format readme bench clean
+.PHONY: demo build test test-all check format readme bench gpu-test gpu-sanitize gpu-bench clean
 
 demo: build
 	@$(BIN)/python examples/digits/demo.py
@@ -55,6 +57,19 @@ readme: build
 
 bench: $(STAMP)
 	@$(BIN)/python benchmarks/run.py
+
+# Without a GPU it says so and is content.
+gpu-test: $(STAMP)
+	@CVMGEN_TEST_TARGETS=c,cuda $(BIN)/python -m pytest tests/conformance tests/opsets tests/api/test_gpu.py
+
+gpu-sanitize: $(STAMP)
+	@command -v compute-sanitizer >/dev/null || { echo "nothing was tested: no compute-sanitizer on PATH"; exit 0; }
+	@for tool in memcheck racecheck; do \
+	  compute-sanitizer --tool $$tool --error-exitcode 1 $(BIN)/python -m pytest tests/api/test_gpu.py -k random || exit 1; \
+	done
+
+gpu-bench: $(STAMP)
+	@$(BIN)/python benchmarks/gpu.py
 
 clean:
 	@rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist

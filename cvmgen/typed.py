@@ -120,7 +120,8 @@ def chosen_row(
     row = rows[row_of(operator, shown, dtypes, columns, fitting)]
     for name, array in zip(names, arrays, strict=True):
         wanted = row[column(name)]
-        if isinstance(array, np.ndarray) and str(array.dtype) != wanted:
+        known = array is not None and not isinstance(array, Listed)
+        if known and str(array.dtype) != wanted:
             rule = f"must be {wanted}, as {names[telling[column(name)]]}"
             refuse(operator, name, f"dtype {array.dtype}", rule)
     return row

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import cvmgen
 from cvmgen import driver
 from cvmgen.api import Operators
 from cvmgen.build import write_changed
@@ -18,10 +17,21 @@ from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files, read_folder
 from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Conformance
-from tests.targets import LANGUAGES, TARGETS
+from tests.targets import LANGUAGES, TARGETS, load_target, missing_gpu
 
 ROOT = Path(__file__).resolve().parents[1]
 EXTRA = ROOT / "tests" / "data" / "extra"
+
+
+def pytest_sessionstart() -> None:
+    if "cuda" in TARGETS and (reason := missing_gpu()):
+        pytest.exit(f"nothing was tested: {reason}", returncode=0)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests marked so are skipped, and say why, on machines without a GPU."""
+    if item.get_closest_marker("gpu") and (reason := missing_gpu()):
+        pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")
@@ -69,7 +79,7 @@ def load_all(target: str, *folders: Path, libraries: Sequence[Path | None] = ())
     """The operators of several folders as one; `libraries` are built already, one a folder."""
     opsets = {}
     for folder, library in zip_longest(folders, libraries):
-        loaded = cvmgen.load(target, folder=folder, library=library)
+        loaded = load_target(target, folder, library)
         opsets |= {name: getattr(loaded, name) for name in dir(loaded)}
     return Operators(target, opsets)
 

@@ -90,9 +90,14 @@ class CBackend:
         made.precision = 0 if precision is None else min(max(precision, -1), 1 << 30)
         made.dtype = default
         if array is not None:
-            made.data = array.ctypes.data if array.size else None
+            made.data = self.address(array) if array.size else None
             made.dtype = self.dtypes[array.dtype]
         return made
+
+    @staticmethod
+    def address(array: Any) -> int:
+        """Where the elements of an array begin."""
+        return int(array.ctypes.data)
 
     @staticmethod
     def describe(tensor: TensorStruct, shape: Sequence[int]) -> None:
@@ -192,6 +197,29 @@ class CBackend:
         outputs: Sequence[Array],
         check_values: bool,
     ) -> Callable[[], None]:
+        args, kept = self.call_arguments(
+            info, inputs, precisions, attributes, outputs, check_values
+        )
+        error = ErrorStruct()
+        function = self.function(info.function)
+        args_pointer, error_pointer = ctypes.byref(args), ctypes.byref(error)
+
+        def run(kept: list[Any] = kept) -> None:
+            if function(args_pointer, error_pointer):
+                raise refusal(info, error)
+
+        return run
+
+    def call_arguments(
+        self,
+        info: OperatorInfo,
+        inputs: Sequence[Given],
+        precisions: Precisions,
+        attributes: Mapping[str, Any],
+        outputs: Sequence[Array],
+        check_values: bool,
+    ) -> tuple[Any, list[Any]]:
+        """The argument structure of a call, and what it points to (kept alive by the caller)."""
         shapes = [
             None
             if each is None
@@ -206,16 +234,8 @@ class CBackend:
             setattr(args, name, ctypes.pointer(tensor))
             kept.append(tensor)
         args.check_values = int(check_values)
-        error = ErrorStruct()
-        function = self.function(info.function)
-        args_pointer, error_pointer = ctypes.byref(args), ctypes.byref(error)
         kept.append(outputs)
-
-        def run(kept: list[Any] = kept) -> None:
-            if function(args_pointer, error_pointer):
-                raise refusal(info, error)
-
-        return run
+        return args, kept
 
 
 def structure(info: OperatorInfo) -> type[ctypes.Structure]:

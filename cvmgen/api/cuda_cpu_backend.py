@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -90,15 +91,8 @@ class CudaCpuBackend(CBackend):
         precisions: Sequence[Any],
         attributes: Mapping[str, Any],
     ) -> Inferred:
-        try:
+        with measuring(info):
             return super().infer(info, shapes, precisions, attributes)
-        except OperatorError as error:
-            if error.rule != UNDECLARED:
-                raise
-            # Here data are measured where there are any, as on every target of the host.
-            raise OperatorError(
-                info.full_name, error.argument, error.value, support.NO_PRECISION
-            ) from None
 
     def bind(
         self,
@@ -121,6 +115,19 @@ class CudaCpuBackend(CBackend):
             call()
 
         return run
+
+
+@contextlib.contextmanager
+def measuring(info: OperatorInfo) -> Iterator[None]:
+    """Where arrays of the host are measured, a missing precision is told as on the host."""
+    try:
+        yield
+    except OperatorError as error:
+        if error.rule != UNDECLARED:
+            raise
+        raise OperatorError(
+            info.full_name, error.argument, error.value, support.NO_PRECISION
+        ) from None
 
 
 def order_code(order: Order) -> tuple[int, int]:

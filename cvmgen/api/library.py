@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from cvmgen.api.c_backend import CBackend
+from cvmgen.api.cuda_backend import CudaBackend, TransferBackend
 from cvmgen.api.cuda_cpu_backend import PRELUDE, CudaCpuBackend, Order
+from cvmgen.api.device_operator import DeviceOperator
+from cvmgen.api.driver import Device, open_device
 from cvmgen.api.manifest import Manifest, OperatorInfo, read_manifest
 from cvmgen.api.operator import Backend, Operator
 from cvmgen.api.opsets import Operators, Opset
@@ -17,9 +21,13 @@ from cvmgen.paths import generated_folder
 
 TARGETS = ("c", "python", "cuda", "cuda-cpu")
 RUNNABLE = ("c", "python", "cuda-cpu")
-"""The targets that `load` gives; the other ones are generated and compiled only."""
+"""The targets that every machine runs."""
 
-COMPILED = {"c": ("c", ".c", ".h"), "cuda-cpu": ("cuda", ".cu", ".cc", ".h")}
+COMPILED = {
+    "c": ("c", ".c", ".h"),
+    "cuda": ("cuda", ".cu", ".cc", ".h"),
+    "cuda-cpu": ("cuda", ".cu", ".cc", ".h"),
+}
 """The folder of generated files, and the suffixes of those that a library is made of."""
 
 
@@ -29,36 +37,39 @@ def load(
     folder: str | Path | None = None,
     library: str | Path | None = None,
     order: Order = "forward",
+    device: int = 0,
+    transfer: bool = False,
 ) -> Operators:
     """The generated operators on a target.
 
     target: "c" (compiled by the C compiler found, cached), "python" (no compiler needed),
-        "cuda-cpu" (the CUDA text, compiled by the C++ compiler found, on the CPU)
+        "cuda-cpu" (the CUDA text, compiled by the C++ compiler found, on the CPU), "cuda" (a GPU;
+        its kernels are compiled by NVRTC when they are needed first, and cached)
     folder: the generated folder; by default the one of this checkout or installation
-    library: a shared library built before, for the targets "c" and "cuda-cpu"
+    library: a shared library built before, for the targets "c", "cuda" and "cuda-cpu"
     order: in which "cuda-cpu" runs blocks and the threads of each: "forward", "reverse", or the
         seed of a random one
-    Raises CvmgenError for an unknown target or folder, BuildError when compiling fails.
+    device: the GPU of the target "cuda"
+    transfer: "cuda" takes and gives numpy arrays, which are copied to the device and back;
+        otherwise arrays of any library in the memory of the device, where they lie
+    Raises CvmgenError for an unknown target or folder, and where "cuda" finds no driver or GPU;
+    BuildError when compiling fails.
     """
     if target not in TARGETS:
         raise CvmgenError(f"unknown target '{target}'; targets are {', '.join(TARGETS)}")
-    if target not in RUNNABLE:
-        raise CvmgenError(
-            f"the target '{target}' is generated and compiled, but not yet run from Python; "
-            "'cuda-cpu' runs its text on the CPU"
-        )
     if order != "forward" and target != "cuda-cpu":
         raise CvmgenError(f"order={order!r}: the target '{target}' has no order of threads")
+    if (device or transfer) and target != "cuda":
+        name, value = ("device", device) if device else ("transfer", transfer)
+        raise CvmgenError(f"{name}={value!r}: the target '{target}' runs on the CPU")
     place = Path(folder) if folder is not None else generated_folder()
     manifest = read_manifest(place)
-    backend = make_backend(target, manifest, place, library, order)
-    opsets: dict[str, dict[str, Operator]] = {}
-    aliases: dict[str, dict[str, str]] = {}
-    for info in manifest.operators:
-        opsets.setdefault(info.opset, {})[info.name] = Operator(info, backend)
-        aliases.setdefault(info.opset, {}).update(dict.fromkeys(info.aliases, info.name))
-    named = {name: Opset(name, found, aliases[name]) for name, found in opsets.items()}
-    return Operators(target, named)
+    # First of all: without a GPU nothing needs to be compiled.
+    there = open_device(device) if target == "cuda" else None
+    backend = make_backend(target, manifest, place, library, order, there)
+    if isinstance(backend, CudaBackend):
+        return on_device(manifest, backend, transfer)
+    return assembled(target, manifest, partial(Operator, backend=backend))
 
 
 def make_backend(
@@ -66,14 +77,42 @@ def make_backend(
     manifest: Manifest,
     folder: Path,
     library: str | Path | None,
-    order: Order = "forward",
+    order: Order,
+    device: Device | None,
 ) -> Backend:
     if target == "python":
         return PythonBackend(manifest, folder)
     path = Path(library) if library is not None else compiled(folder, target)
+    if device is not None:
+        return CudaBackend(path, manifest, folder, device)
     if target == "c":
         return CBackend(path, manifest, folder)
     return CudaCpuBackend(path, manifest, folder, order)
+
+
+def on_device(manifest: Manifest, backend: CudaBackend, transfer: bool = False) -> Operators:
+    """The operators of a library on a GPU."""
+    if transfer:
+        whole = partial(Operator, backend=TransferBackend(backend))
+        return assembled("cuda", manifest, whole)
+    made = partial(DeviceOperator, backend=backend)
+    return assembled("cuda", manifest, made, backend.device)
+
+
+def assembled(
+    target: str,
+    manifest: Manifest,
+    made: Callable[[OperatorInfo], Operator],
+    device: Device | None = None,
+) -> Operators:
+    """The operators of a manifest under their names."""
+    opsets: dict[str, dict[str, Operator]] = {}
+    aliases: dict[str, dict[str, str]] = {}
+    for info in manifest.operators:
+        opsets.setdefault(info.opset, {})[info.name] = made(info)
+        aliases.setdefault(info.opset, {}).update(dict.fromkeys(info.aliases, info.name))
+    named = {name: Opset(name, found, aliases[name]) for name, found in opsets.items()}
+    return Operators(target, named, device)
 
 
 def compiled(folder: Path, target: str = "c") -> Path:

@@ -188,8 +188,7 @@ class Operator:
 
         Shapes, attributes and precisions are checked here, once; each call reads the arrays anew.
         """
-        if check not in (None, "values"):
-            self._refuse("check", repr(check), "None or 'values' is needed")
+        self._check_word(check)
         operands, values = self._sorted(inputs, attributes)
         types, typed_arrays = self._typed(operands)
         given = [
@@ -197,7 +196,7 @@ class Operator:
             for item, each in zip(self._info.inputs, operands, strict=True)
         ]
         shapes = [
-            self._shapes(item, _shape(each))
+            self._shapes(item, shape_of(each))
             for item, each in zip(self._info.inputs, given, strict=True)
         ]
         known = self._precisions(precisions, given)
@@ -214,6 +213,10 @@ class Operator:
 
     def _refuse(self, argument: str, value: str, rule: str) -> NoReturn:
         support.refuse(self._info.full_name, argument, value, rule)
+
+    def _check_word(self, check: str | None) -> None:
+        if check not in (None, "values"):
+            self._refuse("check", repr(check), "None or 'values' is needed")
 
     def _at_most(self, argument: str, given: Sequence[Any]) -> None:
         count, names = len(self._info.inputs), ", ".join(self._input_names)
@@ -284,7 +287,7 @@ class Operator:
         if not item.variadic:
             return support.as_array(operator, item.name, value)
         entries = self._several(item, value, "arrays")
-        return [support.as_array(operator, *pair) for pair in _named(item.name, list(entries))]
+        return [support.as_array(operator, *pair) for pair in named(item.name, list(entries))]
 
     def _typed(self, operands: Sequence[Any]) -> tuple[typed.Row, dict[str, Any]]:
         """The element types of this call, and the inputs that have one of their own, as arrays."""
@@ -313,7 +316,7 @@ class Operator:
         if not item.variadic:
             return self._shape(item, item.name, given)
         shapes = self._several(item, given, "shapes")
-        return [self._shape(item, *pair) for pair in _named(item.name, list(shapes))]
+        return [self._shape(item, *pair) for pair in named(item.name, list(shapes))]
 
     def _shape(self, item: InputInfo, name: str, given: Any) -> tuple[int, ...]:
         try:
@@ -348,7 +351,7 @@ class Operator:
             many = f"{len(operand)} precisions" if item.variadic else "one precision"
             self._refuse("precisions", f"{item.name}: {declared!r}", f"{many} needed")
         entries = declared if listed else [declared] * (len(operand) if item.variadic else 1)
-        for name, value in _named(item.name, entries if item.variadic else declared):
+        for name, value in named(item.name, entries if item.variadic else declared):
             if value is not None and not 1 <= value <= support.MAX_PRECISION:
                 self._refuse(name, f"precision {value}", support.PRECISION_RANGE)
         return entries if item.variadic else declared
@@ -405,7 +408,7 @@ class Operator:
         apart = [
             pair
             for name, given in zip(self._input_names, inputs, strict=True)
-            for pair in _named(name, given)
+            for pair in named(name, given)
         ]
         for name, target, shape, precision in zip(self.outputs, targets, *inferred, strict=True):
             if name in types:
@@ -482,14 +485,14 @@ def _contiguous(given: Sequence[Given]) -> tuple[list[Any], Pairs]:
     return found, pairs
 
 
-def _named(name: str, given: Any) -> list[tuple[str, Any]]:
+def named(name: str, given: Any) -> list[tuple[str, Any]]:
     """What is given for an input under its name; of several, each under its own."""
     if not isinstance(given, list):
         return [(name, given)]
     return [(f"{name}[{at}]", one) for at, one in enumerate(given)]
 
 
-def _shape(given: Given) -> Any:
+def shape_of(given: Given) -> Any:
     if given is None:
         return None
     return [one.shape for one in given] if isinstance(given, list) else given.shape

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from cvmgen.api.driver import Device
 from cvmgen.api.operator import Operator
 from cvmgen.source import did_you_mean
 
@@ -40,8 +41,11 @@ class Opset:
 class Operators:
     """All loaded operators: an opset is an attribute, `ops["cvm.conv2d"]` an operator."""
 
-    def __init__(self, target: str, opsets: Mapping[str, Opset]) -> None:
+    def __init__(
+        self, target: str, opsets: Mapping[str, Opset], device: Device | None = None
+    ) -> None:
         self.target = target
+        self.device = device  # where their arrays lie, unless in memory of the host
         self._opsets = dict(opsets)
 
     def __getattr__(self, name: str) -> Opset:

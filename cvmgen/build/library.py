@@ -86,7 +86,9 @@ class _Job:
     @property
     def libraries(self) -> list[str]:
         """What to link with; it counts only after what needs it."""
-        return [flag for flag in (*self.flags, "-lm") if flag.startswith("-l")]
+        # Of the C library's parts, older ones are libraries of their own.
+        own = ("-lm", "-ldl") if self.language is _CUDA else ("-lm",)
+        return [flag for flag in (*self.flags, *own) if flag.startswith("-l")]
 
 
 def compile_library(

@@ -67,8 +67,10 @@ CPU_FILES = (
     "cvmgen_cpu_block.h",
     "cvmgen_cpu_block.cc",
     "cvmgen_cpu_device.cc",
+    "cvmgen_driver.h",
+    "cvmgen_driver.cc",
 )
-"""The runtime under which the text runs on the CPU, in the folder `cpu`."""
+"""The runtime under which the text runs on the CPU, in the folder `cpu`, and host code on a GPU."""
 
 
 def emit_operator(program: i.Program) -> str:

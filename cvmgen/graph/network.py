@@ -73,8 +73,11 @@ class Network:
         arrays = _buffers(plan) | _constants(plan, check_parameters(symbol, parameters))
         self._data = arrays.get(plan.variables[INPUT])
         self._heads = tuple(arrays[index] for index in plan.heads)
+        there = _on_device(plan, arrays, operators)
+        self._there = {} if there is arrays else there
+        self._in, self._out = plan.variables[INPUT], plan.heads
         self._calls = tuple(
-            (step.node, self._bind(plan, step, arrays, operators)) for step in plan.steps
+            (step.node, self._bind(plan, step, there, operators)) for step in plan.steps
         )
 
     def __call__(self, x: npt.ArrayLike) -> Array | tuple[Array, ...]:
@@ -88,11 +91,16 @@ class Network:
         with self._lock:
             if self._data is not None:
                 _clamp(values, largest(self.input_precision), self._data)
+            if self._data is not None and self._there:
+                self._there[self._in].copy_from(self._data)
             for node, call in self._calls:
                 try:
                     call()
                 except CvmgenError as error:
                     self._fail(str(error), f"node {node}")
+            for index, head in zip(self._out, self._heads, strict=True):
+                if self._there:
+                    self._there[index].copy_to(head)
             results = tuple(head.astype(self.output_dtype) for head in self._heads)
         return results[0] if len(results) == 1 else results
 
@@ -114,7 +122,7 @@ class Network:
         return values
 
     def _bind(
-        self, plan: Plan, step: Step, arrays: Mapping[int, Array], operators: Operators
+        self, plan: Plan, step: Step, arrays: Mapping[int, Any], operators: Operators
     ) -> Bound:
         operator = find_operator(operators, step.operator)
         outputs = tuple(arrays[index] for index in step.outputs)
@@ -158,6 +166,25 @@ def _constants(plan: Plan, parameters: Mapping[str, Array]) -> dict[int, Array]:
     return {
         plan.variables[name]: np.array(array, np.int32, order="C")
         for name, array in parameters.items()
+    }
+
+
+def _on_device(plan: Plan, arrays: Mapping[int, Array], operators: Operators) -> Mapping[int, Any]:
+    """The arrays where the operators take them: these, or others in the memory of a device."""
+    device = getattr(operators, "device", None)
+    if device is None:
+        return arrays
+    from cvmgen.api.device_array import DeviceArray
+
+    layout = plan.layout
+    block = DeviceArray.empty(device, (layout.peak_bytes,), np.int8)
+    return {
+        index: DeviceArray(
+            device, block.data + layout.offsets[index], array.shape, array.dtype, owner=block
+        )
+        if index in layout.offsets
+        else DeviceArray.of(device, array)
+        for index, array in arrays.items()
     }
 
 

@@ -53,7 +53,10 @@ C_WORDS = frozenset(
 )
 PYTHON_WORDS = frozenset(keyword.kwlist)
 # What a call has beside its inputs, outputs and attributes.
-CALL_ARGUMENTS = ("self", "shapes", "precisions", "dtype", "out", "check", "check_values")
+CALL_ARGUMENTS = (
+    *("self", "shapes", "precisions", "dtype", "out", "check", "check_values"),
+    "stream",
+)
 # What the generated Python module of an operator has beside its function.
 MODULE_NAMES = ("infer", "support")
 

@@ -18,7 +18,7 @@ from cvmgen.api.library import RUNNABLE, library_sources
 from cvmgen.api.library import TARGETS as KNOWN
 from cvmgen.build import compile_library
 from cvmgen.errors import BuildError, CvmgenError
-from tests.targets import TARGETS
+from tests.targets import TARGETS, missing_gpu
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,12 +30,13 @@ def test_an_unknown_target() -> None:
 
 
 @pytest.mark.parametrize("target", KNOWN)
-def test_targets_that_run_are_those_that_load(target: str, generated: Path) -> None:
-    if target in RUNNABLE:
-        assert cvmgen.load(target, folder=generated).target == target
+def test_targets_that_load(target: str, generated: Path) -> None:
+    if target not in RUNNABLE and (reason := missing_gpu()):
+        with pytest.raises(CvmgenError) as caught:
+            cvmgen.load(target, folder=generated)
+        assert str(caught.value) == reason
         return
-    with pytest.raises(CvmgenError, match="generated and compiled, but not yet run from Python"):
-        cvmgen.load(target, folder=generated)
+    assert cvmgen.load(target, folder=generated).target == target
 
 
 def test_a_folder_without_operators(tmp_path: Path) -> None:

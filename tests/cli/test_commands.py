@@ -12,7 +12,7 @@ import pytest
 
 import cvmgen as package
 from cvmgen import driver
-from cvmgen.api.library import RUNNABLE
+from cvmgen.api.library import TARGETS as LOADED
 from cvmgen.cli import command
 from cvmgen.cli.command import RUN_TARGETS, STAGES, TARGETS
 from cvmgen.cli.exits import MEANINGS
@@ -121,7 +121,7 @@ def test_unknown_names(
 def test_the_help_names_the_stages_and_targets_that_there_are() -> None:
     assert STAGES.split(", ") == list(driver.STAGES)
     assert set(TARGETS) == driver.TARGETS.keys()
-    assert RUN_TARGETS == RUNNABLE
+    assert RUN_TARGETS == LOADED
 
 
 # ---------------------------------------------------------------- check

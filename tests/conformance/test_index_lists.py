@@ -7,20 +7,19 @@ from random import Random
 import numpy as np
 import pytest
 
-import cvmgen
 from cvmgen import driver
 from cvmgen.build import write_changed
 from cvmgen.reference import Reference
 from tests.conformance.calls import Conformance
 from tests.conformance.index_lists import FORMS, call, formed
-from tests.targets import LANGUAGES, TARGETS
+from tests.targets import LANGUAGES, TARGETS, load_target
 
 
 @pytest.fixture(scope="module")
 def formed_conformance(tmp_path_factory: pytest.TempPathFactory) -> Conformance:
     operators, folder = formed(), tmp_path_factory.mktemp("formed")
     write_changed(folder, driver.generate(operators, LANGUAGES))
-    libraries = {target: cvmgen.load(target, folder=folder) for target in TARGETS}
+    libraries = {target: load_target(target, folder=folder) for target in TARGETS}
     return Conformance({each.full_name: Reference(each) for each in operators}, libraries)
 
 

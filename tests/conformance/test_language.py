@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import cvmgen
 from cvmgen import driver
 from cvmgen.api import Operators
 from cvmgen.build import write_changed
@@ -17,7 +16,7 @@ from cvmgen.reference import Reference
 from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files
 from tests.conformance.calls import Call, Conformance, data
-from tests.targets import LANGUAGES, TARGETS
+from tests.targets import LANGUAGES, TARGETS, load_target
 
 MOST = 2**31 - 1
 
@@ -198,7 +197,7 @@ def check_body(folder: Path, body: str, why: str) -> None:
     """
     (operator,) = check_files([SpecFile(Source("tried.cvm", text), "tried")])
     write_changed(folder, driver.generate([operator], LANGUAGES))
-    libraries = {target: cvmgen.load(target, folder=folder) for target in TARGETS}
+    libraries = {target: load_target(target, folder=folder) for target in TARGETS}
     conformance = Conformance({"tried.tried": Reference(operator)}, libraries)
     random = Random(why)
     for extent in (1, 2, 3, 5, 17):
@@ -225,7 +224,7 @@ def test_long_lists(tmp_path: Path, named: str, output: str) -> None:
     text = f"operator long {{ input X : cvm[N] attr k in [3, 40] {named} output {output} }}"
     (operator,) = check_files([SpecFile(Source("long.cvm", text), "tried")])
     write_changed(tmp_path, driver.generate([operator], LANGUAGES))
-    libraries = {target: cvmgen.load(target, folder=tmp_path) for target in TARGETS}
+    libraries = {target: load_target(target, folder=tmp_path) for target in TARGETS}
     conformance = Conformance({"tried.long": Reference(operator)}, libraries)
     for k, longer in ((3, False), (8, False), (17, True), (40, True)):
         call = Call("tried.long", (np.ones(2, np.int32),), {"k": k})

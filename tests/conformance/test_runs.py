@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import cvmgen
 from cvmgen import driver
 from cvmgen.api import Operators
 from cvmgen.build import write_changed
@@ -16,7 +15,7 @@ from cvmgen.reference import Reference
 from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files
 from tests.conformance.calls import Call, Conformance, data
-from tests.targets import LANGUAGES, TARGETS
+from tests.targets import LANGUAGES, TARGETS, load_target
 
 # Of operators with X of shape n, N = len(n), a < N and c >= 1: what they store, and why.
 BOXES = [
@@ -136,7 +135,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory, items: str) -> Conformance:
     (operator,) = check_files([SpecFile(Source("tried.cvm", text), "tried")])
     folder = tmp_path_factory.mktemp("tried")
     write_changed(folder, driver.generate([operator], LANGUAGES))
-    libraries = {target: cvmgen.load(target, folder=folder) for target in TARGETS}
+    libraries = {target: load_target(target, folder=folder) for target in TARGETS}
     return Conformance({"tried.tried": Reference(operator)}, libraries)
 
 

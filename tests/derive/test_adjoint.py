@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import cvmgen
 from cvmgen import driver
 from cvmgen.api import Operators
 from cvmgen.build import compile_cuda, cuda_compiler, write_changed
@@ -30,7 +29,7 @@ from cvmgen.source import Source, SpecError
 from cvmgen.spec.check import SpecFile, check_files, read_folder
 from cvmgen.spec.formula import Operator
 from tests.conftest import ROOT, product
-from tests.targets import TARGETS
+from tests.targets import TARGETS, load_target
 
 SHARED = tuple(read_folder(ROOT / "spec"))
 OWN = Path(__file__).with_name("linear.cvm")
@@ -247,7 +246,7 @@ def targets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Operators]:
     """All adjoints on every target that runs here; the others are written at least."""
     folder = tmp_path_factory.mktemp("adjoints")
     write_changed(folder, driver.generate([derived(name) for name in SUPPORTED]))
-    return {target: cvmgen.load(target, folder=folder) for target in TARGETS}
+    return {target: load_target(target, folder=folder) for target in TARGETS}
 
 
 @pytest.mark.parametrize("name", SUPPORTED)

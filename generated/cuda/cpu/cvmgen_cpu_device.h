@@ -39,11 +39,12 @@ CVMGEN_CPU_API cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 
 /* ---------------------------------------------------------------- launching */
 
-/* A kernel, and how a fiber runs threads of it. */
+/* A kernel, how a fiber runs threads of it, and where the launch has its arguments. */
 struct cvmgen_cpu_kernel {
     const void *function;
     void (*run)(const void *call);
     const void *call;
+    void **arguments;
 };
 
 CVMGEN_CPU_INTERNAL cudaError_t cvmgen_cpu_launch(const cvmgen_cpu_kernel &kernel, dim3 grid,
@@ -76,7 +77,8 @@ template <typename... Parameters>
 static cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                                     void **arguments, size_t dynamic, cudaStream_t stream) {
     const cvmgen_cpu_call<Parameters...> call = {kernel, arguments};
-    return cvmgen_cpu_launch({(const void *)kernel, call.run, &call}, grid, block, dynamic, stream);
+    return cvmgen_cpu_launch({(const void *)kernel, call.run, &call, arguments}, grid, block,
+                             dynamic, stream);
 }
 
 /* The dynamic shared memory that launches of a kernel may ask for. */

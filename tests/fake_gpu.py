@@ -1,0 +1,66 @@
+"""Operators on a device that is not there: the whole path to a GPU, up to its driver."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+from cvmgen.api import Operators
+from cvmgen.api.cuda_backend import CudaBackend
+from cvmgen.api.cuda_cpu_backend import PRELUDE
+from cvmgen.api.driver import Device, Driver
+from cvmgen.api.library import library_sources, on_device
+from cvmgen.api.manifest import read_manifest
+from cvmgen.build import compile_library
+
+SOURCE = Path(__file__).parent / "api" / "fake_driver.cc"
+
+
+class State(ctypes.Structure):
+    """fake_driver."""
+
+    _fields_ = (
+        *(
+            (name, ctypes.c_int64)
+            for name in (
+                "devices",
+                "memory",
+                "fail_launches",
+                "launches",
+                "modules",
+                "allocations",
+                "depth",
+                "waits",
+                "threshold",
+            )
+        ),
+        ("stream", ctypes.c_void_p),
+        ("kernel", ctypes.c_char * 128),
+    )
+
+
+def fake_library(folder: Path) -> Path:
+    """The library of a generated folder, with a driver in it."""
+    sources = {**library_sources(folder, "cuda"), "fake_driver.cc": SOURCE.read_text()}
+    return compile_library(sources, name="cvmgen-cuda-fake", openmp=False, prelude=PRELUDE)
+
+
+def fake_state(library: Path) -> State:
+    """What its driver was asked for."""
+    function = ctypes.CDLL(str(library)).fake_driver_state
+    function.restype = ctypes.POINTER(State)
+    found: State = function().contents
+    return found
+
+
+def fake_backend(folder: Path) -> CudaBackend:
+    library = fake_library(folder)
+    device = Device(Driver(str(library)), 0)
+    return CudaBackend(library, read_manifest(folder), folder, device)
+
+
+def fake_operators(folder: Path, transfer: bool = True) -> Operators:
+    """The operators of a generated folder on the fake device."""
+    backend: Any = fake_backend(folder)
+    return on_device(read_manifest(folder), backend, transfer)
