@@ -25,7 +25,8 @@ class Exit(IntEnum):
 
 MEANINGS = {
     Exit.OK: "done",
-    Exit.WRONG: "a spec, a model, a file or a call is wrong; with --check: a file is stale",
+    Exit.WRONG: "a spec, a model, a file or a call is wrong; with --check: a file is stale; "
+    "with --report: a kernel breaks a gate",
     Exit.USAGE: "the command line is wrong",
     Exit.COMPILER: "a compiler is missing or failed",
     Exit.INTERNAL: "a fault of cvmgen",
