@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path, PurePosixPath
 
-from cvmgen.api.library import RUNNABLE
 from cvmgen.cli.exits import Exit
 from cvmgen.cli.progress import Progress
 from cvmgen.cli.specs import read_operators
@@ -85,8 +84,8 @@ def row(operator: Operator, folder: Path) -> Iterator[str]:
     name, line = operator.span.source.name, operator.span.line
     yield f"`{operator.name}`"
     yield f"[{PurePosixPath(name).name}:{line}]({name}#L{line})"
-    for target, path in zip(TARGETS, operator_files(operator, TARGETS), strict=True):
-        yield status(target, folder / path)
+    for path in operator_files(operator, TARGETS):
+        yield "runs" if (folder / path).is_file() else "not built"
     aliases = f" Also `{'`, `'.join(operator.aliases)}`." if operator.aliases else ""
     yield escaped(" ".join(operator.doc.split())) + aliases
 
@@ -95,12 +94,3 @@ def escaped(text: str) -> str:
     """`text` for a cell of a table."""
     marked = SPECIAL.sub(lambda found: found[1] or f"\\{found[0]}", text)
     return marked.replace("|", "\\|")
-
-
-def status(target: str, file: Path) -> str:
-    """What a target does with the operator of a generated file."""
-    if not file.is_file():
-        return "not built"
-    if target in RUNNABLE:
-        return "runs"
-    return "runs on the CPU" if f"{target}-cpu" in RUNNABLE else "generated"

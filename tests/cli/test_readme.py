@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cvmgen.api.library import compiled
-from cvmgen.build import c_compiler
+from cvmgen.build import c_compiler, cpp_compiler
 from cvmgen.errors import BuildError
 from cvmgen.paths import generated_folder
 
@@ -81,10 +81,23 @@ def library() -> Path:
 @pytest.mark.usefixtures("library")
 def test_the_python_calls() -> None:
     names: dict[str, object] = {}
-    exec(block("python", "cvmgen.load"), names)
+    exec(block("python", 'cvmgen.load(target="c")'), names)
     step = names["step"]
     assert callable(step)
     assert np.array_equal(step(), [[21, 37]])
+    ops, arrays = names["ops"], [names[name] for name in "XWB"]
+    assert np.array_equal(ops.cvm.dense(*arrays), [[21, 37]])  # type: ignore[attr-defined]
+
+
+@pytest.mark.usefixtures("library")
+def test_cuda_on_the_cpu() -> None:
+    try:
+        cpp_compiler()
+    except BuildError as error:
+        pytest.skip(str(error))
+    names: dict[str, object] = {}
+    exec(block("python", 'cvmgen.load(target="c")'), names)
+    exec(block("python", '"cuda-cpu")  #'), names)
     ops, arrays = names["ops"], [names[name] for name in "XWB"]
     assert np.array_equal(ops.cvm.dense(*arrays), [[21, 37]])  # type: ignore[attr-defined]
 

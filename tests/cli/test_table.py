@@ -25,7 +25,7 @@ def rows(*states: str) -> str:
     return ROWS.format(file="spec/toy/numbers.cvm", states=" | ".join(states))
 
 
-BUILT = rows("runs", "runs", "runs on the CPU")
+BUILT = rows("runs", "runs", "runs")
 UNBUILT = rows(*["not built"] * 3)
 
 
