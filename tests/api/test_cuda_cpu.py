@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -82,34 +83,31 @@ def test_no_compiler(generated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         cvmgen.load("cuda-cpu", folder=generated)
 
 
+# What each kernel does first, and what becomes of it.
 FAULTS = [
     (
-        "Y[d] = cvmgen_max_i32(0, X[d]);",
-        "{ if (threadIdx.x > 0) __syncthreads(); Y[d] = X[d]; }",
+        "if (threadIdx.x > 0) __syncthreads();",
         "CUDA: block 0: thread 1 waits at cvm/relu.cu:{line} for thread 0, which has ended",
     ),
     (
-        "Y[d] = cvmgen_max_i32(0, X[d]);",
-        "Y[d] = __shfl_sync(1u << threadIdx.x, (int)X[d], 0);",
+        "__shfl_sync(1u << threadIdx.x, 5, 0);",
         "CUDA: block 0: thread 1 waits at cvm/relu.cu:{line} for the value of lane 0, which is "
         "not one of the lanes 0x00000002",
     ),
 ]
 
 
-@pytest.mark.parametrize(("text", "fault", "rule"), FAULTS, ids=["a barrier", "a lane"])
-def test_a_kernel_that_fails(
-    generated: Path, tmp_path: Path, text: str, fault: str, rule: str
-) -> None:
+@pytest.mark.parametrize(("fault", "rule"), FAULTS, ids=["a barrier", "a lane"])
+def test_a_kernel_that_fails(generated: Path, tmp_path: Path, fault: str, rule: str) -> None:
     shutil.copytree(generated / "cuda", tmp_path / "cuda")
     shutil.copy(generated / "manifest.json", tmp_path)
     source = tmp_path / "cuda/cvm/relu.cu"
-    lines = source.read_text().replace(text, fault).splitlines()
-    source.write_text("\n".join(lines))
+    text = re.sub(r"(__global__[^{]*{\n)", rf"\1    {fault}\n", source.read_text())
+    source.write_text(text)
     operators = cvmgen.load("cuda-cpu", folder=tmp_path)
-    line = max(at for at, each in enumerate(lines, 1) if fault in each)
+    lines = [at for at, each in enumerate(text.splitlines(), 1) if fault in each]
     for _ in range(2):
         with pytest.raises(OperatorError) as caught:
             operators.cvm.relu(np.arange(4, dtype=np.int32))
-        assert caught.value.rule == rule.format(line=line)
+        assert caught.value.rule in [rule.format(line=line) for line in lines]
     assert operators.cvm.abs(np.array([-3], np.int8)).tolist() == [3], "the device works on"
