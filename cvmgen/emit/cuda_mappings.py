@@ -66,7 +66,10 @@ class Task:
         start = f'extern "C" __global__ void __launch_bounds__({bounds})'
         fields = self.fields(self.body if reads is None else reads)
         head = signature(f"{name or self.name}(", [*self.parameters, *parameters])
-        lines = [*unpacked(fields, short), *self.opening, *lines]
+        opening = unpacked(fields, short)
+        if not fields and "values" in self.arguments:  # another kernel of the nest reads them
+            opening = ["(void)values;"]
+        lines = [*opening, *self.opening, *lines]
         return "\n".join([start, *head, *wrap_c(indent(lines)), "}"])
 
     def launch(

@@ -75,7 +75,7 @@ def scattered(loop: i.Loop, taken: set[str]) -> Walk | None:
     if any(each == found.position for each in walk(offset)):
         return None
     rest = rebuild(value, lambda node: i.Const(0) if node == found.position else node)
-    if names_in(rest) & {loop.index, run.index}:
+    if rest == value or names_in(rest) & {loop.index, run.index}:
         return None
     return replace(
         found,
