@@ -1,5 +1,7 @@
 # make            set up, write and compile the kernels, run the digits example
 # make test       all tests but the slow ones;  make test-all  those too
+# make sanitize   CUDA kernels on the CPU under sanitizers and the race detector
+# make mutants    what every step of testing CUDA text makes of bugs put into it, as a table
 # make check      everything about the text: lint, format, types, layers, generated/ and README
 # make format     mend what can be;  make readme  list the operators in README.md
 # make bench      measure;  make clean  remove what tools left behind
@@ -15,7 +17,7 @@ BIN := $(VENV)/bin
 # reinstalls anything, and a moved checkout does.
 STAMP := $(VENV)/.installed-$(shell { cat pyproject.toml; pwd; } | cksum | cut -d ' ' -f 1)
 
-.PHONY: demo build test test-all check format readme bench gpu-test gpu-sanitize gpu-bench clean
+.PHONY: demo build test test-all sanitize mutants check format readme bench gpu-test gpu-sanitize gpu-bench clean
 
 demo: build
 	@$(BIN)/python examples/digits/demo.py
@@ -39,6 +41,12 @@ test: $(STAMP)
 
 test-all: $(STAMP)
 	@$(BIN)/python -m pytest $(PYTEST_FLAGS) -m ''
+
+sanitize: $(STAMP)
+	@$(BIN)/python -m pytest $(PYTEST_FLAGS) -m '' tests/emit/test_cuda_races.py tests/emit/test_cuda_sanitized.py
+
+mutants: $(STAMP)
+	@$(BIN)/python -m pytest -q -m slow tests/emit/test_cuda_mutants.py
 
 check: $(STAMP)
 	@$(BIN)/ruff check .

@@ -16,6 +16,7 @@ from cvmgen.build.files import Change, compare, write_changed
 from cvmgen.build.gates import broken_gates
 from cvmgen.build.library import compile_library, sanitizer_environment
 from cvmgen.build.machine_code import Accesses, Instructions
+from cvmgen.build.reports import explain_report
 
 __all__ = [
     "Accesses",
@@ -35,6 +36,7 @@ __all__ = [
     "cuda_instructions",
     "cuda_resources",
     "disassembler",
+    "explain_report",
     "sanitizer_environment",
     "write_changed",
 ]

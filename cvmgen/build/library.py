@@ -27,7 +27,8 @@ _LEGAL = (
 )
 # Contraction to fused multiply-add would make floating-point results depend on the machine.
 _COMMON = ("-fPIC", "-Wall", "-Wextra", *_LEGAL, "-ffp-contract=off")
-_SANITIZED = ("-O1", "-g", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all")
+# addr2line takes one file for another in DWARF 5, up to binutils 2.40 at least.
+_SANITIZED = ("-O1", "-g", "-gdwarf-4", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all")
 
 # Strings and characters, which may hold what looks like a comment, and comments.
 _TOKEN = re.compile(
@@ -39,13 +40,15 @@ _SUFFIX = ".dll" if sys.platform == "win32" else ".so"
 
 @dataclass(frozen=True, slots=True)
 class _Language:
-    """How units of these suffixes are compiled; `lines`: objects know the lines of their text."""
+    """How units of these suffixes are compiled; `lines`: objects know the lines of their text;
+    `hooks`: the sanitizers whose run-time library is one of the units."""
 
     suffixes: tuple[str, ...]
     compiler: Callable[[], Compiler]
     flags: tuple[str, ...]
     optimised: tuple[str, ...]
     lines: bool
+    hooks: tuple[str, ...] = ()
 
 
 _C = _Language((".c",), c_compiler, ("-std=c11",), ("-O3",), lines=False)
@@ -58,6 +61,7 @@ _CUDA = _Language(
     # -O3 takes twice the time, for kernels that are no faster.
     ("-O2",),
     lines=True,
+    hooks=("thread",),
 )
 
 
@@ -71,6 +75,7 @@ class _Job:
     flags: tuple[str, ...]
     prelude: str | None
     headers: Mapping[str, str]
+    sanitizers: tuple[str, ...] = ()
 
     @property
     def options(self) -> list[str]:
@@ -82,6 +87,17 @@ class _Job:
         """The flags for what is read, of which linking is not told."""
         prelude = ("-include", self.prelude) if self.prelude else ()
         return ["-I.", *(("-x", "c++") if self.language is _CUDA else ()), *prelude]
+
+    @property
+    def linking(self) -> list[str]:
+        """The flags for linking: without libraries that the units replace."""
+        mine = [f"-fsanitize={each}" for each in self.language.hooks if self.hooked]
+        return [flag for flag in self.options if flag not in mine]
+
+    @property
+    def hooked(self) -> bool:
+        """Whether the units bring all that the sanitizers need."""
+        return set(self.sanitizers) <= set(self.language.hooks)
 
     @property
     def libraries(self) -> list[str]:
@@ -109,7 +125,9 @@ def compile_library(
 
     `flags` come after our own (C11 and -O3, or C++17 and -O2; no contraction of floating-point
     operations). With `openmp`, pragmas work where the compiler has OpenMP and are ignored where
-    it has not. `sanitizers` are for -fsanitize: "address", "undefined", "thread" ...
+    it has not. `sanitizers` are for -fsanitize: "address", "undefined", "thread" ... For CUDA,
+    "thread" finds races between threads of the device, needs nothing from the compiler's own
+    library, and cannot be combined with others.
 
     Raises BuildError when there is no compiler or it refuses the code. In a checkout warnings are
     errors; in an installed package, whose user cannot mend them, they are not.
@@ -128,23 +146,25 @@ def compile_library(
         path: text for path, text in sorted(sources.items()) if path.endswith(language.suffixes)
     }
     headers = {path: text for path, text in sources.items() if path not in units}
-    job = _Job(name, language, compiler, all_flags, prelude, headers)
+    job = _Job(name, language, compiler, all_flags, prelude, headers, tuple(sanitizers))
     marks = ("library", *job.reading, *all_flags)
     key = content_key(sources, compiler=compiler.identity, flags=marks)
 
     def build(library: Path) -> None:
-        _link(job, _compile_all(job, units), library, strict=not sanitizers)
+        _link(job, _compile_all(job, units), library, strict=job.hooked)
 
     return get_or_build(key, f"-{name}{_SUFFIX}", build)
 
 
-def sanitizer_environment(sanitizers: Sequence[str]) -> dict[str, str]:
+def sanitizer_environment(
+    sanitizers: Sequence[str], compiler: Callable[[], Compiler] = c_compiler
+) -> dict[str, str]:
     """Variables under which a Python process can load a library built with `sanitizers`.
 
     Their run-time library must be there before the process starts; so run the tests of such a
     library in a new process. Empty where nothing is needed or the compiler does not say.
     """
-    command = c_compiler().command
+    command = compiler().command
     libraries = []
     for name in sanitizers:
         short = {"address": "asan", "undefined": "ubsan", "thread": "tsan"}.get(name)
@@ -211,7 +231,7 @@ def code(text: str, *, lines: bool = False) -> str:
 
 
 def _link(job: _Job, objects: Sequence[Path], library: Path, *, strict: bool) -> None:
-    arguments = ["-shared", *job.options, *map(str, objects), "-o", str(library), *job.libraries]
+    arguments = ["-shared", *job.linking, *map(str, objects), "-o", str(library), *job.libraries]
     if strict and sys.platform == "linux":
         # A function that is nowhere fails here and not at the first call. (Sanitizers' own
         # functions are found only in the process.)

@@ -67,6 +67,8 @@ CPU_FILES = (
     "cvmgen_cpu_block.h",
     "cvmgen_cpu_block.cc",
     "cvmgen_cpu_device.cc",
+    "cvmgen_cpu_races.h",
+    "cvmgen_cpu_races.cc",
     "cvmgen_driver.h",
     "cvmgen_driver.cc",
 )

@@ -50,9 +50,15 @@ class OnCpu:
         return sum(state.allocations for state in states.values())
 
 
-def library(folder: Path, flags: Sequence[str]) -> Path:
+def library(folder: Path, flags: Sequence[str] = (), sanitizers: Sequence[str] = ()) -> Path:
     """The library that the product loads, or one of its own with other flags."""
-    if not flags:
+    if not flags and not sanitizers:
         return compiled(folder, "cuda-cpu")
-    sources = library_sources(folder, "cuda-cpu")
-    return compile_library(sources, name="tried", flags=flags, openmp=False, prelude=PRELUDE)
+    return compile_library(
+        library_sources(folder, "cuda-cpu"),
+        name="tried",
+        flags=flags,
+        openmp=False,
+        prelude=PRELUDE,
+        sanitizers=sanitizers,
+    )

@@ -9,9 +9,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Builds that look for faults. For -fsanitize=thread the library of the compiler is not needed:
+   what its calls need is in cvmgen_cpu_races.cc. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define CVMGEN_CPU_ADDRESSES
+#elif __has_feature(thread_sanitizer)
+#define CVMGEN_CPU_RACES
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define CVMGEN_CPU_ADDRESSES
+#elif defined(__SANITIZE_THREAD__)
+#define CVMGEN_CPU_RACES
+#endif
+
 /* Kernels are visible: on a GPU one is found by the name of its function. */
 #define __global__ __attribute__((visibility("default")))
+/* GCC does not tell of stores of what a call returns: where races are looked for, there are no
+   calls. */
+#ifdef CVMGEN_CPU_RACES
+#define __device__ __attribute__((always_inline))
+#pragma GCC diagnostic ignored "-Wattributes"
+#else
 #define __device__
+#endif
 #define __host__
 #define __grid_constant__
 #define __shared__ static
@@ -22,9 +43,20 @@
 
 /* What belongs to the runtime and not to a kernel. */
 #define CVMGEN_CPU_INTERNAL __attribute__((visibility("hidden")))
-/* Functions that sanitizers leave alone, since they run on the stacks of fibers and between
-   them. */
-#ifndef CVMGEN_UNINSTRUMENTED
+/* Variables of the runtime that the text of kernels reaches, and that are nobody's races: known by
+   their place. */
+#ifdef CVMGEN_CPU_RACES
+#define CVMGEN_CPU_PRIVATE __attribute__((section("cvmgen_private")))
+#else
+#define CVMGEN_CPU_PRIVATE
+#endif
+/* Functions that run on the stacks of fibers but are not the text of a kernel: their accesses are
+   not looked at. */
+#if defined(CVMGEN_CPU_RACES) && defined(__clang__)
+#define CVMGEN_UNINSTRUMENTED __attribute__((disable_sanitizer_instrumentation))
+#elif defined(CVMGEN_CPU_RACES)
+#define CVMGEN_UNINSTRUMENTED __attribute__((no_sanitize_thread))
+#else
 #define CVMGEN_UNINSTRUMENTED
 #endif
 

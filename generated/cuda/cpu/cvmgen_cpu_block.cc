@@ -11,9 +11,10 @@
 #include <stdio.h>
 
 #include "cvmgen_cpu_fibers.h"
+#include "cvmgen_cpu_races.h"
 
-uint3 threadIdx, blockIdx, blockDim, gridDim;
-cvmgen_cpu_block cvmgen_cpu_running;
+CVMGEN_CPU_PRIVATE uint3 threadIdx, blockIdx, blockDim, gridDim;
+CVMGEN_CPU_PRIVATE cvmgen_cpu_block cvmgen_cpu_running;
 
 namespace {
 
@@ -35,7 +36,7 @@ uint32_t numbers[CVMGEN_CPU_THREADS];              /* by place */
 uint64_t ready[CVMGEN_CPU_THREADS / 64];           /* bits by place: may go on */
 uint32_t held[CVMGEN_CPU_THREADS / warpSize];      /* of each warp: lanes that wait for others */
 uint32_t arrived;                                  /* how many wait for the block */
-cvmgen_cpu_copies copies[CVMGEN_CPU_THREADS];      /* by number */
+CVMGEN_CPU_PRIVATE cvmgen_cpu_copies copies[CVMGEN_CPU_THREADS]; /* by number */
 bool copying;                                      /* some of them are not empty */
 cvmgen_cpu_kernel kernel;
 cvmgen_cpu_fiber scheduler, *current, *idle;
@@ -158,10 +159,15 @@ CVMGEN_UNINSTRUMENTED void open(uint32_t number) {
         ready[places[each] / 64] |= UINT64_C(1) << places[each] % 64;
         ++cvmgen_cpu_running.ready;
     }
-    if (threads[number].barrier.lanes == 0)
+    const cvmgen_cpu_barrier &barrier = threads[number].barrier;
+    if (barrier.lanes == 0) {
         arrived = 0;
-    else
-        held[number / warpSize] &= ~threads[number].barrier.lanes;
+        cvmgen_cpu_races_barrier();
+    } else {
+        held[number / warpSize] &= ~barrier.lanes;
+        if (barrier.operation == CVMGEN_CPU_MEMORY)
+            cvmgen_cpu_races_warp(those.begin, those.end, barrier.lanes);
+    }
 }
 
 /* Whether a thread may wait where it does. */
@@ -188,6 +194,7 @@ CVMGEN_UNINSTRUMENTED bool is_legal(uint32_t number) {
 
 /* On a fiber: run threads while no other may go on, and be idle in between. */
 CVMGEN_UNINSTRUMENTED void run_threads() {
+    cvmgen_cpu_enter(current);
     for (;;) {
         kernel.run(kernel.call);
         current->next = idle;
@@ -197,7 +204,10 @@ CVMGEN_UNINSTRUMENTED void run_threads() {
 }
 CVMGEN_UNINSTRUMENTED void resume(cvmgen_cpu_fiber *fiber) {
     current = fiber;
+    cvmgen_cpu_races_watch(fiber->stack, CVMGEN_CPU_STACK);
     cvmgen_cpu_switch(&scheduler, fiber);
+    const char *race = cvmgen_cpu_races_found();
+    if (race != NULL && failure[0] == 0) say("%s", race);
 }
 CVMGEN_UNINSTRUMENTED void begin() {
     cvmgen_cpu_fiber *fiber = idle;
@@ -314,6 +324,8 @@ CVMGEN_UNINSTRUMENTED const char *cvmgen_cpu_run_block(const cvmgen_cpu_kernel &
             begin();
     for (uint32_t number = 0; number < block.threads && failure[0] == 0; ++number)
         if (threads[number].fiber != NULL) fail(number);
+    const char *unwritten = cvmgen_cpu_races_unwritten();
+    if (unwritten != NULL && failure[0] == 0) say("%s", unwritten);
     if (failure[0] == 0) return NULL;
     abandon();
     return failure;

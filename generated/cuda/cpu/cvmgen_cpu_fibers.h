@@ -12,6 +12,10 @@
 #ifdef CVMGEN_CPU_UCONTEXT
 #include <ucontext.h>
 #endif
+#ifdef CVMGEN_CPU_ADDRESSES
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
 
 /* A place to go back to: a stack and what is kept on it. */
 struct cvmgen_cpu_fiber {
@@ -19,6 +23,11 @@ struct cvmgen_cpu_fiber {
     ucontext_t context;
 #else
     void *top; /* where the registers lie that calls preserve */
+#endif
+#ifdef CVMGEN_CPU_ADDRESSES
+    void *locals;       /* what the sanitizer keeps of it meanwhile */
+    const void *lowest; /* byte of the stack that it was entered from, and the size of that */
+    size_t size;
 #endif
     char *stack;            /* its lowest byte; NULL: the stack of a thread of the host */
     cvmgen_cpu_fiber *next; /* of a list */
@@ -92,9 +101,13 @@ __asm__(".text\n"
 );
 #endif
 
-/* Let the next switch to a fiber call `start`, which never returns. */
+/* Let the next switch to a fiber call `start`, which enters it and never returns. */
 CVMGEN_UNINSTRUMENTED static inline void cvmgen_cpu_restart(cvmgen_cpu_fiber *fiber,
                                                             void (*start)()) {
+#ifdef CVMGEN_CPU_ADDRESSES
+    __asan_unpoison_memory_region(fiber->stack, CVMGEN_CPU_STACK);
+    fiber->locals = NULL;
+#endif
 #ifdef CVMGEN_CPU_UCONTEXT
     getcontext(&fiber->context);
     fiber->context.uc_stack.ss_sp = fiber->stack;
@@ -134,13 +147,32 @@ CVMGEN_UNINSTRUMENTED static inline cvmgen_cpu_fiber *cvmgen_cpu_make_fiber(void
     return fiber;
 }
 
-/* Leave the running fiber for another, until something switches back. */
+/* The sanitizer of addresses is told of each switch: of the stack that is next before it, and
+   behind it, on that stack, that this one is in use; it answers which one was left. */
+CVMGEN_UNINSTRUMENTED static inline void cvmgen_cpu_leave([[maybe_unused]] cvmgen_cpu_fiber *from,
+                                                          [[maybe_unused]] cvmgen_cpu_fiber *to) {
+#ifdef CVMGEN_CPU_ADDRESSES
+    const void *lowest = to->stack != NULL ? to->stack : from->lowest;
+    const size_t size = to->stack != NULL ? (size_t)CVMGEN_CPU_STACK : from->size;
+    __sanitizer_start_switch_fiber(&from->locals, lowest, size);
+#endif
+}
+CVMGEN_UNINSTRUMENTED static inline void cvmgen_cpu_enter([[maybe_unused]] cvmgen_cpu_fiber *to) {
+#ifdef CVMGEN_CPU_ADDRESSES
+    __sanitizer_finish_switch_fiber(to->locals, &to->lowest, &to->size);
+#endif
+}
+
+/* Leave the running fiber for another, until something switches back. Fibers with stacks of their
+   own switch to no other but the one that they were entered from. */
 CVMGEN_UNINSTRUMENTED static inline void cvmgen_cpu_switch(cvmgen_cpu_fiber *from,
                                                            cvmgen_cpu_fiber *to) {
+    cvmgen_cpu_leave(from, to);
 #ifdef CVMGEN_CPU_UCONTEXT
     swapcontext(&from->context, &to->context);
 #else
     cvmgen_cpu_swap(&from->top, to->top);
 #endif
+    cvmgen_cpu_enter(from);
 }
 #endif

@@ -31,6 +31,7 @@ enum cvmgen_cpu_operation {
     CVMGEN_CPU_COUNT, /* of a block: how many of the values are not 0 */
     CVMGEN_CPU_BALLOT, /* of a warp, as all others: the lanes whose value is not 0 */
     CVMGEN_CPU_SHUFFLE, /* the value of a lane */
+    CVMGEN_CPU_MEMORY,  /* what they wrote; none of the others promises that */
     CVMGEN_CPU_ADD,
     CVMGEN_CPU_AND,
     CVMGEN_CPU_OR,
@@ -71,7 +72,7 @@ CVMGEN_CPU_FUNCTION unsigned __ballot_sync(unsigned lanes, int holds, CVMGEN_CPU
     return (unsigned)cvmgen_cpu_wait({CVMGEN_CPU_BALLOT, lanes, file, line}, holds, 0);
 }
 CVMGEN_CPU_FUNCTION void __syncwarp(unsigned lanes = 0xffffffffu, CVMGEN_CPU_PLACE) {
-    __ballot_sync(lanes, 0, file, line);
+    cvmgen_cpu_wait({CVMGEN_CPU_MEMORY, lanes, file, line}, 0, 0);
 }
 CVMGEN_CPU_FUNCTION int __any_sync(unsigned lanes, int holds, CVMGEN_CPU_PLACE) {
     return __ballot_sync(lanes, holds, file, line) != 0;
