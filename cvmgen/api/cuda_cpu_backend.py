@@ -41,6 +41,8 @@ class State(ctypes.Structure):
             "late_copies",
             "tensor_cores",
             "always_tiles",
+            "always_votes",
+            "on_launch",
             "launches",
             "ran_blocks",
             "ran_threads",

@@ -171,14 +171,18 @@ static inline int cvmgen_device_scratch(cvmgen_error *error, cudaStream_t stream
     return cvmgen_device_status(error, status);
 }
 /* The entries of memory for a bit of each pair of candidates of these lists, of which one has up to
-   `capacity`: for every 64 of them a word of each. 0 if that is more than CVMGEN_MASK_BYTES. */
+   `capacity`: for every 64 of them a word of each. 0 if that is more than CVMGEN_MASK_BYTES, or
+   where blocks are always to vote. */
+#ifndef CVMGEN_ALWAYS_VOTES
+#define CVMGEN_ALWAYS_VOTES false
+#endif
 #ifndef CVMGEN_MASK_BYTES
 #define CVMGEN_MASK_BYTES 268435456
 #endif
 static_assert(CVMGEN_MASK_BYTES <= 268435456, "blocks go through masks of 256 MB at most");
 static inline int64_t cvmgen_mask_words(int64_t lists, int64_t capacity) {
     const int64_t most = CVMGEN_MASK_BYTES / (int64_t)sizeof(uint64_t);
-    if (lists < 1 || capacity < 1 || capacity > most) return 0;
+    if (CVMGEN_ALWAYS_VOTES || lists < 1 || capacity < 1 || capacity > most) return 0;
     const int64_t words = (capacity + 63) / 64 * capacity; /* of one list */
     return words > most / lists ? 0 : lists * words;
 }

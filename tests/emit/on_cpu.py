@@ -41,7 +41,7 @@ class OnCpu:
             backend.stream = None
             backend.state.fail = backend.state.memory = 0
             backend.state.late_copies = backend.state.tensor_cores = 0
-            backend.state.always_tiles = 0
+            backend.state.always_tiles = backend.state.always_votes = 0
 
     @property
     def allocations(self) -> int:

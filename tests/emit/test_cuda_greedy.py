@@ -146,8 +146,8 @@ def selections(
 ) -> Selections:
     folder = tmp_path_factory.mktemp("selections")
     write_changed(folder, driver.generate(operators, ("cuda",)))
-    limit = ("-DCVMGEN_MASK_BYTES=0",) if request.param == "votes" else ()
-    on_cpu = OnCpu((folder,), flags=("-O0", *limit))
+    on_cpu = OnCpu((folder,), flags=("-O0",))
+    on_cpu.backends["selections"].state.always_votes = request.param == "votes"
     references = Conformance({each.full_name: Reference(each) for each in operators}, {})
     return Selections(references, on_cpu)
 

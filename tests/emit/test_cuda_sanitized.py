@@ -23,7 +23,7 @@ from cvmgen.errors import OperatorError
 from tests.emit.cuda_texts import NAMES
 from tests.emit.on_cpu import library
 from tests.emit.processes import ROOT
-from tests.emit.run_on_cpu import run
+from tests.emit.run_on_cpu import reach_all, run
 
 ADDRESSES = ("address", "undefined")
 # -O0 takes a third of the time to compile; what is wrong in the text shows there too.
@@ -108,6 +108,8 @@ def test_there_are_no_races(name: str, with_races: dict[str, WithRaces]) -> None
     home = with_races[name]
     try:
         run(home.operators[name])
+        if not name.startswith("extra."):
+            reach_all(home.operators[name])
     except OperatorError as error:
         pytest.fail(explain_report(str(error), home.sources, home.path))
 

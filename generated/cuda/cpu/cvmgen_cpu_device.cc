@@ -178,6 +178,7 @@ cudaError_t cvmgen_cpu_launch(const cvmgen_cpu_kernel &kernel, dim3 grid, dim3 b
     if (state.threads) block = dim3((unsigned)state.threads);
     if (state.fail) return failed(cudaErrorLaunchFailure);
     if (!is_possible(grid, block)) return failed(cudaErrorInvalidConfiguration);
+    if (state.on_launch != NULL) state.on_launch(kernel.function);
     ++state.launches;
     state.stream = stream;
     state.ran_blocks = (int64_t)grid.x * grid.y * grid.z;

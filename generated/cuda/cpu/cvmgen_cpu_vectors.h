@@ -2,15 +2,15 @@
 #ifndef CVMGEN_CPU_VECTORS_H
 #define CVMGEN_CPU_VECTORS_H
 
-#define CVMGEN_CPU_VECTORS(T, name, two, four)                                           \
-    struct name##1 { T x; };                                                             \
-    struct __align__(two) name##2 { T x, y; };                                           \
-    struct name##3 { T x, y, z; };                                                       \
-    struct __align__(four) name##4 { T x, y, z, w; };                                    \
-    static inline name##1 make_##name##1(T x) { return {x}; }                            \
-    static inline name##2 make_##name##2(T x, T y) { return {x, y}; }                    \
-    static inline name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }            \
-    static inline name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+#define CVMGEN_CPU_VECTORS(T, name, two, four)                                                 \
+    struct name##1 { T x; };                                                                   \
+    struct __align__(two) name##2 { T x, y; };                                                 \
+    struct name##3 { T x, y, z; };                                                             \
+    struct __align__(four) name##4 { T x, y, z, w; };                                          \
+    static inline __device__ name##1 make_##name##1(T x) { return {x}; }                       \
+    static inline __device__ name##2 make_##name##2(T x, T y) { return {x, y}; }               \
+    static inline __device__ name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }       \
+    static inline __device__ name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
 
 CVMGEN_CPU_VECTORS(signed char, char, 2, 4)
 CVMGEN_CPU_VECTORS(unsigned char, uchar, 2, 4)
