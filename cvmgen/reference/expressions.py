@@ -291,7 +291,7 @@ class Compiler:
     def about(
         self, tensor: str, which: n.Expr | None, span: Span, read: Callable[[Tensor], Any]
     ) -> Closure:
-        key = "$" + tensor
+        key = "$tensor " + tensor
 
         def single(env: Env) -> Any:
             found = env[key]

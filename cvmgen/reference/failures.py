@@ -8,7 +8,7 @@ from typing import Any
 from cvmgen.source import Span
 from cvmgen.spec import nodes as n
 
-# Names of the formula; "$X" holds tensor X, "$out Y" an output's shape, "$given B" whether B
+# Names of the formula; "$tensor X" holds tensor X, "$out Y" an output's shape, "$given B" whether B
 # was given, "$word m" the word that attribute m was given (None: numbers, or nothing), "$call"
 # the definition being applied: (Apply node, Definition, the one around it), "$lists" the
 # selected lists that the call has made so far.

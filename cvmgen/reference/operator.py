@@ -192,7 +192,7 @@ class Reference:
 
     def input(self, item: f.Input, env: Env) -> None:
         operand = env["$inputs"].get(item.name)
-        env["$" + item.name] = operand
+        env["$tensor " + item.name] = operand
         env["$given " + item.name] = operand is not None
         if operand is None:
             if not item.optional:
@@ -335,8 +335,8 @@ class Reference:
             match term:
                 case n.Ref(name=name) if env[name] is not None:
                     shown.append(f"{name} = {term_text(env.get('$word ' + name) or env[name])}")
-                case n.Precision(tensor=tensor) if env["$" + tensor] is not None:
-                    shown.append(f"p({tensor}) = {env['$' + tensor].precision}")
+                case n.Precision(tensor=tensor) if env["$tensor " + tensor] is not None:
+                    shown.append(f"p({tensor}) = {env['$tensor ' + tensor].precision}")
                 case _:
                     pass
         return ", ".join(shown)

@@ -258,8 +258,10 @@ class Terms:
                     self.element(node, env)
                 case n.Apply(name=name, arguments=()):
                     self.value(name, node, env)
-                case n.Precision(tensor=tensor, which=None) if env.get("$" + tensor) is not None:
-                    self.add(2, f"p({tensor})", env["$" + tensor].precision)
+                case n.Precision(tensor=tensor, which=None) if (
+                    env.get("$tensor " + tensor) is not None
+                ):
+                    self.add(2, f"p({tensor})", env["$tensor " + tensor].precision)
                 case n.Present(name=name):
                     self.add(2, f"present({name})", env.get("$given " + name))
                 case _:
