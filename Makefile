@@ -1,5 +1,6 @@
 # make            set up, write and compile the kernels, run the digits example
 # make test       all tests but the slow ones;  make test-all  those too
+# make orders     all tests of conformance of CUDA text on the CPU, in reverse and random order
 # make sanitize   CUDA kernels on the CPU under sanitizers and the race detector
 # make mutants    what every step of testing CUDA text makes of bugs put into it, as a table
 # make check      everything about the text: lint, format, types, layers, generated/ and README
@@ -17,7 +18,7 @@ BIN := $(VENV)/bin
 # reinstalls anything, and a moved checkout does.
 STAMP := $(VENV)/.installed-$(shell { cat pyproject.toml; pwd; } | cksum | cut -d ' ' -f 1)
 
-.PHONY: demo build test test-all sanitize mutants check format readme bench gpu-test gpu-sanitize gpu-bench clean
+.PHONY: demo build test test-all orders sanitize mutants check format readme bench gpu-test gpu-sanitize gpu-bench clean
 
 demo: build
 	@$(BIN)/python examples/digits/demo.py
@@ -41,6 +42,12 @@ test: $(STAMP)
 
 test-all: $(STAMP)
 	@$(BIN)/python -m pytest $(PYTEST_FLAGS) -m ''
+
+orders: $(STAMP)
+	@for order in reverse 1 2; do \
+	  CVMGEN_TEST_TARGETS=c,cuda-cpu CVMGEN_TEST_ORDER=$$order \
+	    $(BIN)/python -m pytest $(PYTEST_FLAGS) tests/conformance tests/opsets || exit 1; \
+	done
 
 sanitize: $(STAMP)
 	@$(BIN)/python -m pytest $(PYTEST_FLAGS) -m '' tests/emit/test_cuda_races.py tests/emit/test_cuda_sanitized.py

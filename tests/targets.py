@@ -16,6 +16,9 @@ TARGETS = tuple(os.environ.get("CVMGEN_TEST_TARGETS", "c,python,cuda-cpu").split
 """`CVMGEN_TEST_TARGETS=c,cuda` runs all tests of conformance on a GPU, `c,cuda-fake` on the way to
 one that is not there."""
 
+ORDER = os.environ.get("CVMGEN_TEST_ORDER", "forward")
+"""In which cuda-cpu runs threads: forward, reverse, or the seed of a random order."""
+
 LANGUAGES = ("c", "python", "cuda")
 
 
@@ -23,6 +26,9 @@ def load_target(target: str, folder: Path, library: Path | None = None) -> Opera
     """The operators of a folder on a target, called with arrays of the host."""
     if target == "cuda-fake":
         return fake_operators(folder)
+    if target == "cuda-cpu":
+        order = int(ORDER) if ORDER.isdecimal() else ORDER
+        return cvmgen.load(target, folder=folder, library=library, order=order)  # type: ignore[arg-type]
     return cvmgen.load(target, folder=folder, library=library, transfer=target == "cuda")
 
 
