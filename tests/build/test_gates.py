@@ -12,9 +12,9 @@ ROWS = [
     ("grid", 0, Accesses(4, 0), Accesses(1, 0), (), "a grid may be narrow"),
     ("grid", 8, Accesses(4, 0), Accesses(1, 0), ("no spills",), "nothing may spill"),
     ("streaming", 0, Accesses(4, 0), Accesses(1, 0), ("16-byte accesses",), "scalars alone"),
-    ("streaming", 0, Accesses(4, 2), Accesses(1, 0), ("16-byte accesses",), "narrow stores"),
-    ("streaming", 0, Accesses(4, 0), Accesses(2, 1), ("16-byte accesses",), "narrow loads"),
-    ("streaming", 0, Accesses(4, 2), Accesses(2, 1), (), "wide loads and stores"),
+    ("streaming", 0, Accesses(4, 2), Accesses(1, 0), (), "wide loads"),
+    ("streaming", 0, Accesses(4, 0), Accesses(2, 1), (), "wide stores of what is widened"),
+    ("streaming", 0, NONE, Accesses(2, 1), (), "a fill loads nothing"),
     ("streaming", 4, NONE, NONE, ("no spills", "16-byte accesses"), "both"),
 ]
 
