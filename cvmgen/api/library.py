@@ -20,9 +20,6 @@ from cvmgen.errors import CvmgenError
 from cvmgen.paths import generated_folder
 
 TARGETS = ("c", "python", "cuda", "cuda-cpu")
-RUNNABLE = ("c", "python", "cuda-cpu")
-"""The targets that every machine runs."""
-
 COMPILED = {
     "c": ("c", ".c", ".h"),
     "cuda": ("cuda", ".cu", ".cc", ".h"),

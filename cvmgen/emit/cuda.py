@@ -1,7 +1,7 @@
 """The CUDA target: one file an operator, kernels over the grid and the host code around them.
 
 Kernels compile alone (NVRTC), since all host code stands behind __CUDACC_RTC__. The host code
-checks and infers as the C target does and launches each nest with a thread per iteration.
+checks and infers as the C target does, chooses a kernel of each nest for the call, and starts it.
 """
 
 from __future__ import annotations

@@ -226,14 +226,10 @@ template <typename... Parameters>
 static int cvmgen_start_teams(cvmgen_error *error, cudaStream_t stream, cvmgen_teams teams,
                               void (*kernel)(cvmgen_teams, Parameters...),
                               typename cvmgen_exactly<Parameters>::type... arguments) {
-    static_assert((sizeof(cvmgen_teams) + ... + sizeof(Parameters)) <= 4096,
-                  "kernels take 4 KB of parameters");
-    const int64_t most = 65536, side = teams.threads / teams.lanes;
+    const int64_t side = teams.threads / teams.lanes;
     const int64_t blocks = (teams.results + side - 1) / side * teams.parts;
-    void *pointers[] = {&teams, &arguments...};
-    if (blocks < 1) return CVMGEN_OK;
-    const dim3 grid((unsigned)(blocks < most ? blocks : most)), block(teams.threads);
-    return cvmgen_device_status(error, cudaLaunchKernel(kernel, grid, block, pointers, 0, stream));
+    return cvmgen_launch_shared<cvmgen_teams, Parameters...>(
+        error, stream, blocks, (int)teams.threads, 0, kernel, teams, arguments...);
 }
 /* Start the teams of a kernel with so many accumulators; where results are made in parts, twice. */
 template <int accumulators, typename... Parameters>
