@@ -15,9 +15,7 @@ from cvmgen.errors import CvmgenError, InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
 from cvmgen.ir.verify import verify
-from cvmgen.lower.copies import copy_runs
 from cvmgen.lower.eager import eager_loads
-from cvmgen.lower.facts import Facts
 from cvmgen.lower.flatten import flatten_packs
 from cvmgen.lower.guards import place_guards
 from cvmgen.lower.host_values import host_values
@@ -30,6 +28,8 @@ from cvmgen.lower.translate import translate
 from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.lower.unfold import unfold_all, unfold_nests
 from cvmgen.lower.walks import walk_boxes
+from cvmgen.schedule.book import Schedules, packaged
+from cvmgen.schedule.subject import Subject
 from cvmgen.source import SpecError, SpecErrors
 from cvmgen.spec.check import check_files, read_folder
 from cvmgen.spec.formula import Operator
@@ -79,25 +79,13 @@ def typed(program: i.Program) -> i.Program:
     return replace(host, nests=nests)
 
 
-def copied(program: i.Program) -> i.Program:
-    """The typed program with runs copied as a whole; emission in C does so for each type."""
-    dtypes = all_int32(program)
-    nests = tuple(
-        nest
-        if program.scratch_of(nest.tensor)
-        else replace(nest, body=copy_runs(nest.body, dtypes, Facts.of(program, nest)))
-        for nest in program.nests
-    )
-    return replace(program, nests=nests)
-
-
 def all_int32(program: i.Program) -> dict[str, DType]:
     tensors = (*(item.name for item in program.operator.inputs), *program.operator.output_names)
     return dict.fromkeys(tensors, INT32) | program.operator.choices[0]
 
 
-SHOWN: Passes = (*C_LIKE, ("types", typed), ("copies", copied))
-STAGES = ("parse", "check", "translate", *(name for name, _ in SHOWN))
+SHOWN: Passes = (*C_LIKE, ("types", typed))
+STAGES = ("parse", "check", "translate", *(name for name, _ in SHOWN), "schedule")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +93,7 @@ class Target:
     """How a language's files are made; `{opset}` and `{name}` stand in the names of files."""
 
     passes: Passes
-    emit_operator: Callable[[i.Program], str]
+    emit_operator: Callable[[i.Program, Schedules], str]
     emit_header: Callable[[str, Iterable[Operator]], str]
     emit_support: Callable[[], Mapping[str, str]]
     operator_file: str
@@ -116,7 +104,7 @@ class Target:
 TARGETS: Mapping[str, Target] = {
     "python": Target(
         COMMON,
-        python.emit_operator,
+        lambda program, _: python.emit_operator(program),
         python.emit_header,
         python.emit_support,
         operator_file="{opset}/{name}.py",
@@ -184,15 +172,30 @@ def attempt(stage: str, operator: Operator, run: Callable[[Before], After], valu
         raise InternalError(message) from error
 
 
-def stage_text(operator: Operator, stage: str) -> str:
+def stage_text(operator: Operator, stage: str, schedules: Schedules | None = None) -> str:
     """What a stage of STAGES made of the operator, as text for people."""
     if stage == "parse":
         return syntax_text(operator)
     if stage == "check":
         return tree.lines_of(operator)
+    if stage == "schedule":
+        return schedule_text(lower(operator, SHOWN), packaged() if schedules is None else schedules)
     names = [name for name, _ in SHOWN]
     count = 0 if stage == "translate" else names.index(stage) + 1
     return program_text(lower(operator, SHOWN[:count]))
+
+
+def schedule_text(program: i.Program, schedules: Schedules) -> str:
+    """What the schedules for C make of a typed program, for int32 tensors: each nest's class and
+    roles, and the nest after each action; emission does so for each choice of types."""
+    dtypes = all_int32(program)
+    lines = [f"program {program.operator.full_name}"]
+    for nest in program.nests:
+        subject = Subject.of(program, nest, nest.body, dtypes)
+        case = "" if nest.case is None else f" (case {nest.case})"
+        lines += [f"nest {nest.tensor}{case}: {nest.formula}"]
+        lines += [f"  {line}" for line in schedules.story("c", subject)]
+    return "\n".join(lines) + "\n"
 
 
 def syntax_text(operator: Operator) -> str:
@@ -214,15 +217,17 @@ class Texts:
     entry: Mapping[str, Any]
 
 
-def operator_texts(operator: Operator, targets: Sequence[str]) -> Texts:
-    """The operator's own files for the targets."""
+def operator_texts(
+    operator: Operator, targets: Sequence[str], schedules: Schedules | None = None
+) -> Texts:
+    """The operator's own files for the targets; by cvmgen's own schedules if none are given."""
     programs: dict[Passes, i.Program] = {}
     for passes in (MANIFEST_PASSES, *(TARGETS[name].passes for name in targets)):
         if passes not in programs:
             programs[passes] = lower(operator, passes)
     paths = operator_files(operator, targets)
     files = {
-        path: emitted(name, operator, programs[TARGETS[name].passes])
+        path: emitted(name, operator, programs[TARGETS[name].passes], schedules)
         for name, path in zip(targets, paths, strict=True)
     }
     return Texts(files, interface.manifest_entry(programs[MANIFEST_PASSES]))
@@ -280,12 +285,19 @@ def operator_files(operator: Operator, targets: Iterable[str]) -> list[str]:
     ]
 
 
-def emitted(name: str, operator: Operator, program: i.Program | None = None) -> str:
+def emitted(
+    name: str,
+    operator: Operator,
+    program: i.Program | None = None,
+    schedules: Schedules | None = None,
+) -> str:
     """The text of the operator's file for a target; `program` is the lowered operator."""
     target = TARGETS[name]
     if program is None:
         program = lower(operator, target.passes)
-    return attempt(f"emit {name}", operator, target.emit_operator, program)
+    chosen = packaged() if schedules is None else schedules
+    emit = target.emit_operator
+    return attempt(f"emit {name}", operator, lambda each: emit(each, chosen), program)
 
 
 def kernel_classes(operator: Operator) -> dict[str, str]:

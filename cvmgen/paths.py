@@ -21,6 +21,12 @@ def spec_folder() -> Path:
     return _data("spec")
 
 
+def schedules_folder(spec: Path) -> Path:
+    """The folder of the `.sched` files that go with a spec folder: its own, else cvmgen's."""
+    own = spec / "schedules"
+    return own if any(own.glob("*.sched")) else spec_folder() / "schedules"
+
+
 def templates_folder() -> Path:
     """The folder of the templates that `cvmgen.emit` fills in."""
     return _data("templates")

@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from cvmgen.cli.stamp import (
     files_digest,
     generator_digest,
     read_stamp,
+    schedules_digest,
     spec_digest,
     stamp_path,
     write_stamp,
@@ -152,23 +154,23 @@ def bring_up_to_date(
     """Write what changed; also the operators left out by name that are stale."""
     path = stamp_path(request.folder, request.spec, request.targets, request.names)
     known = read_stamp(path)
-    spec, generator = spec_digest(request.spec), generator_digest()
+    made_from = (spec_digest(request.spec), schedules_digest(request.spec), generator_digest())
     if known is not None:
         files = files_digest(request.folder, known.names)
-        if (known.spec, known.generator, known.files) == (spec, generator, files):
+        if (known.spec, known.schedules, known.generator, known.files) == (*made_from, files):
             return (), ()
     before = read_entries(request.folder)
     generated = generate(request, progress, afresh=False)
     progress.step("writing what changed")
     changes = write_changed(request.folder, generated.files, remove_stale=request.whole)
-    reasons = Reasons(before, generated.entries, known, spec, generator)
+    reasons = Reasons(before, generated.entries, known, *made_from)
     written = []
     for change in changes:
         name = change.path.relative_to(request.folder).as_posix()
         written.append(Written(name, change.kind, reasons.why(name, change.kind)))
     if not generated.stale:
         names = tuple(sorted(generated.files))
-        write_stamp(path, Stamp(spec, generator, files_digest(request.folder, names), names))
+        write_stamp(path, Stamp(*made_from, files_digest(request.folder, names), names))
     return written, generated.stale
 
 
@@ -181,10 +183,12 @@ def generate(request: Request, progress: Progress, *, afresh: bool) -> Generated
     from cvmgen import driver
     from cvmgen.cli.specs import find_operators, read_operators
     from cvmgen.cli.texts import remembered_texts
+    from cvmgen.schedule.book import read_schedules
 
     operators = read_operators(request.spec, progress)
+    schedules = read_schedules(request.spec)
     progress.step("generating")
-    make = driver.operator_texts if afresh else remembered_texts
+    make = partial(driver.operator_texts if afresh else remembered_texts, schedules=schedules)
     if not request.names:
         files = driver.generate(operators, request.targets, make)
         return Generated(files, entries_in(files), ())

@@ -45,6 +45,7 @@ class Reasons:
     after: Mapping[str, Entry]
     last: Stamp | None
     spec: str
+    schedules: str
     generator: str
 
     def why(self, path: str, kind: str) -> str:
@@ -79,6 +80,8 @@ class Reasons:
             return "cvmgen changed"
         if self.last.spec != self.spec:
             return "a definition that it uses changed"
+        if self.last.schedules != self.schedules:
+            return "a schedule changed"
         return "it was missing" if kind == "new" else "it had been changed by hand"
 
     def changed(self) -> list[str]:

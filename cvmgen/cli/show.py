@@ -14,6 +14,7 @@ from cvmgen.cli.specs import (
     probe_all,
     read_operators,
 )
+from cvmgen.schedule.book import read_schedules
 from cvmgen.source import SpecErrors, did_you_mean
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
@@ -59,11 +60,12 @@ def show(spec: Path, name: str, *, target: str | None, stage: str | None, as_jso
                 stages = ", ".join(driver.STAGES)
                 message = f"there is no stage '{stage}'; {hint or f'stages are {stages}'}"
                 raise UsageError(message)
+            schedules = read_schedules(spec)
             progress.step(f"lowering {operator.full_name}")
             text = (
-                driver.stage_text(operator, stage)
+                driver.stage_text(operator, stage, schedules)
                 if target is None and stage is not None
-                else driver.emitted(target or "", operator)
+                else driver.emitted(target or "", operator, schedules=schedules)
             )
     if as_json:
         shown = {"operator": operator.full_name, "target": target, "stage": stage, "text": text}
@@ -74,9 +76,13 @@ def show(spec: Path, name: str, *, target: str | None, stage: str | None, as_jso
 
 
 def check_specs(spec: Path, names: Sequence[str], *, as_json: bool) -> Exit:
-    """Check spec files (none named: the whole folder) and try their operators on small calls."""
+    """Check spec files (none named: the whole folder) and try their operators on small calls.
+
+    The schedules of the folder are checked with its formulas.
+    """
     with Progress() as progress:
         progress.step("checking the formulas")
+        read_schedules(spec)
         files, asked = files_to_check(names, spec)
         operators = checked(files, asked)
         operators = tuple(each for each in operators if each.span.source.name in asked)

@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from cvmgen.build.files import LISTING
-from cvmgen.paths import cache_folder, templates_folder
+from cvmgen.paths import cache_folder, schedules_folder, templates_folder
 
 PACKAGE = Path(__file__).resolve().parent.parent
 LIBRARIES = ("jinja2", "lark", "sympy")
@@ -26,9 +26,11 @@ LIBRARIES = ("jinja2", "lark", "sympy")
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """Digests of the spec files, of cvmgen itself and of the generated files, and their names."""
+    """Digests of the spec files, of the schedules, of cvmgen itself and of the generated files,
+    and the names of these."""
 
     spec: str
+    schedules: str
     generator: str
     files: str
     names: tuple[str, ...]
@@ -45,7 +47,8 @@ def read_stamp(path: Path) -> Stamp | None:
     """The stamp of the last such build; None when there is no usable one."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        return Stamp(data["spec"], data["generator"], data["files"], tuple(data["names"]))
+        digests = (data["spec"], data["schedules"], data["generator"], data["files"])
+        return Stamp(*digests, tuple(data["names"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -62,6 +65,12 @@ def write_stamp(path: Path, stamp: Stamp) -> None:
 
 def spec_digest(folder: Path) -> str:
     return digest_of(folder, sorted(folder.rglob("*.cvm")))
+
+
+def schedules_digest(folder: Path) -> str:
+    """Of the schedules that go with a spec folder."""
+    place = schedules_folder(folder)
+    return digest_of(place, sorted(place.glob("*.sched")))
 
 
 def files_digest(folder: Path, names: Iterable[str]) -> str:

@@ -11,17 +11,25 @@ from typing import Any
 from cvmgen.build.cache import content_key, get_or_build
 from cvmgen.cli.stamp import generator_digest
 from cvmgen.driver import Texts, operator_texts
+from cvmgen.schedule.book import Schedules
 from cvmgen.source import Span
 from cvmgen.spec.formula import Operator
 
 
-def remembered_texts(operator: Operator, targets: Sequence[str]) -> Texts:
-    """`driver.operator_texts`, from the cache where the same operator stood at the same lines."""
-    parts = {"meaning": repr(operator), "lines": quoted_lines(operator)}
+def remembered_texts(operator: Operator, targets: Sequence[str], schedules: Schedules) -> Texts:
+    """`driver.operator_texts`, from the cache where the same operator stood at the same lines and
+    the schedules were the same."""
+    parts = {
+        "meaning": repr(operator),
+        "lines": quoted_lines(operator),
+        "schedules": schedules.meaning,
+    }
     key = content_key(parts, compiler=f"cvmgen {generator_digest()}", flags=("texts", *targets))
 
     def make(path: Path) -> None:
-        path.write_text(json.dumps(asdict(operator_texts(operator, targets))), encoding="utf-8")
+        path.write_text(
+            json.dumps(asdict(operator_texts(operator, targets, schedules))), encoding="utf-8"
+        )
 
     found = json.loads(get_or_build(key, "-texts.json", make).read_text(encoding="utf-8"))
     return Texts(found["files"], found["entry"])

@@ -16,7 +16,7 @@ from cvmgen.dtypes import (
     DType,
 )
 from cvmgen.emit import c_words, interface
-from cvmgen.emit.c_kernels import KernelPrinter, parallel
+from cvmgen.emit.c_kernels import KernelPrinter
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_prologue import Prologue
 from cvmgen.emit.c_text import chosen, file_header, signature, wrapped
@@ -28,17 +28,17 @@ from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
-from cvmgen.lower.copies import copy_runs
-from cvmgen.lower.facts import Facts
-from cvmgen.lower.parallel import mark_parallel
 from cvmgen.lower.types import type_nest, type_prepare
+from cvmgen.schedule.book import Schedules, packaged
+from cvmgen.schedule.subject import Subject
 from cvmgen.spec.formula import Input, Operator
 from cvmgen.spec.types import MOST_ROWS
 
 
-def emit_operator(program: i.Program) -> str:
-    """The C file of an operator whose program has been lowered for C."""
-    return CEmitter(program).text()
+def emit_operator(program: i.Program, schedules: Schedules | None = None) -> str:
+    """The C file of an operator whose program has been lowered for C; its nests are scheduled by
+    cvmgen's own schedules if no others are given."""
+    return CEmitter(program, schedules).text()
 
 
 def emit_support() -> dict[str, str]:
@@ -110,8 +110,9 @@ class CEmitter:
 
     restrict = "restrict"
 
-    def __init__(self, program: i.Program) -> None:
+    def __init__(self, program: i.Program, schedules: Schedules | None = None) -> None:
         self.program = program
+        self.schedules = packaged() if schedules is None else schedules
         self.typed = type_prepare(program)
         self.bodies: dict[tuple[int, Variant], tuple[i.Stmt, ...]] = {}
         self.operator = program.operator
@@ -224,17 +225,13 @@ class CEmitter:
 
     def kernel(self, number: int, nest: i.Nest, variant: Variant) -> str:
         dtypes = self.dtypes(variant)
-        body = self.typed_body(nest, variant)
-        memory = self.program.scratch_of(nest.tensor)
-        if not memory:
-            body = copy_runs(body, dtypes, Facts.of(self.program, nest))
-        body = mark_parallel(body)
+        subject = Subject.of(self.program, nest, self.typed_body(nest, variant), dtypes)
+        body = self.schedules.scheduled("c", subject).body
         parameters = [f"const {self.name}_plan *plan", *self.tensor_parameters(nest, dtypes)]
         parameters += overflow_parameter(body)
-        entries = memory[0].shape if memory else ()
-        fields = self.nest_fields(body, names_in(entries) if parallel(body) else ())
+        fields = self.nest_fields(body)
         lists = [field.name for field in fields if field.type == "cvmgen_list"]
-        printer = KernelPrinter(self.program, body, lists, entries)
+        printer = KernelPrinter(self.program, body, lists)
         lines = [*self.unpack(fields), *self.unread(nest, body)]
         lines.append(comment(f"{nest.span.place}: {nest.formula}"))
         lines += printer.block(body)

@@ -27,6 +27,7 @@ from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in
 from cvmgen.lower.order import order_walks
+from cvmgen.schedule.book import Schedules
 from cvmgen.spec.formula import Input, Operator
 
 BLOCK = 256  # threads of a block
@@ -75,9 +76,9 @@ CPU_FILES = (
 """The runtime under which the text runs on the CPU, in the folder `cpu`, and host code on a GPU."""
 
 
-def emit_operator(program: i.Program) -> str:
+def emit_operator(program: i.Program, schedules: Schedules | None = None) -> str:
     """The CUDA file of an operator whose program has been lowered for C."""
-    return CudaEmitter(program).text()
+    return CudaEmitter(program, schedules).text()
 
 
 def emit_support() -> dict[str, str]:
@@ -153,8 +154,8 @@ class CudaEmitter(c.CEmitter):
 
     restrict = "__restrict__"
 
-    def __init__(self, program: i.Program) -> None:
-        super().__init__(order_walks(program))
+    def __init__(self, program: i.Program, schedules: Schedules | None = None) -> None:
+        super().__init__(order_walks(program), schedules)
         sizes = (mask_extents(self.program, nest) for nest in self.program.nests)
         self.fields = plan_fields(self.program, names_in(tuple(sizes)))
         self.mappings: dict[tuple[int, Variant], Mapping] = {}

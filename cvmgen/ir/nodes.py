@@ -403,6 +403,7 @@ class Loop:
     body: tuple[Stmt, ...]
     parallel: int  # how many perfectly nested loops, this one first, run in parallel
     span: Span = _span()
+    worth: Expr | None = None  # a test: are there iterations enough for several threads?
 
 
 @dataclass(frozen=True, slots=True)

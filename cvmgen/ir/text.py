@@ -67,6 +67,8 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             return [f"fill {text(count)}: {text(target)} by {text(step)} = {text(value)}"]
         case i.Loop(index=index, low=low, high=high, body=body, parallel=parallel):
             prefix = "parallel " if parallel else ""
+            if statement.worth is not None:
+                prefix = f"parallel if {text(statement.worth)}: "
             if low is None:
                 return indented(f"{prefix}for {index} in {text(high)}:", body)
             return indented(f"{prefix}for {text(low)} <= {index} < {text(high)}:", body)

@@ -147,6 +147,28 @@ def test_a_definition_in_common_is_the_reason(build: Build, spec: Path) -> None:
     assert build("--check").code == 0
 
 
+def test_a_schedule_is_the_reason(build: Build, spec: Path) -> None:
+    build()
+    own = spec / "schedules"
+    own.mkdir()
+    (own / "c.sched").write_text(
+        "schedule other for c {\n  parallelise outer when results >= 5\n}\n"
+    )
+    expected = dict.fromkeys(
+        ["c/toy/double.c", "c/toy/shifted.c"], ("changed", "a schedule changed")
+    )
+    assert changes(build("--json")) == expected
+
+
+def test_a_bad_schedule_is_reported(build: Build, spec: Path) -> None:
+    own = spec / "schedules"
+    own.mkdir()
+    (own / "c.sched").write_text("schedule other for c {\n  copi\n}\n")
+    outcome = build()
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.startswith("spec/schedules/c.sched:2:3: error: there is no action 'copi'")
+
+
 def test_files_changed_by_hand_are_restored(build: Build, tmp_path: Path) -> None:
     build()
     folder = tmp_path / "generated"

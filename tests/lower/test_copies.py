@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cvmgen.driver import C_LIKE, SHOWN, lower
+from cvmgen.driver import C_LIKE, lower
 from cvmgen.dtypes import INT8, INT32, DType
 from cvmgen.ir.text import block_lines
 from cvmgen.lower.copies import copy_runs
@@ -123,8 +123,7 @@ RUNS = [
     ("items", "expected"), [pytest.param(*row[1:3], id=row[0]) for row in RUNS]
 )
 def test_runs(items: str, expected: list[str]) -> None:
-    nest = lower(operator(items), SHOWN).nests[0]
-    assert block_lines(nest.body) == expected
+    assert typed_lines(items, INT32, INT32, 0) == expected
 
 
 LOOPS = [
@@ -144,8 +143,7 @@ LOOPS = [
 
 @pytest.mark.parametrize(("items", "why"), LOOPS, ids=[why for _, why in LOOPS])
 def test_loops_that_stay(items: str, why: str) -> None:
-    nest = lower(operator(items), SHOWN).nests[-1]
-    lines = "\n".join(block_lines(nest.body))
+    lines = "\n".join(typed_lines(items, INT32, INT32, -1))
     assert "copy" not in lines, why
     assert "fill" not in lines, why
 
@@ -170,9 +168,9 @@ def test_a_constant_takes_the_type_of_the_elements() -> None:
     assert lines[2].strip() == "copy K: Y@[i * K] by 1 = X@[i * K] by 1"
 
 
-def typed_lines(items: str, source: DType, stored: DType) -> list[str]:
+def typed_lines(items: str, source: DType, stored: DType, nest: int = 0) -> list[str]:
     program = lower(operator(items), C_LIKE)
-    (nest,) = program.nests
-    dtypes = {"X": source, "Y": stored}
-    body = type_nest(program, nest, dtypes).body
-    return block_lines(copy_runs(body, dtypes, Facts.of(program, nest)))
+    chosen = program.nests[nest]
+    dtypes = dict.fromkeys((each.name for each in program.operator.inputs), source) | {"Y": stored}
+    body = type_nest(program, chosen, dtypes).body
+    return block_lines(copy_runs(body, dtypes, Facts.of(program, chosen)))

@@ -1,0 +1,139 @@
+"""The schedules of a spec folder: checked, found by the class of a nest, applied to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from cvmgen.ir.text import block_lines
+from cvmgen.paths import schedules_folder, spec_folder
+from cvmgen.schedule.actions import ACTIONS
+from cvmgen.schedule.classes import CLASSES, Class
+from cvmgen.schedule.forms import Use, matched, one_of
+from cvmgen.schedule.parallelise import MEASURES
+from cvmgen.schedule.subject import Subject
+from cvmgen.source import SpecError, SpecErrors
+from cvmgen.spec.schedules import Action, Schedule, read_files
+
+TARGETS = ("c",)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A schedule whose actions are checked."""
+
+    schedule: Schedule
+    uses: tuple[Use, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a nest looks like after an action."""
+
+    action: Action
+    subject: Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Schedules:
+    """Plans by the target and the class of nests."""
+
+    plans: Mapping[tuple[str, str], Plan]
+
+    @property
+    def meaning(self) -> str:
+        """The same text for schedules that do the same."""
+        return "\n".join(repr(plan.schedule) for plan in self.plans.values())
+
+    def chosen(self, target: str, subject: Subject) -> tuple[Plan | None, Subject]:
+        """The plan for a nest, and the nest with the roles that the plan speaks of."""
+        for name, kind in CLASSES.items():
+            plan = self.plans.get((target, name))
+            roles = None if plan is None else kind.recognise(subject)
+            if roles is not None:
+                return plan, replace(subject, roles=roles)
+        return None, subject
+
+    def steps(self, plan: Plan, subject: Subject) -> Iterator[Step]:
+        """The nest after each action; SpecError where one would change what it computes."""
+        for use in plan.uses:
+            subject = use.kind.run(subject, use)
+            yield Step(use.action, subject)
+
+    def story(self, target: str, subject: Subject) -> Iterator[str]:
+        """For people: the class of a nest, its roles, and what each action makes of it."""
+        plan, subject = self.chosen(target, subject)
+        if plan is None:
+            yield "no schedule"
+            return
+        yield f"{plan.schedule.shape.text}, by {plan.schedule.span.place}"
+        for name, members in subject.roles.items():
+            yield f"  {name}: {', '.join(members) or 'none'}"
+        before = subject.body
+        for step in self.steps(plan, subject):
+            yield step.action.span.text
+            if step.subject.body == before:
+                yield "  changes nothing"
+            else:
+                yield from (f"  {line}" for line in block_lines(step.subject.body))
+            before = step.subject.body
+
+    def scheduled(self, target: str, subject: Subject) -> Subject:
+        """The nest after all actions of the schedule of its class; as it is without one."""
+        plan, subject = self.chosen(target, subject)
+        for use in () if plan is None else plan.uses:
+            subject = use.kind.run(subject, use)
+        return subject
+
+
+def checked(schedules: Iterable[Schedule]) -> Schedules:
+    """The schedules by target and class; raises SpecErrors with every fault found."""
+    plans: dict[tuple[str, str], Plan] = {}
+    errors: list[SpecError] = []
+    for schedule in schedules:
+        key = (schedule.target.text, schedule.shape.text)
+        try:
+            one_of(schedule.shape.text, CLASSES, "class of nests", schedule.shape.span)
+            one_of(
+                schedule.target.text, TARGETS, "target with such schedules", schedule.target.span
+            )
+            if key in plans:
+                first = plans[key].schedule.span.place
+                message = f"two schedules are for {key[1]} in {key[0]}"
+                raise SpecError(schedule.span, message, f"the first is in {first}")
+            plans[key] = Plan(schedule, ())
+        except SpecError as error:
+            errors.append(error)
+            continue
+        uses = checked_actions(schedule, CLASSES[key[1]], errors)
+        plans[key] = Plan(schedule, uses)
+    if errors:
+        raise SpecErrors(errors)
+    return Schedules(plans)
+
+
+def checked_actions(schedule: Schedule, kind: Class, errors: list[SpecError]) -> tuple[Use, ...]:
+    """The actions as their forms have them; faults go to `errors`."""
+    known = set(kind.roles)
+    uses = []
+    for action in schedule.actions:
+        try:
+            one_of(action.name, ACTIONS, "action", action.name_span)
+            uses.append(matched(action, ACTIONS[action.name], known, MEASURES))
+        except SpecError as error:
+            errors.append(error)
+    return tuple(uses)
+
+
+def read_schedules(spec: Path) -> Schedules:
+    """The checked schedules that go with a spec folder; raises SpecErrors."""
+    folder = schedules_folder(spec)
+    return checked(read_files(folder, f"{folder.resolve().parent.name}/{folder.name}"))
+
+
+@cache
+def packaged() -> Schedules:
+    """The schedules that come with cvmgen."""
+    return read_schedules(spec_folder())

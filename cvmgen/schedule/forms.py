@@ -1,0 +1,142 @@
+"""How actions are written, and what stands in one that was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import cache
+from typing import NoReturn
+
+from cvmgen.errors import InternalError
+from cvmgen.schedule.subject import Subject
+from cvmgen.source import Span, SpecError, did_you_mean
+from cvmgen.spec.schedules import Action, Clause, Name, Number, Operand, Test, parse_action
+
+Given = tuple[str, ...] | int | tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """An action: its form, what it does, and the rewrite.
+
+    The form is an action whose operands say what stands there: LOOP or LOCAL, a role of the nest;
+    LOOPS, one or more of them; NEW, a name for what the action makes; NUMBER; MEASURE.
+    """
+
+    form: str
+    doc: str
+    run: Callable[[Subject, Use], Subject]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An action of a schedule, checked: what was given for each operand of its form, in order."""
+
+    action: Action
+    kind: Kind
+    given: tuple[Given, ...]
+
+    def roles(self, at: int) -> tuple[str, ...]:
+        given = self.given[at]
+        assert isinstance(given, tuple)
+        return tuple(each for each in given if isinstance(each, str))
+
+    def loops(self, subject: Subject, at: int) -> tuple[str, ...]:
+        """The names in the nest of what an operand speaks of."""
+        return tuple(name for role in self.roles(at) for name in subject.roles[role])
+
+    def test(self, at: int) -> tuple[str, int]:
+        match self.given[at]:
+            case (str(measure), int(bound)):
+                return measure, bound
+            case _:
+                raise InternalError(f"operand {at} of '{self.kind.form}' is no test")
+
+    def refuse(self, message: str, hint: str = "") -> NoReturn:
+        """Say that the action would change what the nest computes."""
+        raise SpecError(self.action.span, message, hint)
+
+
+def otherwise(span: Span, kind: Kind) -> SpecError:
+    name = form_of(kind).name
+    return SpecError(span, f"this is not how '{name}' is written", f"write: {kind.form}")
+
+
+@cache
+def form_of(kind: Kind) -> Action:
+    return parse_action(kind.form)
+
+
+def matched(action: Action, kind: Kind, known: set[str], measures: Collection[str]) -> Use:
+    """The action as its form has it; `known` are the roles, to which it adds those it makes."""
+    form = form_of(kind)
+    if [each.preposition for each in form.clauses] != [each.preposition for each in action.clauses]:
+        raise otherwise(action.span, kind)
+    given: list[Given] = []
+    for pattern, clause in zip(form.clauses, action.clauses, strict=True):
+        given += operands(action, kind, pattern, clause, known, measures)
+    return Use(action, kind, tuple(given))
+
+
+def operands(
+    action: Action,
+    kind: Kind,
+    pattern: Clause,
+    clause: Clause,
+    known: set[str],
+    measures: Collection[str],
+) -> list[Given]:
+    wanted, written = pattern.operands, clause.operands
+    if [*map(word, wanted)] == ["LOOPS"]:
+        return [tuple(role(each, known) for each in written)]
+    if len(wanted) != len(written):
+        raise otherwise(action.span, kind)
+    return [
+        operand(word(each), found, kind, known, measures)
+        for each, found in zip(wanted, written, strict=True)
+    ]
+
+
+def word(pattern: Operand) -> str:
+    match pattern:
+        case Name(text=text):
+            return text
+        case Test():
+            return "MEASURE"
+        case Number():
+            raise InternalError("a form has no numbers")
+
+
+def operand(
+    wanted: str, found: Operand, kind: Kind, known: set[str], measures: Collection[str]
+) -> Given:
+    """What was given for an operand of the form."""
+    match wanted, found:
+        case (("LOOP" | "LOCAL"), Name()):
+            return (role(found, known),)
+        case "NEW", Name(text=text):
+            if text in known:
+                raise SpecError(found.span, f"there is a '{text}' already", "choose another name")
+            known.add(text)
+            return (text,)
+        case "NUMBER", Number(value=value):
+            return value
+        case "MEASURE", Test(measure=measure, relation=">=", bound=Number(value=value)):
+            one_of(measure.text, measures, "measure", measure.span)
+            return (measure.text, value)
+        case _:
+            raise otherwise(found.span, kind)
+
+
+def role(found: Operand, known: set[str]) -> str:
+    if not isinstance(found, Name):
+        raise SpecError(found.span, "a loop is named here")
+    one_of(found.text, known, "role", found.span)
+    return found.text
+
+
+def one_of(name: str, known: Collection[str], what: str, span: Span) -> None:
+    """Refuse a name that is not known, with those that are like it, or with all."""
+    if name not in known:
+        hint = did_you_mean(name, known) or f"there are: {', '.join(sorted(known))}"
+        raise SpecError(span, f"there is no {what} '{name}'", hint if known else "")

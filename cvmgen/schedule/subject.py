@@ -1,0 +1,41 @@
+"""What a schedule works on: a typed nest, what is known of it, and the roles of its loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from cvmgen.dtypes import DType
+from cvmgen.ir import nodes as i
+from cvmgen.lower.facts import Facts
+
+Roles = Mapping[str, tuple[str, ...]]
+"""What schedules call the loops and accumulators of a nest, and the names that these have there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A nest for one choice of element types, as far as its schedule has come."""
+
+    body: tuple[i.Stmt, ...]
+    dtypes: Mapping[str, DType]
+    facts: Facts
+    memory: tuple[i.Expr, ...]  # the extents of the memory of a list, where the nest fills one
+    place: str  # the line of the formula
+    roles: Roles
+
+    @classmethod
+    def of(
+        cls,
+        program: i.Program,
+        nest: i.Nest,
+        body: tuple[i.Stmt, ...],
+        dtypes: Mapping[str, DType],
+    ) -> Subject:
+        """The nest with its typed body."""
+        memory = program.scratch_of(nest.tensor)
+        shape = memory[0].shape if memory else ()
+        return cls(body, dtypes, Facts.of(program, nest), shape, nest.span.place, {})
+
+    def with_body(self, body: tuple[i.Stmt, ...]) -> Subject:
+        return replace(self, body=body)

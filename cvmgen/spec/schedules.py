@@ -1,0 +1,191 @@
+"""Schedules as they are written: text to actions, one syntax error for each file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from lark import Lark, Token, Transformer, UnexpectedInput, v_args
+
+from cvmgen.source import Source, Span, SpecError, SpecErrors
+
+SPELLED = {
+    "NAME": "a name",
+    "NUMBER": "a number",
+    "TEXT": "a text in double quotes",
+    "PREPOSITION": "'by', 'into', 'over' or 'when'",
+    "RELATION": "'>=' or '<='",
+    "_NEWLINE": "the end of the line",
+    "SCHEDULE": "'schedule'",
+    "FOR": "'for'",
+    "LBRACE": "'{'",
+    "RBRACE": "'}'",
+    "COMMA": "','",
+    "$END": "the end of the file",
+}
+
+
+def _span() -> Span:
+    return field(compare=False, repr=False)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    text: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    value: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """`measure >= number`."""
+
+    measure: Name
+    relation: str
+    bound: Name | Number
+    span: Span = _span()
+
+
+Operand = Name | Number | Test
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Operands behind a preposition, or ('') right behind the name of the action."""
+
+    preposition: str
+    operands: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    name: str
+    clauses: tuple[Clause, ...]
+    span: Span = _span()
+    name_span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """What a target does with the nests of a class, action by action."""
+
+    shape: Name
+    target: Name
+    doc: str
+    actions: tuple[Action, ...]
+    span: Span = _span()
+
+
+@cache
+def grammar() -> Lark:
+    text = files("cvmgen.spec").joinpath("schedule.lark").read_text(encoding="utf-8")
+    start = ["start", "action"]
+    return Lark(text, parser="lalr", strict=True, propagate_positions=True, start=start)
+
+
+def read_files(folder: Path, shown: str) -> tuple[Schedule, ...]:
+    """The schedules of the `.sched` files of a folder; raises SpecErrors."""
+    found: list[Schedule] = []
+    errors: list[SpecError] = []
+    for path in sorted(folder.glob("*.sched")):
+        source = Source(f"{shown}/{path.name}", path.read_text(encoding="utf-8"))
+        try:
+            found += parse_schedules(source)
+        except SpecError as error:
+            errors.append(error)
+    if errors:
+        raise SpecErrors(errors)
+    return tuple(found)
+
+
+def parse_schedules(source: Source) -> tuple[Schedule, ...]:
+    """The schedules of a file; SpecError for the first thing that cannot stand where it is."""
+    return tuple(parsed(source, "start"))
+
+
+def parse_action(text: str) -> Action:
+    """One action by itself."""
+    found: Action = parsed(Source("action", text), "action")
+    return found
+
+
+def parsed(source: Source, start: str) -> Any:
+    try:
+        return Builder(source).transform(grammar().parse(source.text, start=start))
+    except UnexpectedInput as error:
+        raise explained(error, source) from None
+
+
+def explained(error: UnexpectedInput, source: Source) -> SpecError:
+    """What stands there, and what could."""
+    at: int | None = error.pos_in_stream  # None at the end, whatever lark declares
+    token = getattr(error, "token", None)
+    known = set(getattr(error, "accepts", None) or getattr(error, "allowed", None) or ())
+    if at is None or at < 0:
+        at = len(source.text.rstrip())
+    length = len(token) if token is not None and token.type != "$END" else 1
+    line_end = token is not None and token.type in ("_NEWLINE", "$END")
+    what = "the line ends here" if line_end else f"unexpected '{source.text[at : at + length]}'"
+    expected = sorted(SPELLED[name] for name in known if name in SPELLED)
+    hint = f"expected {listed(expected)}" if expected else ""
+    return SpecError(Span(source, at, at + (1 if line_end else length)), what, hint)
+
+
+def listed(words: Iterable[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+@v_args(inline=True)
+class Builder(Transformer[Token, Any]):
+    """Parse trees to nodes."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self.source = source
+
+    def span(self, token: Token) -> Span:
+        assert token.start_pos is not None
+        assert token.end_pos is not None
+        return Span(self.source, token.start_pos, token.end_pos)
+
+    def start(self, *schedules: Schedule) -> list[Schedule]:
+        return list(schedules)
+
+    def schedule(self, shape: Token, target: Token, *rest: Token | Action) -> Schedule:
+        doc = next((str(each)[1:-1] for each in rest if isinstance(each, Token)), "")
+        actions = tuple(each for each in rest if isinstance(each, Action))
+        names = (self.name(shape), self.name(target))
+        return Schedule(*names, doc, actions, names[0].span.to(names[1].span))
+
+    def action(self, name: Token, *rest: tuple[Operand, ...] | Clause) -> Action:
+        clauses = tuple(each if isinstance(each, Clause) else Clause("", each) for each in rest)
+        span = self.span(name)
+        ends = [operand.span for clause in clauses for operand in clause.operands]
+        return Action(str(name), clauses, span.to(ends[-1]) if ends else span, span)
+
+    def clause(self, preposition: Token, operands: tuple[Operand, ...]) -> Clause:
+        return Clause(str(preposition), operands)
+
+    def operands(self, *operands: Operand) -> tuple[Operand, ...]:
+        return operands
+
+    def name(self, token: Token) -> Name:
+        return Name(str(token), self.span(token))
+
+    def number(self, token: Token) -> Number:
+        return Number(int(token), self.span(token))
+
+    def test(self, measure: Token, relation: Token, bound: Token) -> Test:
+        value = self.name(bound) if bound.type == "NAME" else self.number(bound)
+        span = self.span(measure).to(self.span(bound))
+        return Test(self.name(measure), str(relation), value, span)

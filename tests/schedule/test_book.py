@@ -1,0 +1,76 @@
+"""Which schedule a nest takes, and what `show` tells of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from cvmgen.driver import C_LIKE, emitted, lower, stage_text
+from cvmgen.paths import spec_folder
+from cvmgen.schedule.book import Schedules, checked, packaged, read_schedules
+from cvmgen.schedule.classes import CLASSES
+from cvmgen.source import Source
+from cvmgen.spec.schedules import parse_schedules
+from tests.lower.specs import operator
+
+ADD = "input X : cvm[M, N]\noutput Y : cvm[M, N] precision 32\nY[i, j] = X[i, j] + 1"
+TOTAL = "input X : cvm[M, N]\noutput Y : cvm[M] precision 32\nY[i] = sum[j < N](X[i, j])"
+CHOSEN = (
+    "input X : cvm[M]\nattr least in [0, 9)\n"
+    "let kept = select[i < M](X[i] > least)\n"
+    "output Y : cvm[M] precision 32\nY[k] = kept[k] if k < len(kept) else -1"
+)
+
+
+def schedules(text: str) -> Schedules:
+    return checked(parse_schedules(Source("test.sched", text)))
+
+
+CLASSES_OF = [
+    (ADD, ["elementwise"], "nothing is carried from one element to the next"),
+    (CHOSEN, ["list", "elementwise"], "a nest that makes a list, and one that reads it"),
+]
+
+
+@pytest.mark.parametrize(("items", "expected", "why"), CLASSES_OF, ids=[r[-1] for r in CLASSES_OF])
+def test_class(items: str, expected: list[str], why: str) -> None:
+    lines = stage_text(operator(items), "schedule").splitlines()
+    assert [line.split(",")[0].strip() for line in lines if ", by " in line] == expected, why
+
+
+def test_show_tells_each_action() -> None:
+    text = "schedule other for c {\n  copy\n  parallelise outer when results >= 7\n}\n"
+    assert stage_text(operator(ADD), "schedule", schedules(text)).splitlines() == [
+        "program test.f",
+        "nest Y: Y[i, j] = X[i, j] + 1",
+        "  other, by test.sched:1",
+        "    outer: i, j",
+        "  copy",
+        "    changes nothing",
+        "  parallelise outer when results >= 7",
+        "    parallel if M * N >= 7: for 0 <= i < M:",
+        "      for 0 <= j < N:",
+        "        Y@[i * N + j] = i32(u32(X@[i * N + j]) + u32(1))",
+    ]
+
+
+def test_no_schedule_leaves_a_nest_as_it_is() -> None:
+    text = stage_text(operator(ADD), "schedule", schedules(""))
+    assert "  no schedule\n" in text
+    assert "omp" not in emitted("c", operator(ADD), lower(operator(ADD), C_LIKE), schedules(""))
+
+
+def test_the_first_class_with_a_schedule_counts() -> None:
+    general = "schedule other for c {\n  parallelise outer when results >= 1\n}\n"
+    particular = "schedule elementwise for c {\n  parallelise outer when results >= 2\n}\n"
+    found = emitted("c", operator(ADD), schedules=schedules(general + particular))
+    assert "if (M * N >= 2)" in found
+    found = emitted("c", operator(TOTAL), schedules=schedules(general + particular))
+    assert "if (M >= 1)" in found
+
+
+def test_a_folder_without_schedules_has_those_of_cvmgen() -> None:
+    assert read_schedules(spec_folder() / "cvm").plans.keys() == packaged().plans.keys()
+
+
+def test_every_class_of_c_has_a_schedule_that_a_nest_falls_back_to() -> None:
+    assert ("c", list(CLASSES)[-1]) in packaged().plans
