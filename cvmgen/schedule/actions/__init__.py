@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cvmgen.lower.copies import copy_runs
-from cvmgen.schedule.forms import Kind, Use
-from cvmgen.schedule.parallelise import parallelise
-from cvmgen.schedule.subject import Subject
-
-
-def copy(subject: Subject, use: Use) -> Subject:
-    """Innermost loops that only move elements as copies and fills of whole runs."""
-    return subject.with_body(copy_runs(subject.body, subject.dtypes, subject.facts))
-
+from cvmgen.schedule.actions.copy import copy
+from cvmgen.schedule.actions.parallelise import parallelise
+from cvmgen.schedule.forms import Kind
 
 ACTIONS: Mapping[str, Kind] = {
     "copy": Kind("copy", "loops that only move elements become copies and fills", copy),

@@ -1,0 +1,11 @@
+"""`copy`: innermost loops that only move elements become copies and fills of whole runs."""
+
+from __future__ import annotations
+
+from cvmgen.lower.copies import copy_runs
+from cvmgen.schedule.forms import Use
+from cvmgen.schedule.subject import Subject
+
+
+def copy(subject: Subject, use: Use) -> Subject:
+    return subject.with_body(copy_runs(subject.body, subject.dtypes, subject.facts))
