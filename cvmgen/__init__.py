@@ -4,9 +4,16 @@ ops = cvmgen.load(target="c")
 Y = ops.cvm.conv2d(X, W, padding=(1, 1))
 """
 
-from cvmgen import graph
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from cvmgen.api import load
 from cvmgen.errors import BuildError, CvmgenError, ModelError, OperatorError
+
+if TYPE_CHECKING:
+    from cvmgen import graph
 
 __version__ = "0.1.0"
 
@@ -19,3 +26,9 @@ __all__ = [
     "graph",
     "load",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "graph":  # programs that only call operators do without it
+        return importlib.import_module("cvmgen.graph")
+    raise AttributeError(f"module 'cvmgen' has no attribute '{name}'")

@@ -79,6 +79,10 @@ class CBackend:
     def source(self, info: OperatorInfo, target: str) -> str:
         return source_text(self.folder, info, target)
 
+    def set_threads(self, count: int) -> None:
+        """How many threads calls use from now on; 0: as many as OpenMP allows."""
+        self.function("cvmgen_set_threads")(ctypes.c_int(count))
+
     # -------------------------------------------------------- structures
 
     def tensor(

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cvmgen.api.c_backend import CBackend
-from cvmgen.api.cuda_backend import CudaBackend, TransferBackend
-from cvmgen.api.cuda_cpu_backend import PRELUDE, CudaCpuBackend, Order
-from cvmgen.api.device_operator import DeviceOperator
-from cvmgen.api.driver import Device, open_device
+from cvmgen.api.c_operator import COperator
 from cvmgen.api.manifest import Manifest, OperatorInfo, read_manifest
 from cvmgen.api.operator import Backend, Operator
 from cvmgen.api.opsets import Operators, Opset
-from cvmgen.api.python_backend import PythonBackend
 from cvmgen.build import compile_library
 from cvmgen.errors import CvmgenError
 from cvmgen.paths import generated_folder
+
+if TYPE_CHECKING:  # of the targets only the one that is asked for is imported
+    from cvmgen.api.cuda_backend import CudaBackend
+    from cvmgen.api.cuda_cpu_backend import Order
+    from cvmgen.api.driver import Device
 
 TARGETS = ("c", "python", "cuda", "cuda-cpu")
 COMPILED = {
@@ -36,6 +38,7 @@ def load(
     order: Order = "forward",
     device: int = 0,
     transfer: bool = False,
+    threads: int = 0,
 ) -> Operators:
     """The generated operators on a target.
 
@@ -49,6 +52,8 @@ def load(
     device: the GPU of the target "cuda"
     transfer: "cuda" takes and gives numpy arrays, which are copied to the device and back;
         otherwise arrays of any library in the memory of the device, where they lie
+    threads: how many threads calls of the target "c" use; 0: as many as OpenMP allows. Results
+        do not depend on it, and `Operators.threads` changes it later
     Raises CvmgenError for an unknown target or folder, and where "cuda" finds no driver or GPU;
     BuildError when compiling fails.
     """
@@ -61,37 +66,59 @@ def load(
         raise CvmgenError(f"{name}={value!r}: the target '{target}' runs on the CPU")
     place = Path(folder) if folder is not None else generated_folder()
     manifest = read_manifest(place)
-    # First of all: without a GPU nothing needs to be compiled.
-    there = open_device(device) if target == "cuda" else None
-    backend = make_backend(target, manifest, place, library, order, there)
-    if isinstance(backend, CudaBackend):
-        return on_device(manifest, backend, transfer)
-    return assembled(target, manifest, partial(Operator, backend=backend))
+    if target == "cuda":
+        from cvmgen.api.driver import open_device
+
+        # First of all: without a GPU nothing needs to be compiled.
+        there = open_device(device)
+        if threads:
+            raise CvmgenError(f"threads={threads!r}: the target 'cuda' has no such number")
+        return on_device(manifest, cuda_backend(manifest, place, library, there), transfer)
+    backend = make_backend(target, manifest, place, library, order)
+    if target == "c" and isinstance(backend, CBackend):
+        made = assembled(target, manifest, partial(COperator, backend=backend))
+        made.set_threads = backend.set_threads
+    else:
+        made = assembled(target, manifest, partial(Operator, backend=backend))
+    if threads:
+        made.threads = threads
+    return made
 
 
 def make_backend(
-    target: str,
-    manifest: Manifest,
-    folder: Path,
-    library: str | Path | None,
-    order: Order,
-    device: Device | None,
+    target: str, manifest: Manifest, folder: Path, library: str | Path | None, order: Order
 ) -> Backend:
+    """What runs a target on the CPU."""
     if target == "python":
+        from cvmgen.api.python_backend import PythonBackend
+
         return PythonBackend(manifest, folder)
     path = Path(library) if library is not None else compiled(folder, target)
-    if device is not None:
-        return CudaBackend(path, manifest, folder, device)
     if target == "c":
         return CBackend(path, manifest, folder)
+    from cvmgen.api.cuda_cpu_backend import CudaCpuBackend
+
     return CudaCpuBackend(path, manifest, folder, order)
+
+
+def cuda_backend(
+    manifest: Manifest, folder: Path, library: str | Path | None, device: Device
+) -> CudaBackend:
+    from cvmgen.api.cuda_backend import CudaBackend
+
+    path = Path(library) if library is not None else compiled(folder, "cuda")
+    return CudaBackend(path, manifest, folder, device)
 
 
 def on_device(manifest: Manifest, backend: CudaBackend, transfer: bool = False) -> Operators:
     """The operators of a library on a GPU."""
     if transfer:
+        from cvmgen.api.cuda_backend import TransferBackend
+
         whole = partial(Operator, backend=TransferBackend(backend))
         return assembled("cuda", manifest, whole)
+    from cvmgen.api.device_operator import DeviceOperator
+
     made = partial(DeviceOperator, backend=backend)
     return assembled("cuda", manifest, made, backend.device)
 
@@ -117,6 +144,8 @@ def compiled(folder: Path, target: str = "c") -> Path:
     sources = library_sources(folder, target)
     if target == "c":
         return compile_library(sources, name="cvmgen")
+    from cvmgen.api.cuda_cpu_backend import PRELUDE
+
     return compile_library(sources, name="cvmgen-cuda", openmp=False, prelude=PRELUDE)
 
 

@@ -52,6 +52,18 @@ class Backend(Protocol):
     def source(self, info: OperatorInfo, target: str) -> str: ...
 
 
+class Checked(NamedTuple):
+    """A call that was found right: what is given for each input, the precisions that are declared
+    and those that are known after measuring, all attributes, and the arrays for the results."""
+
+    given: Sequence[Given]
+    declared: Precisions
+    precisions: Precisions
+    attributes: Mapping[str, Any]
+    inferred: Inferred
+    targets: Sequence[Array]
+
+
 class Operator:
     """A generated operator. Calling it gives its result; see `signature` and `formula`."""
 
@@ -188,6 +200,18 @@ class Operator:
 
         Shapes, attributes and precisions are checked here, once; each call reads the arrays anew.
         """
+        return self._bound(self._checked(inputs, precisions, dtype, out, check, attributes), check)
+
+    def _checked(
+        self,
+        inputs: tuple[Any, ...],
+        precisions: Any,
+        dtype: Any,
+        out: Any,
+        check: str | None,
+        attributes: dict[str, Any],
+    ) -> Checked:
+        """All checks of a call but those of the values of its elements."""
         self._check_word(check)
         operands, values = self._sorted(inputs, attributes)
         types, typed_arrays = self._typed(operands)
@@ -199,15 +223,24 @@ class Operator:
             self._shapes(item, shape_of(each))
             for item, each in zip(self._info.inputs, given, strict=True)
         ]
-        known = self._precisions(precisions, given)
+        declared = self._declared(precisions, given)
+        known = self._precisions(declared, given)
         inferred = self._backend.infer(self._info, shapes, known, values)
         targets = self._targets(inferred, dtype, out, given, types)
-        arrays, loads = _contiguous(given)
-        outputs, stores = _contiguous(targets)
-        run = self._backend.bind(self._info, arrays, known, values, outputs, check is not None)
-        result = self._result(*targets) if self._result else targets[0]
+        return Checked(given, declared, known, values, inferred, targets)
+
+    def _bound(self, call: Checked, check: str | None) -> Bound:
+        arrays, loads = _contiguous(call.given)
+        outputs, stores = _contiguous(call.targets)
+        run = self._backend.bind(
+            self._info, arrays, call.precisions, call.attributes, outputs, check is not None
+        )
         backwards = [(target, computed) for computed, target in stores]
-        return Bound(run, result, loads, backwards, inferred)
+        return Bound(run, self._whole(call.targets), loads, backwards, call.inferred)
+
+    def _whole(self, targets: Sequence[Array]) -> Any:
+        """The result of a call: an array, or several by their names."""
+        return self._result(*targets) if self._result else targets[0]
 
     # -------------------------------------------------------- arguments
 
@@ -356,10 +389,9 @@ class Operator:
                 self._refuse(name, f"precision {value}", support.PRECISION_RANGE)
         return entries if item.variadic else declared
 
-    def _precisions(self, given: Any, arrays: Sequence[Given]) -> Precisions:
+    def _precisions(self, declared: Precisions, arrays: Sequence[Given]) -> Precisions:
         """The precisions of the inputs; those that are not declared are measured."""
         found: Precisions = []
-        declared = self._declared(given, arrays)
         for name, array, known in zip(self._input_names, arrays, declared, strict=True):
             if array is None or not self._info.has_precision(name):
                 found.append(known)

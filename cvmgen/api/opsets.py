@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from operator import index
+from typing import TYPE_CHECKING, Any
 
-from cvmgen.api.driver import Device
 from cvmgen.api.operator import Operator
+from cvmgen.errors import CvmgenError
 from cvmgen.source import did_you_mean
+
+if TYPE_CHECKING:
+    from cvmgen.api.driver import Device
+
+MOST_THREADS = 1024
 
 
 class Opset:
@@ -46,7 +53,32 @@ class Operators:
     ) -> None:
         self.target = target
         self.device = device  # where their arrays lie, unless in memory of the host
+        self.set_threads: Callable[[int], None] | None = None  # of targets that have a number
+        self._threads = 0
         self._opsets = dict(opsets)
+
+    @property
+    def threads(self) -> int:
+        """How many threads calls use; 0: as many as OpenMP allows.
+
+        It is set for the whole library, whoever loaded it, and results do not depend on it.
+        Raises CvmgenError for what is no number of threads, and on targets that have none.
+        """
+        return self._threads
+
+    @threads.setter
+    def threads(self, count: Any) -> None:
+        try:
+            number = -1 if isinstance(count, bool) else index(count)
+        except TypeError:
+            number = -1
+        if not 0 <= number <= MOST_THREADS:
+            raise CvmgenError(f"threads={count!r}: a number from 0 to {MOST_THREADS} is needed")
+        if self.set_threads is not None:
+            self.set_threads(number)
+        elif number:
+            raise CvmgenError(f"threads={count!r}: the target '{self.target}' has no such number")
+        self._threads = number
 
     def __getattr__(self, name: str) -> Opset:
         found = self.__dict__.get("_opsets", {}).get(name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -190,6 +189,8 @@ def _our_flags(language: _Language, sanitizers: Sequence[str]) -> tuple[str, ...
 
 def _compile_all(job: _Job, units: Mapping[str, str]) -> list[Path]:
     """Objects of all units; the first failure in the order of names is reported."""
+    from concurrent.futures import ThreadPoolExecutor  # a slow import
+
     with ThreadPoolExecutor(max_workers=workers()) as pool:
         pending = [pool.submit(_object, job, unit, text) for unit, text in units.items()]
     return [future.result() for future in pending]

@@ -33,6 +33,6 @@ class KernelPrinter(CPrinter):
         return [*self.pragma(loop), *lines] if loop.parallel else lines
 
     def pragma(self, loop: i.Loop) -> list[str]:
-        collapse = f" collapse({loop.parallel})" if loop.parallel > 1 else ""
-        worth = "" if loop.worth is None else f" if ({self.expr(loop.worth)})"
-        return [f"CVMGEN_OMP(omp parallel for{collapse}{worth})"]
+        collapse = f"collapse({loop.parallel})" if loop.parallel > 1 else ""
+        worth = "" if loop.worth is None else f"if ({self.expr(loop.worth)})"
+        return [f"CVMGEN_PARALLEL({' '.join(filter(None, (collapse, worth)))})"]

@@ -79,6 +79,12 @@ extern "C" {
 /* A tensor over the memory of a DLPack tensor; refuses other types, ranks and strides. */
 int cvmgen_from_dlpack(const cvmgen_dlpack_tensor *source, int32_t precision,
                        cvmgen_tensor *tensor, cvmgen_error *error);
+/* Declare the smallest precision that holds every element; refuses -2^31, which none holds. */
+int cvmgen_measure(cvmgen_tensor *tensor, cvmgen_error *error);
+/* How many threads calls on the CPU may use from now on, in the whole process; 0, as at first:
+   as many as OpenMP allows. A library compiled without OpenMP uses one, whatever is set. Results
+   do not depend on it. */
+void cvmgen_set_threads(int count);
 #ifdef __cplusplus
 }
 #endif

@@ -8,11 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the compiler has OpenMP, its pragmas. */
+/* Where the compiler has OpenMP, its pragmas; CVMGEN_PARALLEL stands before a loop for the threads
+   that cvmgen_set_threads allows. */
 #ifdef _OPENMP
+int cvmgen_thread_count(void);
 #define CVMGEN_OMP(...) _Pragma(#__VA_ARGS__)
+#define CVMGEN_PARALLEL(...)                                                                   \
+    CVMGEN_OMP(omp parallel for num_threads(cvmgen_thread_count()) __VA_ARGS__)
 #else
 #define CVMGEN_OMP(...)
+#define CVMGEN_PARALLEL(...)
 #endif
 
 static inline int64_t cvmgen_saturating_add(int64_t a, int64_t b) {
@@ -183,7 +188,7 @@ static inline void cvmgen_copy_bytes(char *to, const char *from, int64_t bytes) 
         memcpy(to, from, (size_t)bytes);
         return;
     }
-    CVMGEN_OMP(omp parallel for)
+    CVMGEN_PARALLEL()
     for (int64_t at = 0; at < bytes; at += CVMGEN_PIECE)
         memcpy(to + at, from + at, (size_t)cvmgen_min_i64(CVMGEN_PIECE, bytes - at));
 }
@@ -201,7 +206,7 @@ static inline void cvmgen_copy_bytes(char *to, const char *from, int64_t bytes) 
             for (int64_t i = 0; i < count; ++i) to[i * step] = value;                          \
             return;                                                                            \
         }                                                                                      \
-        CVMGEN_OMP(omp parallel for)                                                           \
+        CVMGEN_PARALLEL()                                                                      \
         for (int64_t i = 0; i < count; ++i) to[i * step] = value;                              \
     }                                                                                          \
     static inline void cvmgen_fill_##kind(type *to, type value, int64_t count) {               \
@@ -216,7 +221,7 @@ static inline void cvmgen_copy_bytes(char *to, const char *from, int64_t bytes) 
         } else if (count < CVMGEN_PIECE) {                                                     \
             for (int64_t i = 0; i < count; ++i) to[i * to_step] = from[i * from_step];         \
         } else {                                                                               \
-            CVMGEN_OMP(omp parallel for)                                                       \
+            CVMGEN_PARALLEL()                                                                  \
             for (int64_t i = 0; i < count; ++i) to[i * to_step] = from[i * from_step];         \
         }                                                                                      \
     }
@@ -383,10 +388,24 @@ static inline int cvmgen_check_data(cvmgen_error *error, const char *name,
     return CVMGEN_OK;
 }
 
+/* The bits of all magnitudes of the elements: the highest is that of the greatest one. */
+static inline uint32_t cvmgen_magnitudes(const cvmgen_tensor *tensor, int64_t size) {
+    const int32_t *const wide = (const int32_t *)tensor->data;
+    const int8_t *const narrow = (const int8_t *)tensor->data;
+    uint32_t bits = 0;
+    if (tensor->dtype == CVMGEN_INT8) {
+        CVMGEN_PARALLEL(reduction(| : bits) if (size >= CVMGEN_PIECE))
+        for (int64_t i = 0; i < size; ++i) bits |= (uint8_t)(narrow[i] < 0 ? -narrow[i] : narrow[i]);
+    } else {
+        CVMGEN_PARALLEL(reduction(| : bits) if (size >= CVMGEN_PIECE))
+        for (int64_t i = 0; i < size; ++i)
+            bits |= wide[i] < 0 ? 0 - (uint32_t)wide[i] : (uint32_t)wide[i];
+    }
+    return bits;
+}
 /* The declared precision of an input, or the smallest that holds its data. */
 static inline int cvmgen_precision(cvmgen_error *error, const char *name,
                                    const cvmgen_tensor *tensor, int64_t *precision) {
-    int64_t most = 0;
     *precision = 1;
     if (tensor == NULL) return CVMGEN_OK;
     if (tensor->precision != 0) {
@@ -398,9 +417,8 @@ static inline int cvmgen_precision(cvmgen_error *error, const char *name,
     if (tensor->data == NULL)
         return cvmgen_refuse(error, name, "", "its precision is neither declared nor measurable");
     if (cvmgen_check_data(error, name, tensor)) return CVMGEN_REFUSED;
-    for (int64_t i = 0; i < size; ++i)
-        most = cvmgen_max_i64(most, cvmgen_abs_i64(cvmgen_element(tensor, i)));
-    *precision = most == 0 ? 1 : cvmgen_floor_log2(most) + 2;
+    const uint32_t bits = cvmgen_magnitudes(tensor, size);
+    *precision = bits == 0 ? 1 : cvmgen_floor_log2(bits) + 2;
     if (*precision > 32)
         return cvmgen_refuse(error, name, "-2147483648", "no precision up to 32 holds this value");
     return CVMGEN_OK;

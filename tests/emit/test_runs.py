@@ -60,7 +60,7 @@ KERNELS = [
     (
         SCALED + "Y[h, w] = X[h div s, w div s]",
         [
-            "CVMGEN_OMP(omp parallel for collapse(3) if (H * s * W * s >= 16384))",
+            "CVMGEN_PARALLEL(collapse(3) if (H * s * W * s >= 16384))",
             "for (int64_t h_outer = 0; h_outer < H; ++h_outer) {",
             "    for (int64_t h_inner = 0; h_inner < s; ++h_inner) {",
             "        for (int64_t w_outer = 0; w_outer < W; ++w_outer) {",
@@ -78,7 +78,7 @@ KERNELS = [
         "output Y : cvm[(2 * n[j] for j < N)...] precision p(X)\n"
         "Y[d...] = X[(d[j] div 2 for j < N)...]",
         [
-            "CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))",
+            "CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))",
             "for (int64_t d_row = 0; d_row < d_rows; ++d_row) {",
             "    const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);",
             "    cvmgen_copy_steps_i32(&Y[d_row * d_run], &X[X_row], d_run, 1, X_step);",
@@ -91,7 +91,7 @@ KERNELS = [
         "Y[i] = X[i] + 1 if on else 0",
         [
             "if (on) {",
-            "    CVMGEN_OMP(omp parallel for if (N >= 16384))",
+            "    CVMGEN_PARALLEL(if (N >= 16384))",
             "    for (int64_t i = 0; i < N; ++i)",
             "        Y[i] = (int32_t)((uint32_t)X[i] + 1u);",
             "} else {",

@@ -46,7 +46,7 @@ static void abs_Y_int8_int8(const abs_plan *plan, const int8_t *restrict X,
                             int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:7: Y[d...] = x if x >= 0 else -x where x = X[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d) {
         const int32_t x = X[d];
         Y[d] = (int8_t)(x >= 0 ? x : -x);
@@ -57,7 +57,7 @@ static void abs_Y_int8_int32(const abs_plan *plan, const int8_t *restrict X,
                              int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:7: Y[d...] = x if x >= 0 else -x where x = X[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d) {
         const int32_t x = X[d];
         Y[d] = x >= 0 ? x : -x;
@@ -68,7 +68,7 @@ static void abs_Y_int32_int8(const abs_plan *plan, const int32_t *restrict X,
                              int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:7: Y[d...] = x if x >= 0 else -x where x = X[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d) {
         const int32_t x = X[d];
         Y[d] = (int8_t)(x >= 0 ? (uint32_t)x : 0u - (uint32_t)x);
@@ -79,7 +79,7 @@ static void abs_Y_int32_int32(const abs_plan *plan, const int32_t *restrict X,
                               int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:7: Y[d...] = x if x >= 0 else -x where x = X[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d) {
         const int32_t x = X[d];
         Y[d] = (int32_t)(x >= 0 ? (uint32_t)x : 0u - (uint32_t)x);

@@ -116,7 +116,7 @@ static void broadcast_div_Y_int8_int8(const broadcast_div_plan *plan, const int8
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/broadcast.cvm:15: Y[d...] = quotient(A[(d[Q - M + j] if m[j] != 1 else 0 for j <
        M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
@@ -136,7 +136,7 @@ static void broadcast_div_Y_int8_int32(const broadcast_div_plan *plan, const int
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/broadcast.cvm:15: Y[d...] = quotient(A[(d[Q - M + j] if m[j] != 1 else 0 for j <
        M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
@@ -157,7 +157,7 @@ static void broadcast_div_Y_int32_int8(const broadcast_div_plan *plan,
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/broadcast.cvm:15: Y[d...] = quotient(A[(d[Q - M + j] if m[j] != 1 else 0 for j <
        M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
@@ -178,7 +178,7 @@ static void broadcast_div_Y_int32_int32(const broadcast_div_plan *plan,
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/broadcast.cvm:15: Y[d...] = quotient(A[(d[Q - M + j] if m[j] != 1 else 0 for j <
        M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);

@@ -118,7 +118,7 @@ static void broadcast_greater_Y_int8_int8(const broadcast_greater_plan *plan,
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/broadcast.cvm:15: Y[d...] = greater(A[(d[Q - M + j] if m[j] != 1 else 0 for j <
        M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
@@ -137,7 +137,7 @@ static void broadcast_greater_Y_int8_int32(const broadcast_greater_plan *plan,
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/broadcast.cvm:15: Y[d...] = greater(A[(d[Q - M + j] if m[j] != 1 else 0 for j <
        M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
@@ -156,7 +156,7 @@ static void broadcast_greater_Y_int32_int8(const broadcast_greater_plan *plan,
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/broadcast.cvm:15: Y[d...] = greater(A[(d[Q - M + j] if m[j] != 1 else 0 for j <
        M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
@@ -175,7 +175,7 @@ static void broadcast_greater_Y_int32_int32(const broadcast_greater_plan *plan,
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/broadcast.cvm:15: Y[d...] = greater(A[(d[Q - M + j] if m[j] != 1 else 0 for j <
        M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);

@@ -67,7 +67,7 @@ static void clip_Y_int8_int8(const clip_plan *plan, const int8_t *restrict X,
     const int64_t a_min = plan->a_min, a_max = plan->a_max, n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min))
        where x = X[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d) {
         const int32_t x = X[d];
         Y[d] = (int8_t)(x >= (int32_t)a_max ? (int32_t)a_max
@@ -80,7 +80,7 @@ static void clip_Y_int8_int32(const clip_plan *plan, const int8_t *restrict X,
     const int64_t a_min = plan->a_min, a_max = plan->a_max, n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min))
        where x = X[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d) {
         const int32_t x = X[d];
         Y[d] = x >= (int32_t)a_max ? (int32_t)a_max : (x > (int32_t)a_min ? x : (int32_t)a_min);
@@ -92,7 +92,7 @@ static void clip_Y_int32_int8(const clip_plan *plan, const int32_t *restrict X,
     const int64_t a_min = plan->a_min, a_max = plan->a_max, n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min))
        where x = X[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d) {
         const int32_t x = X[d];
         Y[d] = (int8_t)(x >= (int32_t)a_max ? (int32_t)a_max
@@ -105,7 +105,7 @@ static void clip_Y_int32_int32(const clip_plan *plan, const int32_t *restrict X,
     const int64_t a_min = plan->a_min, a_max = plan->a_max, n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min))
        where x = X[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d) {
         const int32_t x = X[d];
         Y[d] = x >= (int32_t)a_max ? (int32_t)a_max : (x > (int32_t)a_min ? x : (int32_t)a_min);

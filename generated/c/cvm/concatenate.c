@@ -115,7 +115,7 @@ static void concatenate_Y_int8_int8(const concatenate_plan *plan, const int8_t *
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:60: Y[(start[i] + d[j] if j == a else d[j] for j < N)...] = I[i][d...]
        forall i < M, d... < n[i]... */
-    CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         cvmgen_copy_steps_i8(&Y[Y_base + Y_row],
@@ -132,7 +132,7 @@ static void concatenate_Y_int8_int32(const concatenate_plan *plan, const int8_t 
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:60: Y[(start[i] + d[j] if j == a else d[j] for j < N)...] = I[i][d...]
        forall i < M, d... < n[i]... */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         for (int64_t d = 0; d < d_run; ++d)
@@ -148,7 +148,7 @@ static void concatenate_Y_int32_int8(const concatenate_plan *plan, const int32_t
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:60: Y[(start[i] + d[j] if j == a else d[j] for j < N)...] = I[i][d...]
        forall i < M, d... < n[i]... */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         for (int64_t d = 0; d < d_run; ++d)
@@ -164,7 +164,7 @@ static void concatenate_Y_int32_int32(const concatenate_plan *plan, const int32_
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:60: Y[(start[i] + d[j] if j == a else d[j] for j < N)...] = I[i][d...]
        forall i < M, d... < n[i]... */
-    CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         cvmgen_copy_steps_i32(&Y[Y_base + Y_row],

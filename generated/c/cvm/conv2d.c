@@ -157,7 +157,7 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
     /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
        x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
        (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    CVMGEN_OMP(omp parallel for collapse(4) if (N * OC * YH * YW >= 256))
+    CVMGEN_PARALLEL(collapse(4) if (N * OC * YH * YW >= 256))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t oc = 0; oc < OC; ++oc) {
             for (int64_t y = 0; y < YH; ++y) {
@@ -195,7 +195,7 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
     /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
        x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
        (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    CVMGEN_OMP(omp parallel for collapse(4) if (N * OC * YH * YW >= 256))
+    CVMGEN_PARALLEL(collapse(4) if (N * OC * YH * YW >= 256))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t oc = 0; oc < OC; ++oc) {
             for (int64_t y = 0; y < YH; ++y) {
@@ -233,7 +233,7 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
     /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
        x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
        (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    CVMGEN_OMP(omp parallel for collapse(4) if (N * OC * YH * YW >= 256))
+    CVMGEN_PARALLEL(collapse(4) if (N * OC * YH * YW >= 256))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t oc = 0; oc < OC; ++oc) {
             for (int64_t y = 0; y < YH; ++y) {
@@ -271,7 +271,7 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
     /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
        x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
        (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    CVMGEN_OMP(omp parallel for collapse(4) if (N * OC * YH * YW >= 256))
+    CVMGEN_PARALLEL(collapse(4) if (N * OC * YH * YW >= 256))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t oc = 0; oc < OC; ++oc) {
             for (int64_t y = 0; y < YH; ++y) {

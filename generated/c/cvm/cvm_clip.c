@@ -55,7 +55,7 @@ static void cvm_clip_Y_int8_int8(const cvm_clip_plan *plan, const int8_t *restri
                                  int8_t *restrict Y) {
     const int64_t alpha = plan->alpha, n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:63: Y[d...] = clip(X[d...], -alpha, alpha) */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = (int8_t)cvmgen_max_i32((int32_t)-alpha, cvmgen_min_i32(X[d], (int32_t)alpha));
 }
@@ -64,7 +64,7 @@ static void cvm_clip_Y_int8_int32(const cvm_clip_plan *plan, const int8_t *restr
                                   int32_t *restrict Y) {
     const int64_t alpha = plan->alpha, n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:63: Y[d...] = clip(X[d...], -alpha, alpha) */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = cvmgen_max_i32((int32_t)-alpha, cvmgen_min_i32(X[d], (int32_t)alpha));
 }
@@ -73,7 +73,7 @@ static void cvm_clip_Y_int32_int8(const cvm_clip_plan *plan, const int32_t *rest
                                   int8_t *restrict Y) {
     const int64_t alpha = plan->alpha, n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:63: Y[d...] = clip(X[d...], -alpha, alpha) */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = (int8_t)cvmgen_max_i32((int32_t)-alpha, cvmgen_min_i32(X[d], (int32_t)alpha));
 }
@@ -82,7 +82,7 @@ static void cvm_clip_Y_int32_int32(const cvm_clip_plan *plan, const int32_t *res
                                    int32_t *restrict Y) {
     const int64_t alpha = plan->alpha, n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:63: Y[d...] = clip(X[d...], -alpha, alpha) */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = cvmgen_max_i32((int32_t)-alpha, cvmgen_min_i32(X[d], (int32_t)alpha));
 }

@@ -70,7 +70,7 @@ static void cvm_left_shift_Y_int8_int8(const cvm_left_shift_plan *plan,
                                        const int8_t *restrict X, int8_t *restrict Y) {
     const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha, n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:86: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = (int8_t)cvmgen_max_i64(-alpha,
             cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
@@ -80,7 +80,7 @@ static void cvm_left_shift_Y_int8_int32(const cvm_left_shift_plan *plan,
                                         const int8_t *restrict X, int32_t *restrict Y) {
     const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha, n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:86: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = (int32_t)cvmgen_max_i64(-alpha,
             cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
@@ -90,7 +90,7 @@ static void cvm_left_shift_Y_int32_int8(const cvm_left_shift_plan *plan,
                                         const int32_t *restrict X, int8_t *restrict Y) {
     const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha, n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:86: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = (int8_t)cvmgen_max_i64(-alpha,
             cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
@@ -100,7 +100,7 @@ static void cvm_left_shift_Y_int32_int32(const cvm_left_shift_plan *plan,
                                          const int32_t *restrict X, int32_t *restrict Y) {
     const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha, n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:86: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = (int32_t)cvmgen_max_i64(-alpha,
             cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));

@@ -55,7 +55,7 @@ static void cvm_lut_Y_int8_int8(const cvm_lut_plan *plan, const int8_t *restrict
                                 const int8_t *restrict table, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
     /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    CVMGEN_OMP(omp parallel for if (m_size >= 16384))
+    CVMGEN_PARALLEL(if (m_size >= 16384))
     for (int64_t d = 0; d < m_size; ++d)
         Y[d] = table[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
 }
@@ -64,7 +64,7 @@ static void cvm_lut_Y_int8_int32(const cvm_lut_plan *plan, const int8_t *restric
                                  const int8_t *restrict table, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
     /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    CVMGEN_OMP(omp parallel for if (m_size >= 16384))
+    CVMGEN_PARALLEL(if (m_size >= 16384))
     for (int64_t d = 0; d < m_size; ++d)
         Y[d] = table[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
 }
@@ -73,7 +73,7 @@ static void cvm_lut_Y_int32_int8(const cvm_lut_plan *plan, const int32_t *restri
                                  const int32_t *restrict table, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
     /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    CVMGEN_OMP(omp parallel for if (m_size >= 16384))
+    CVMGEN_PARALLEL(if (m_size >= 16384))
     for (int64_t d = 0; d < m_size; ++d)
         Y[d] = (int8_t)table[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
 }
@@ -82,7 +82,7 @@ static void cvm_lut_Y_int32_int32(const cvm_lut_plan *plan, const int32_t *restr
                                   const int32_t *restrict table, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
     /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    CVMGEN_OMP(omp parallel for if (m_size >= 16384))
+    CVMGEN_PARALLEL(if (m_size >= 16384))
     for (int64_t d = 0; d < m_size; ++d)
         Y[d] = table[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
 }

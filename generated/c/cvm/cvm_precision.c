@@ -46,7 +46,7 @@ static void cvm_precision_Y_int8_int8(const cvm_precision_plan *plan, const int8
     const int64_t n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x =
        X[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d) {
         const int32_t x = X[d];
         Y[d] = (int8_t)(x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i32(x) + 1) : 1);
@@ -58,7 +58,7 @@ static void cvm_precision_Y_int8_int32(const cvm_precision_plan *plan, const int
     const int64_t n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x =
        X[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d) {
         const int32_t x = X[d];
         Y[d] = x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i32(x) + 1) : 1;
@@ -70,7 +70,7 @@ static void cvm_precision_Y_int32_int8(const cvm_precision_plan *plan,
     const int64_t n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x =
        X[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d) {
         const int32_t x = X[d];
         Y[d] = (int8_t)(x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i64((int64_t)x) + 1) : 1);
@@ -82,7 +82,7 @@ static void cvm_precision_Y_int32_int32(const cvm_precision_plan *plan,
     const int64_t n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x =
        X[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d) {
         const int32_t x = X[d];
         Y[d] = x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i64((int64_t)x) + 1) : 1;

@@ -63,7 +63,7 @@ static void cvm_right_shift_Y_int8_int8(const cvm_right_shift_plan *plan,
     const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha, n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2,
        -alpha, alpha) */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = (int8_t)cvmgen_max_i32((int32_t)-alpha,
             cvmgen_min_i32(((X[d] >> (shift_bit - 1)) + 1) >> 1, (int32_t)alpha));
@@ -74,7 +74,7 @@ static void cvm_right_shift_Y_int8_int32(const cvm_right_shift_plan *plan,
     const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha, n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2,
        -alpha, alpha) */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = cvmgen_max_i32((int32_t)-alpha,
             cvmgen_min_i32(((X[d] >> (shift_bit - 1)) + 1) >> 1, (int32_t)alpha));
@@ -85,7 +85,7 @@ static void cvm_right_shift_Y_int32_int8(const cvm_right_shift_plan *plan,
     const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha, n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2,
        -alpha, alpha) */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = (int8_t)cvmgen_max_i64(-alpha,
             cvmgen_min_i64(((int64_t)(X[d] >> (shift_bit - 1)) + 1) >> 1, alpha));
@@ -96,7 +96,7 @@ static void cvm_right_shift_Y_int32_int32(const cvm_right_shift_plan *plan,
     const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha, n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2,
        -alpha, alpha) */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = (int32_t)cvmgen_max_i64(-alpha,
             cvmgen_min_i64(((int64_t)(X[d] >> (shift_bit - 1)) + 1) >> 1, alpha));

@@ -56,7 +56,7 @@ static void elemwise_add_Y_int8_int8(const elemwise_add_plan *plan, const int8_t
                                      const int8_t *restrict B, int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:25: Y[d...] = A[d...] + B[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = (int8_t)(A[d] + B[d]);
 }
@@ -65,7 +65,7 @@ static void elemwise_add_Y_int8_int32(const elemwise_add_plan *plan, const int8_
                                       const int8_t *restrict B, int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:25: Y[d...] = A[d...] + B[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = A[d] + B[d];
 }
@@ -74,7 +74,7 @@ static void elemwise_add_Y_int32_int8(const elemwise_add_plan *plan, const int32
                                       const int32_t *restrict B, int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:25: Y[d...] = A[d...] + B[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = (int8_t)((uint32_t)A[d] + (uint32_t)B[d]);
 }
@@ -83,7 +83,7 @@ static void elemwise_add_Y_int32_int32(const elemwise_add_plan *plan, const int3
                                        const int32_t *restrict B, int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:25: Y[d...] = A[d...] + B[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = (int32_t)((uint32_t)A[d] + (uint32_t)B[d]);
 }

@@ -95,7 +95,7 @@ static void expand_dims_Y_int8_int8(const expand_dims_plan *plan, const int8_t *
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:173: Y[(d[j] if j < a else (0 if j < a + num_newaxis else d[j -
        num_newaxis]) for j < N + num_newaxis)...] = X[d...] forall d... < n... */
-    CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         cvmgen_copy_steps_i8(&Y[Y_row], &X[d_row * d_run], d_run, Y_step, 1);
@@ -109,7 +109,7 @@ static void expand_dims_Y_int8_int32(const expand_dims_plan *plan, const int8_t 
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:173: Y[(d[j] if j < a else (0 if j < a + num_newaxis else d[j -
        num_newaxis]) for j < N + num_newaxis)...] = X[d...] forall d... < n... */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         for (int64_t d = 0; d < d_run; ++d)
@@ -124,7 +124,7 @@ static void expand_dims_Y_int32_int8(const expand_dims_plan *plan, const int32_t
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:173: Y[(d[j] if j < a else (0 if j < a + num_newaxis else d[j -
        num_newaxis]) for j < N + num_newaxis)...] = X[d...] forall d... < n... */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         for (int64_t d = 0; d < d_run; ++d)
@@ -139,7 +139,7 @@ static void expand_dims_Y_int32_int32(const expand_dims_plan *plan, const int32_
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:173: Y[(d[j] if j < a else (0 if j < a + num_newaxis else d[j -
        num_newaxis]) for j < N + num_newaxis)...] = X[d...] forall d... < n... */
-    CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         cvmgen_copy_steps_i32(&Y[Y_row], &X[d_row * d_run], d_run, Y_step, 1);

@@ -55,7 +55,7 @@ static void flatten_Y_int8_int32(const flatten_plan *plan, const int8_t *restric
                                  int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/transform.cvm:37: Y[flatten_index(d..., n...)] = X[d...] forall d... < n... */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = X[d];
 }
@@ -64,7 +64,7 @@ static void flatten_Y_int32_int8(const flatten_plan *plan, const int32_t *restri
                                  int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/transform.cvm:37: Y[flatten_index(d..., n...)] = X[d...] forall d... < n... */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = (int8_t)X[d];
 }

@@ -91,7 +91,7 @@ static void get_valid_count_V_int8(const get_valid_count_plan *plan, const int8_
     const int64_t B = plan->B, N = plan->N, K = plan->K;
     const int64_t score_threshold = plan->score_threshold;
     /* spec/cvm/vision.cvm:13: let V[b] = select[q < N](X[b, q, 1] > score_threshold) */
-    CVMGEN_OMP(omp parallel for if (B * N >= 4096))
+    CVMGEN_PARALLEL(if (B * N >= 4096))
     for (int64_t b = 0; b < B; ++b) {
         int64_t count = 0;
         for (int64_t q = 0; q < N; ++q) {
@@ -109,7 +109,7 @@ static void get_valid_count_V_int32(const get_valid_count_plan *plan, const int3
     const int64_t B = plan->B, N = plan->N, K = plan->K;
     const int64_t score_threshold = plan->score_threshold;
     /* spec/cvm/vision.cvm:13: let V[b] = select[q < N](X[b, q, 1] > score_threshold) */
-    CVMGEN_OMP(omp parallel for if (B * N >= 4096))
+    CVMGEN_PARALLEL(if (B * N >= 4096))
     for (int64_t b = 0; b < B; ++b) {
         int64_t count = 0;
         for (int64_t q = 0; q < N; ++q) {
@@ -127,7 +127,7 @@ static void get_valid_count_valid_count_int8(const get_valid_count_plan *plan,
                                              int8_t *restrict valid_count) {
     const int64_t B = plan->B;
     /* spec/cvm/vision.cvm:14: valid_count[b] = count(V[b]) */
-    CVMGEN_OMP(omp parallel for if (B >= 16384))
+    CVMGEN_PARALLEL(if (B >= 16384))
     for (int64_t b = 0; b < B; ++b)
         valid_count[b] = (int8_t)V_length[b];
 }
@@ -137,7 +137,7 @@ static void get_valid_count_valid_count_int32(const get_valid_count_plan *plan,
                                               int32_t *restrict valid_count) {
     const int64_t B = plan->B;
     /* spec/cvm/vision.cvm:14: valid_count[b] = count(V[b]) */
-    CVMGEN_OMP(omp parallel for if (B >= 16384))
+    CVMGEN_PARALLEL(if (B >= 16384))
     for (int64_t b = 0; b < B; ++b)
         valid_count[b] = (int32_t)V_length[b];
 }
@@ -147,7 +147,7 @@ static void get_valid_count_Y_int8_int8(const get_valid_count_plan *plan,
                                         const int64_t *restrict V_length, int8_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, K = plan->K;
     /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    CVMGEN_OMP(omp parallel for collapse(2) if (B * N * K >= 16384))
+    CVMGEN_PARALLEL(collapse(2) if (B * N * K >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t i = 0; i < N; ++i) {
             if (i < V_length[b]) {
@@ -165,7 +165,7 @@ static void get_valid_count_Y_int8_int32(const get_valid_count_plan *plan,
                                          int32_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, K = plan->K;
     /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    CVMGEN_OMP(omp parallel for collapse(2) if (B * N * K >= 16384))
+    CVMGEN_PARALLEL(collapse(2) if (B * N * K >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t i = 0; i < N; ++i) {
             if (i < V_length[b]) {
@@ -183,7 +183,7 @@ static void get_valid_count_Y_int32_int8(const get_valid_count_plan *plan,
                                          const int64_t *restrict V_length, int8_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, K = plan->K;
     /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    CVMGEN_OMP(omp parallel for collapse(2) if (B * N * K >= 16384))
+    CVMGEN_PARALLEL(collapse(2) if (B * N * K >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t i = 0; i < N; ++i) {
             if (i < V_length[b]) {
@@ -202,7 +202,7 @@ static void get_valid_count_Y_int32_int32(const get_valid_count_plan *plan,
                                           int32_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, K = plan->K;
     /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    CVMGEN_OMP(omp parallel for collapse(2) if (B * N * K >= 16384))
+    CVMGEN_PARALLEL(collapse(2) if (B * N * K >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t i = 0; i < N; ++i) {
             if (i < V_length[b]) {

@@ -290,7 +290,7 @@ static void max_Y_0_int8_int8(const max_plan *plan, const int8_t *restrict X,
     const cvmgen_list *const d_R_box = &plan->d_R_box;
     /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in
        R](X[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_OMP(omp parallel for if (d_K_rows >= 256))
+    CVMGEN_PARALLEL(if (d_K_rows >= 256))
     for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
         const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
         const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
@@ -320,7 +320,7 @@ static void max_Y_0_int8_int32(const max_plan *plan, const int8_t *restrict X,
     const cvmgen_list *const d_R_box = &plan->d_R_box;
     /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in
        R](X[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_OMP(omp parallel for if (d_K_rows >= 256))
+    CVMGEN_PARALLEL(if (d_K_rows >= 256))
     for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
         const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
         const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
@@ -350,7 +350,7 @@ static void max_Y_0_int32_int8(const max_plan *plan, const int32_t *restrict X,
     const cvmgen_list *const d_R_box = &plan->d_R_box;
     /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in
        R](X[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_OMP(omp parallel for if (d_K_rows >= 256))
+    CVMGEN_PARALLEL(if (d_K_rows >= 256))
     for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
         const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
         const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
@@ -380,7 +380,7 @@ static void max_Y_0_int32_int32(const max_plan *plan, const int32_t *restrict X,
     const cvmgen_list *const d_R_box = &plan->d_R_box;
     /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in
        R](X[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_OMP(omp parallel for if (d_K_rows >= 256))
+    CVMGEN_PARALLEL(if (d_K_rows >= 256))
     for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
         const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
         const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
@@ -407,7 +407,7 @@ static void max_Y_1_int8_int8(const max_plan *plan, const int8_t *restrict X,
     const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
     const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
     /* spec/cvm/reduce.cvm:25: Y[(d[i] for i in K)...] = max[d[j] < n[j] for j in R](X[d...]) */
-    CVMGEN_OMP(omp parallel for if (d_K_rows_2 >= 256))
+    CVMGEN_PARALLEL(if (d_K_rows_2 >= 256))
     for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
         const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
         for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
@@ -433,7 +433,7 @@ static void max_Y_1_int8_int32(const max_plan *plan, const int8_t *restrict X,
     const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
     const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
     /* spec/cvm/reduce.cvm:25: Y[(d[i] for i in K)...] = max[d[j] < n[j] for j in R](X[d...]) */
-    CVMGEN_OMP(omp parallel for if (d_K_rows_2 >= 256))
+    CVMGEN_PARALLEL(if (d_K_rows_2 >= 256))
     for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
         const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
         for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
@@ -459,7 +459,7 @@ static void max_Y_1_int32_int8(const max_plan *plan, const int32_t *restrict X,
     const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
     const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
     /* spec/cvm/reduce.cvm:25: Y[(d[i] for i in K)...] = max[d[j] < n[j] for j in R](X[d...]) */
-    CVMGEN_OMP(omp parallel for if (d_K_rows_2 >= 256))
+    CVMGEN_PARALLEL(if (d_K_rows_2 >= 256))
     for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
         const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
         for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
@@ -485,7 +485,7 @@ static void max_Y_1_int32_int32(const max_plan *plan, const int32_t *restrict X,
     const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
     const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
     /* spec/cvm/reduce.cvm:25: Y[(d[i] for i in K)...] = max[d[j] < n[j] for j in R](X[d...]) */
-    CVMGEN_OMP(omp parallel for if (d_K_rows_2 >= 256))
+    CVMGEN_PARALLEL(if (d_K_rows_2 >= 256))
     for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
         const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
         for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {

@@ -127,7 +127,7 @@ static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *re
     const int64_t YH = plan->YH, YW = plan->YW;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    CVMGEN_OMP(omp parallel for collapse(4) if (N * C * YH * YW >= 256))
+    CVMGEN_PARALLEL(collapse(4) if (N * C * YH * YW >= 256))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t y = 0; y < YH; ++y) {
@@ -158,7 +158,7 @@ static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *r
     const int64_t YH = plan->YH, YW = plan->YW;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    CVMGEN_OMP(omp parallel for collapse(4) if (N * C * YH * YW >= 256))
+    CVMGEN_PARALLEL(collapse(4) if (N * C * YH * YW >= 256))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t y = 0; y < YH; ++y) {
@@ -189,7 +189,7 @@ static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *
     const int64_t YH = plan->YH, YW = plan->YW;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    CVMGEN_OMP(omp parallel for collapse(4) if (N * C * YH * YW >= 256))
+    CVMGEN_PARALLEL(collapse(4) if (N * C * YH * YW >= 256))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t y = 0; y < YH; ++y) {
@@ -220,7 +220,7 @@ static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t 
     const int64_t YH = plan->YH, YW = plan->YW;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    CVMGEN_OMP(omp parallel for collapse(4) if (N * C * YH * YW >= 256))
+    CVMGEN_PARALLEL(collapse(4) if (N * C * YH * YW >= 256))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t y = 0; y < YH; ++y) {

@@ -47,7 +47,7 @@ static void negative_Y_int8_int8(const negative_plan *plan, const int8_t *restri
                                  int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:42: Y[d...] = -X[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = (int8_t)-X[d];
 }
@@ -56,7 +56,7 @@ static void negative_Y_int8_int32(const negative_plan *plan, const int8_t *restr
                                   int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:42: Y[d...] = -X[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = -X[d];
 }
@@ -65,7 +65,7 @@ static void negative_Y_int32_int8(const negative_plan *plan, const int32_t *rest
                                   int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:42: Y[d...] = -X[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = (int8_t)(0u - (uint32_t)X[d]);
 }
@@ -74,7 +74,7 @@ static void negative_Y_int32_int32(const negative_plan *plan, const int32_t *res
                                    int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/elementwise.cvm:42: Y[d...] = -X[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = (int32_t)(0u - (uint32_t)X[d]);
 }

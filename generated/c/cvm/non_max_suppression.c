@@ -131,7 +131,7 @@ static void non_max_suppression_I_int8(const non_max_suppression_plan *plan,
                                        int64_t *restrict I_spare) {
     const int64_t B = plan->B, N = plan->N;
     /* spec/cvm/vision.cvm:33: let I[b] = sort[i < T[b]] by (-X[b, i, 1], i) */
-    CVMGEN_OMP(omp parallel for if (B * N >= 4096))
+    CVMGEN_PARALLEL(if (B * N >= 4096))
     for (int64_t b = 0; b < B; ++b) {
         const int64_t T = cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0);
         for (int64_t i = 0; i < T; ++i) {
@@ -150,7 +150,7 @@ static void non_max_suppression_I_int32(const non_max_suppression_plan *plan,
                                         int64_t *restrict I_keys, int64_t *restrict I_spare) {
     const int64_t B = plan->B, N = plan->N;
     /* spec/cvm/vision.cvm:33: let I[b] = sort[i < T[b]] by (-X[b, i, 1], i) */
-    CVMGEN_OMP(omp parallel for if (B * N >= 4096))
+    CVMGEN_PARALLEL(if (B * N >= 4096))
     for (int64_t b = 0; b < B; ++b) {
         const int64_t T = cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0);
         for (int64_t i = 0; i < T; ++i) {
@@ -172,7 +172,7 @@ static void non_max_suppression_U_int8(const non_max_suppression_plan *plan,
     const bool force_suppress = plan->force_suppress;
     /* spec/cvm/vision.cvm:50: let U[b] = {p for p < TK[b] if R[b, p, 0] >= 0 and all[q in U[b] if q
        < p](iou[b, p, q] < iou_threshold)} */
-    CVMGEN_OMP(omp parallel for if (B * N >= 4096))
+    CVMGEN_PARALLEL(if (B * N >= 4096))
     for (int64_t b = 0; b < B; ++b) {
         const int64_t TK = top_k < 0
             ? cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
@@ -237,7 +237,7 @@ static void non_max_suppression_U_int32(const non_max_suppression_plan *plan,
     const bool force_suppress = plan->force_suppress;
     /* spec/cvm/vision.cvm:50: let U[b] = {p for p < TK[b] if R[b, p, 0] >= 0 and all[q in U[b] if q
        < p](iou[b, p, q] < iou_threshold)} */
-    CVMGEN_OMP(omp parallel for if (B * N >= 4096))
+    CVMGEN_PARALLEL(if (B * N >= 4096))
     for (int64_t b = 0; b < B; ++b) {
         const int64_t TK = top_k < 0
             ? cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
@@ -300,7 +300,7 @@ static void non_max_suppression_Y_int8_int8(const non_max_suppression_plan *plan
                                             int8_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, max_output_size = plan->max_output_size;
     /* spec/cvm/vision.cvm:52: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
-    CVMGEN_OMP(omp parallel for collapse(2) if (B * N * 6 >= 16384))
+    CVMGEN_PARALLEL(collapse(2) if (B * N * 6 >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t n = 0; n < N; ++n) {
             if (n < (max_output_size < 0 ? U_length[b]
@@ -323,7 +323,7 @@ static void non_max_suppression_Y_int8_int32(const non_max_suppression_plan *pla
                                              int32_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, max_output_size = plan->max_output_size;
     /* spec/cvm/vision.cvm:52: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
-    CVMGEN_OMP(omp parallel for collapse(2) if (B * N * 6 >= 16384))
+    CVMGEN_PARALLEL(collapse(2) if (B * N * 6 >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t n = 0; n < N; ++n) {
             if (n < (max_output_size < 0 ? U_length[b]
@@ -345,7 +345,7 @@ static void non_max_suppression_Y_int32_int8(const non_max_suppression_plan *pla
                                              int8_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, max_output_size = plan->max_output_size;
     /* spec/cvm/vision.cvm:52: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
-    CVMGEN_OMP(omp parallel for collapse(2) if (B * N * 6 >= 16384))
+    CVMGEN_PARALLEL(collapse(2) if (B * N * 6 >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t n = 0; n < N; ++n) {
             if (n < (max_output_size < 0 ? U_length[b]
@@ -367,7 +367,7 @@ static void non_max_suppression_Y_int32_int32(const non_max_suppression_plan *pl
                                               int32_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, max_output_size = plan->max_output_size;
     /* spec/cvm/vision.cvm:52: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
-    CVMGEN_OMP(omp parallel for collapse(2) if (B * N * 6 >= 16384))
+    CVMGEN_PARALLEL(collapse(2) if (B * N * 6 >= 16384))
     for (int64_t b = 0; b < B; ++b) {
         for (int64_t n = 0; n < N; ++n) {
             if (n < (max_output_size < 0 ? U_length[b]

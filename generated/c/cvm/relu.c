@@ -46,7 +46,7 @@ static void relu_Y_int8_int8(const relu_plan *plan, const int8_t *restrict X,
                              int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/nn.cvm:44: Y[d...] = max(0, X[d...]) */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = (int8_t)cvmgen_max_i32(0, X[d]);
 }
@@ -55,7 +55,7 @@ static void relu_Y_int8_int32(const relu_plan *plan, const int8_t *restrict X,
                               int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/nn.cvm:44: Y[d...] = max(0, X[d...]) */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = cvmgen_max_i32(0, X[d]);
 }
@@ -64,7 +64,7 @@ static void relu_Y_int32_int8(const relu_plan *plan, const int32_t *restrict X,
                               int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/nn.cvm:44: Y[d...] = max(0, X[d...]) */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = (int8_t)cvmgen_max_i32(0, X[d]);
 }
@@ -73,7 +73,7 @@ static void relu_Y_int32_int32(const relu_plan *plan, const int32_t *restrict X,
                                int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/nn.cvm:44: Y[d...] = max(0, X[d...]) */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Y[d] = cvmgen_max_i32(0, X[d]);
 }

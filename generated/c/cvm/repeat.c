@@ -90,7 +90,7 @@ static void repeat_Y_int8_int8(const repeat_plan *plan, const int8_t *restrict X
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:12: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i <
        N)...] */
-    CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
         cvmgen_copy_steps_i8(&Y[d_row * d_run], &X[X_row], d_run, 1, X_step);
@@ -104,7 +104,7 @@ static void repeat_Y_int8_int32(const repeat_plan *plan, const int8_t *restrict 
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:12: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i <
        N)...] */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
         for (int64_t d = 0; d < d_run; ++d)
@@ -119,7 +119,7 @@ static void repeat_Y_int32_int8(const repeat_plan *plan, const int32_t *restrict
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:12: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i <
        N)...] */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
         for (int64_t d = 0; d < d_run; ++d)
@@ -134,7 +134,7 @@ static void repeat_Y_int32_int32(const repeat_plan *plan, const int32_t *restric
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:12: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i <
        N)...] */
-    CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
         cvmgen_copy_steps_i32(&Y[d_row * d_run], &X[X_row], d_run, 1, X_step);

@@ -72,7 +72,7 @@ static void reshape_Y_int8_int32(const reshape_plan *plan, const int8_t *restric
                                  int32_t *restrict Y) {
     const int64_t target_shape_size = plan->target_shape_size;
     /* spec/cvm/transform.cvm:187: Y[d...] = T[flatten_index(d..., target_shape...)] */
-    CVMGEN_OMP(omp parallel for if (target_shape_size >= 16384))
+    CVMGEN_PARALLEL(if (target_shape_size >= 16384))
     for (int64_t d = 0; d < target_shape_size; ++d)
         Y[d] = X[d];
 }
@@ -81,7 +81,7 @@ static void reshape_Y_int32_int8(const reshape_plan *plan, const int32_t *restri
                                  int8_t *restrict Y) {
     const int64_t target_shape_size = plan->target_shape_size;
     /* spec/cvm/transform.cvm:187: Y[d...] = T[flatten_index(d..., target_shape...)] */
-    CVMGEN_OMP(omp parallel for if (target_shape_size >= 16384))
+    CVMGEN_PARALLEL(if (target_shape_size >= 16384))
     for (int64_t d = 0; d < target_shape_size; ++d)
         Y[d] = (int8_t)X[d];
 }

@@ -175,7 +175,7 @@ static void slice_Y_int8_int8(const slice_plan *plan, const int8_t *restrict X,
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:104: Y[d...] = X[(b[i] + s[i]*d[i] for i < N)...] */
-    CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
         cvmgen_copy_steps_i8(&Y[d_row * d_run],
@@ -191,7 +191,7 @@ static void slice_Y_int8_int32(const slice_plan *plan, const int8_t *restrict X,
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:104: Y[d...] = X[(b[i] + s[i]*d[i] for i < N)...] */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
         for (int64_t d = 0; d < d_run; ++d)
@@ -206,7 +206,7 @@ static void slice_Y_int32_int8(const slice_plan *plan, const int32_t *restrict X
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:104: Y[d...] = X[(b[i] + s[i]*d[i] for i < N)...] */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
         for (int64_t d = 0; d < d_run; ++d)
@@ -221,7 +221,7 @@ static void slice_Y_int32_int32(const slice_plan *plan, const int32_t *restrict 
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:104: Y[d...] = X[(b[i] + s[i]*d[i] for i < N)...] */
-    CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
         cvmgen_copy_steps_i32(&Y[d_row * d_run],

@@ -139,7 +139,7 @@ static void slice_like_Y_int8_int8(const slice_like_plan *plan, const int8_t *re
     const cvmgen_list *const X_strides = &plan->X_strides;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:125: Y[d...] = X[d...] */
-    CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_strides_row = cvmgen_walk_offset(d_row, d_box, X_strides);
         cvmgen_copy_steps_i8(&Y[d_row * d_run],
@@ -155,7 +155,7 @@ static void slice_like_Y_int8_int32(const slice_like_plan *plan, const int8_t *r
     const cvmgen_list *const X_strides = &plan->X_strides;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:125: Y[d...] = X[d...] */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_strides_row = cvmgen_walk_offset(d_row, d_box, X_strides);
         for (int64_t d = 0; d < d_run; ++d)
@@ -170,7 +170,7 @@ static void slice_like_Y_int32_int8(const slice_like_plan *plan, const int32_t *
     const cvmgen_list *const X_strides = &plan->X_strides;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:125: Y[d...] = X[d...] */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_strides_row = cvmgen_walk_offset(d_row, d_box, X_strides);
         for (int64_t d = 0; d < d_run; ++d)
@@ -185,7 +185,7 @@ static void slice_like_Y_int32_int32(const slice_like_plan *plan, const int32_t 
     const cvmgen_list *const X_strides = &plan->X_strides;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:125: Y[d...] = X[d...] */
-    CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_strides_row = cvmgen_walk_offset(d_row, d_box, X_strides);
         cvmgen_copy_steps_i32(&Y[d_row * d_run],

@@ -163,7 +163,7 @@ static void squeeze_Y_0_int8_int8(const squeeze_plan *plan, const int8_t *restri
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:206: Y[(d[i] for i in K)...] = X[d...] forall d... < n... */
-    CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         cvmgen_copy_steps_i8(&Y[Y_row], &X[d_row * d_run], d_run, Y_step, 1);
@@ -176,7 +176,7 @@ static void squeeze_Y_0_int8_int32(const squeeze_plan *plan, const int8_t *restr
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:206: Y[(d[i] for i in K)...] = X[d...] forall d... < n... */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         for (int64_t d = 0; d < d_run; ++d)
@@ -190,7 +190,7 @@ static void squeeze_Y_0_int32_int8(const squeeze_plan *plan, const int32_t *rest
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:206: Y[(d[i] for i in K)...] = X[d...] forall d... < n... */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         for (int64_t d = 0; d < d_run; ++d)
@@ -204,7 +204,7 @@ static void squeeze_Y_0_int32_int32(const squeeze_plan *plan, const int32_t *res
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:206: Y[(d[i] for i in K)...] = X[d...] forall d... < n... */
-    CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         cvmgen_copy_steps_i32(&Y[Y_row], &X[d_row * d_run], d_run, Y_step, 1);

@@ -117,7 +117,7 @@ static void take_Y_0_int8_int8(const take_plan *plan, const int8_t *restrict X,
                                const int8_t *restrict indices, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
     /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    CVMGEN_OMP(omp parallel for if (m_size >= 16384))
+    CVMGEN_PARALLEL(if (m_size >= 16384))
     for (int64_t d = 0; d < m_size; ++d)
         Y[d] = X[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
 }
@@ -126,7 +126,7 @@ static void take_Y_0_int8_int32(const take_plan *plan, const int8_t *restrict X,
                                 const int8_t *restrict indices, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
     /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    CVMGEN_OMP(omp parallel for if (m_size >= 16384))
+    CVMGEN_PARALLEL(if (m_size >= 16384))
     for (int64_t d = 0; d < m_size; ++d)
         Y[d] = X[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
 }
@@ -135,7 +135,7 @@ static void take_Y_0_int32_int8(const take_plan *plan, const int32_t *restrict X
                                 const int32_t *restrict indices, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
     /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    CVMGEN_OMP(omp parallel for if (m_size >= 16384))
+    CVMGEN_PARALLEL(if (m_size >= 16384))
     for (int64_t d = 0; d < m_size; ++d)
         Y[d] = (int8_t)X[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
 }
@@ -144,7 +144,7 @@ static void take_Y_0_int32_int32(const take_plan *plan, const int32_t *restrict 
                                  const int32_t *restrict indices, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
     /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    CVMGEN_OMP(omp parallel for if (m_size >= 16384))
+    CVMGEN_PARALLEL(if (m_size >= 16384))
     for (int64_t d = 0; d < m_size; ++d)
         Y[d] = X[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
 }
@@ -155,7 +155,7 @@ static void take_Y_1_int8_int8(const take_plan *plan, const int8_t *restrict X,
     const int64_t k_extents_size = plan->k_extents_size, n_a = plan->n_a;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    CVMGEN_OMP(omp parallel for collapse(2) if (i_extents_size * m_size * k_extents_size >= 16384))
+    CVMGEN_PARALLEL(collapse(2) if (i_extents_size * m_size * k_extents_size >= 16384))
     for (int64_t i = 0; i < i_extents_size; ++i) {
         for (int64_t j = 0; j < m_size; ++j) {
             cvmgen_copy_i8(&Y[(i * m_size + j) * k_extents_size],
@@ -172,7 +172,7 @@ static void take_Y_1_int8_int32(const take_plan *plan, const int8_t *restrict X,
     const int64_t k_extents_size = plan->k_extents_size, n_a = plan->n_a;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    CVMGEN_OMP(omp parallel for collapse(3) if (i_extents_size * m_size * k_extents_size >= 16384))
+    CVMGEN_PARALLEL(collapse(3) if (i_extents_size * m_size * k_extents_size >= 16384))
     for (int64_t i = 0; i < i_extents_size; ++i) {
         for (int64_t j = 0; j < m_size; ++j) {
             for (int64_t k = 0; k < k_extents_size; ++k)
@@ -190,7 +190,7 @@ static void take_Y_1_int32_int8(const take_plan *plan, const int32_t *restrict X
     const int64_t k_extents_size = plan->k_extents_size, n_a = plan->n_a;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    CVMGEN_OMP(omp parallel for collapse(3) if (i_extents_size * m_size * k_extents_size >= 16384))
+    CVMGEN_PARALLEL(collapse(3) if (i_extents_size * m_size * k_extents_size >= 16384))
     for (int64_t i = 0; i < i_extents_size; ++i) {
         for (int64_t j = 0; j < m_size; ++j) {
             for (int64_t k = 0; k < k_extents_size; ++k)
@@ -208,7 +208,7 @@ static void take_Y_1_int32_int32(const take_plan *plan, const int32_t *restrict 
     const int64_t k_extents_size = plan->k_extents_size, n_a = plan->n_a;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    CVMGEN_OMP(omp parallel for collapse(2) if (i_extents_size * m_size * k_extents_size >= 16384))
+    CVMGEN_PARALLEL(collapse(2) if (i_extents_size * m_size * k_extents_size >= 16384))
     for (int64_t i = 0; i < i_extents_size; ++i) {
         for (int64_t j = 0; j < m_size; ++j) {
             cvmgen_copy_i32(&Y[(i * m_size + j) * k_extents_size],

@@ -99,7 +99,7 @@ static void tile_Y_int8_int8(const tile_plan *plan, const int8_t *restrict X,
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const k_box = &plan->k_box;
     /* spec/cvm/transform.cvm:28: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    CVMGEN_OMP(omp parallel for if (k_rows > 1 && k_rows * k_run >= 16384))
+    CVMGEN_PARALLEL(if (k_rows > 1 && k_rows * k_run >= 16384))
     for (int64_t k_row = 0; k_row < k_rows; ++k_row) {
         const int64_t X_row = cvmgen_walk_offset(k_row, k_box, X_steps);
         cvmgen_copy_steps_i8(&Y[k_row * k_run], &X[X_row], k_run, 1, X_step);
@@ -112,7 +112,7 @@ static void tile_Y_int8_int32(const tile_plan *plan, const int8_t *restrict X,
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const k_box = &plan->k_box;
     /* spec/cvm/transform.cvm:28: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    CVMGEN_OMP(omp parallel for if (k_rows * k_run >= 16384))
+    CVMGEN_PARALLEL(if (k_rows * k_run >= 16384))
     for (int64_t k_row = 0; k_row < k_rows; ++k_row) {
         const int64_t X_row = cvmgen_walk_offset(k_row, k_box, X_steps);
         for (int64_t k = 0; k < k_run; ++k)
@@ -126,7 +126,7 @@ static void tile_Y_int32_int8(const tile_plan *plan, const int32_t *restrict X,
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const k_box = &plan->k_box;
     /* spec/cvm/transform.cvm:28: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    CVMGEN_OMP(omp parallel for if (k_rows * k_run >= 16384))
+    CVMGEN_PARALLEL(if (k_rows * k_run >= 16384))
     for (int64_t k_row = 0; k_row < k_rows; ++k_row) {
         const int64_t X_row = cvmgen_walk_offset(k_row, k_box, X_steps);
         for (int64_t k = 0; k < k_run; ++k)
@@ -140,7 +140,7 @@ static void tile_Y_int32_int32(const tile_plan *plan, const int32_t *restrict X,
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const k_box = &plan->k_box;
     /* spec/cvm/transform.cvm:28: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    CVMGEN_OMP(omp parallel for if (k_rows > 1 && k_rows * k_run >= 16384))
+    CVMGEN_PARALLEL(if (k_rows > 1 && k_rows * k_run >= 16384))
     for (int64_t k_row = 0; k_row < k_rows; ++k_row) {
         const int64_t X_row = cvmgen_walk_offset(k_row, k_box, X_steps);
         cvmgen_copy_steps_i32(&Y[k_row * k_run], &X[X_row], k_run, 1, X_step);

@@ -104,7 +104,7 @@ static void transpose_Y_int8_int8(const transpose_plan *plan, const int8_t *rest
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:75: Y[(d[R[i]] for i < N)...] = X[d...] forall d... < n... */
-    CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         cvmgen_copy_steps_i8(&Y[Y_row], &X[d_row * d_run], d_run, Y_step, 1);
@@ -117,7 +117,7 @@ static void transpose_Y_int8_int32(const transpose_plan *plan, const int8_t *res
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:75: Y[(d[R[i]] for i < N)...] = X[d...] forall d... < n... */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         for (int64_t d = 0; d < d_run; ++d)
@@ -131,7 +131,7 @@ static void transpose_Y_int32_int8(const transpose_plan *plan, const int32_t *re
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:75: Y[(d[R[i]] for i < N)...] = X[d...] forall d... < n... */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         for (int64_t d = 0; d < d_run; ++d)
@@ -145,7 +145,7 @@ static void transpose_Y_int32_int32(const transpose_plan *plan, const int32_t *r
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:75: Y[(d[R[i]] for i < N)...] = X[d...] forall d... < n... */
-    CVMGEN_OMP(omp parallel for if (d_rows > 1 && d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         cvmgen_copy_steps_i32(&Y[Y_row], &X[d_row * d_run], d_run, Y_step, 1);

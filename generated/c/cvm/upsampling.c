@@ -62,7 +62,7 @@ static void upsampling_Y_int8_int8(const upsampling_plan *plan, const int8_t *re
                                    int8_t *restrict Y) {
     const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, scale = plan->scale;
     /* spec/cvm/nn.cvm:74: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    CVMGEN_OMP(omp parallel for collapse(5) if (N * C * H * scale * W * scale >= 16384))
+    CVMGEN_PARALLEL(collapse(5) if (N * C * H * scale * W * scale >= 16384))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t h_outer = 0; h_outer < H; ++h_outer) {
@@ -83,7 +83,7 @@ static void upsampling_Y_int8_int32(const upsampling_plan *plan, const int8_t *r
                                     int32_t *restrict Y) {
     const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, scale = plan->scale;
     /* spec/cvm/nn.cvm:74: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    CVMGEN_OMP(omp parallel for collapse(5) if (N * C * H * scale * W * scale >= 16384))
+    CVMGEN_PARALLEL(collapse(5) if (N * C * H * scale * W * scale >= 16384))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t h_outer = 0; h_outer < H; ++h_outer) {
@@ -104,7 +104,7 @@ static void upsampling_Y_int32_int8(const upsampling_plan *plan, const int32_t *
                                     int8_t *restrict Y) {
     const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, scale = plan->scale;
     /* spec/cvm/nn.cvm:74: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    CVMGEN_OMP(omp parallel for collapse(5) if (N * C * H * scale * W * scale >= 16384))
+    CVMGEN_PARALLEL(collapse(5) if (N * C * H * scale * W * scale >= 16384))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t h_outer = 0; h_outer < H; ++h_outer) {
@@ -125,7 +125,7 @@ static void upsampling_Y_int32_int32(const upsampling_plan *plan, const int32_t 
                                      int32_t *restrict Y) {
     const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, scale = plan->scale;
     /* spec/cvm/nn.cvm:74: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    CVMGEN_OMP(omp parallel for collapse(5) if (N * C * H * scale * W * scale >= 16384))
+    CVMGEN_PARALLEL(collapse(5) if (N * C * H * scale * W * scale >= 16384))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t h_outer = 0; h_outer < H; ++h_outer) {

@@ -130,7 +130,7 @@ static void where_Y_0_int8_int8(const where_plan *plan, const int8_t *restrict C
     const cvmgen_list *const d_box = &plan->d_box;
     const cvmgen_list *const Cond_steps = &plan->Cond_steps;
     /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
         for (int64_t d = 0; d < d_run; ++d) {
@@ -148,7 +148,7 @@ static void where_Y_0_int8_int32(const where_plan *plan, const int8_t *restrict 
     const cvmgen_list *const d_box = &plan->d_box;
     const cvmgen_list *const Cond_steps = &plan->Cond_steps;
     /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
         for (int64_t d = 0; d < d_run; ++d) {
@@ -166,7 +166,7 @@ static void where_Y_0_int32_int8(const where_plan *plan, const int32_t *restrict
     const cvmgen_list *const d_box = &plan->d_box;
     const cvmgen_list *const Cond_steps = &plan->Cond_steps;
     /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
         for (int64_t d = 0; d < d_run; ++d) {
@@ -184,7 +184,7 @@ static void where_Y_0_int32_int32(const where_plan *plan, const int32_t *restric
     const cvmgen_list *const d_box = &plan->d_box;
     const cvmgen_list *const Cond_steps = &plan->Cond_steps;
     /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
         for (int64_t d = 0; d < d_run; ++d) {
@@ -201,7 +201,7 @@ static void where_Y_1_int8_int8(const where_plan *plan, const int8_t *restrict C
     const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
     const int64_t Cond_strides_0 = plan->Cond_strides_0;
     /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    CVMGEN_OMP(omp parallel for if (n_0 > 1 && n_0 * d_rest_extents_size >= 16384))
+    CVMGEN_PARALLEL(if (n_0 > 1 && n_0 * d_rest_extents_size >= 16384))
     for (int64_t d_0 = 0; d_0 < n_0; ++d_0) {
         if (Cond[d_0 * Cond_strides_0] != 0) {
             cvmgen_copy_i8(&Y[d_0 * d_rest_extents_size],
@@ -221,7 +221,7 @@ static void where_Y_1_int8_int32(const where_plan *plan, const int8_t *restrict 
     const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
     const int64_t Cond_strides_0 = plan->Cond_strides_0;
     /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    CVMGEN_OMP(omp parallel for collapse(2) if (n_0 * d_rest_extents_size >= 16384))
+    CVMGEN_PARALLEL(collapse(2) if (n_0 * d_rest_extents_size >= 16384))
     for (int64_t d_0 = 0; d_0 < n_0; ++d_0) {
         for (int64_t d_rest = 0; d_rest < d_rest_extents_size; ++d_rest)
             Y[d_0 * d_rest_extents_size + d_rest] = Cond[d_0 * Cond_strides_0] != 0
@@ -235,7 +235,7 @@ static void where_Y_1_int32_int8(const where_plan *plan, const int32_t *restrict
     const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
     const int64_t Cond_strides_0 = plan->Cond_strides_0;
     /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    CVMGEN_OMP(omp parallel for collapse(2) if (n_0 * d_rest_extents_size >= 16384))
+    CVMGEN_PARALLEL(collapse(2) if (n_0 * d_rest_extents_size >= 16384))
     for (int64_t d_0 = 0; d_0 < n_0; ++d_0) {
         for (int64_t d_rest = 0; d_rest < d_rest_extents_size; ++d_rest)
             Y[d_0 * d_rest_extents_size + d_rest] = (int8_t)(Cond[d_0 * Cond_strides_0] != 0
@@ -249,7 +249,7 @@ static void where_Y_1_int32_int32(const where_plan *plan, const int32_t *restric
     const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
     const int64_t Cond_strides_0 = plan->Cond_strides_0;
     /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    CVMGEN_OMP(omp parallel for if (n_0 > 1 && n_0 * d_rest_extents_size >= 16384))
+    CVMGEN_PARALLEL(if (n_0 > 1 && n_0 * d_rest_extents_size >= 16384))
     for (int64_t d_0 = 0; d_0 < n_0; ++d_0) {
         if (Cond[d_0 * Cond_strides_0] != 0) {
             cvmgen_copy_i32(&Y[d_0 * d_rest_extents_size],

@@ -106,7 +106,7 @@ static void index_array_idx(const index_array_plan *plan, int64_t *restrict idx,
     const cvmgen_list *const n = &plan->n;
     const cvmgen_list *const A = &plan->A;
     /* spec/mxnet/index_array.cvm:12: idx[d..., j] = d[A[j]] */
-    CVMGEN_OMP(omp parallel for if (d_size * A_len >= 16384))
+    CVMGEN_PARALLEL(if (d_size * A_len >= 16384))
     for (int64_t d_at = 0; d_at < d_size; ++d_at) {
         cvmgen_list d = cvmgen_unflatten(d_at, n);
         for (int64_t j = 0; j < A_len; ++j) {

@@ -171,7 +171,7 @@ static void avg_pool_backward_dx(const avg_pool_backward_plan *plan,
     /* spec/systemml/pooling.cvm:99: dx[n, (c*H + i)*W + j] = sum[first_over(i, PH, R, SH) <= p <
        end_over(i, PH, SH, YH), first_over(j, PW, S, SW) <= q < end_over(j, PW, SW, YW)]( dout[n,
        (c*YH + p)*YW + q] over real(R*S)) forall n < N, c < C, i < H, j < W */
-    CVMGEN_OMP(omp parallel for collapse(4) if (N * C * H * W >= 256))
+    CVMGEN_PARALLEL(collapse(4) if (N * C * H * W >= 256))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t i = 0; i < H; ++i) {

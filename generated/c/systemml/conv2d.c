@@ -178,7 +178,7 @@ static void conv2d_y(const conv2d_plan *plan, const double *restrict x,
     /* spec/systemml/convolution.cvm:28: y[n, (f*YH + p)*YW + q] = sum[c < C, r < R, s < S if 0 <= i
        < H and 0 <= j < W]( x[n, (c*H + i)*W + j] * w[f, (c*R + r)*S + s]) forall n < N, f < F, p <
        YH, q < YW where i = p*SH - PH + r, j = q*SW - PW + s */
-    CVMGEN_OMP(omp parallel for collapse(4) if (N * F * YH * YW >= 256))
+    CVMGEN_PARALLEL(collapse(4) if (N * F * YH * YW >= 256))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t f = 0; f < F; ++f) {
             for (int64_t p = 0; p < YH; ++p) {

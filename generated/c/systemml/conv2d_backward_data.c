@@ -185,7 +185,7 @@ static void conv2d_backward_data_dx(const conv2d_backward_data_plan *plan,
        SH) <= p < end_over(i, PH, SH, YH), first_over(j, PW, S, SW) <= q < end_over(j, PW, SW, YW)](
        w[f, (c*R + i + PH - p*SH)*S + j + PW - q*SW] * dout[n, (f*YH + p)*YW + q]) forall n < N, c <
        C, i < H, j < W */
-    CVMGEN_OMP(omp parallel for collapse(4) if (N * C * H * W >= 256))
+    CVMGEN_PARALLEL(collapse(4) if (N * C * H * W >= 256))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t i = 0; i < H; ++i) {

@@ -185,7 +185,7 @@ static void conv2d_backward_filter_dw(const conv2d_backward_filter_plan *plan,
     /* spec/systemml/convolution.cvm:45: dw[f, (c*R + r)*S + s] = sum[n < N, p < YH, q < YW if 0 <=
        i < H and 0 <= j < W]( x[n, (c*H + i)*W + j] * dout[n, (f*YH + p)*YW + q]) forall f < F, c <
        C, r < R, s < S where i = p*SH - PH + r, j = q*SW - PW + s */
-    CVMGEN_OMP(omp parallel for collapse(4) if (F * C * R * S >= 256))
+    CVMGEN_PARALLEL(collapse(4) if (F * C * R * S >= 256))
     for (int64_t f = 0; f < F; ++f) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t r = 0; r < R; ++r) {

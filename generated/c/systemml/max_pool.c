@@ -168,7 +168,7 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
     /* spec/systemml/pooling.cvm:26: y[n, (c*YH + p)*YW + q] = max[r < R, s < S if 0 <= i < H and 0
        <= j < W](x[n, (c*H + i)*W + j]) forall n < N, c < C, p < YH, q < YW where i = p*SH - PH + r,
        j = q*SW - PW + s */
-    CVMGEN_OMP(omp parallel for collapse(4) if (N * C * YH * YW >= 256))
+    CVMGEN_PARALLEL(collapse(4) if (N * C * YH * YW >= 256))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t p = 0; p < YH; ++p) {

@@ -191,7 +191,7 @@ static void max_pool_backward_dx(const max_pool_backward_plan *plan, const doubl
        PH + r, l = q*SW - PW + s, at(a, b) = x[n, (c*H + a)*W + b], first_maximum = all[r < R, s < S
        if 0 <= k < H and 0 <= l < W]( above(at(i, j), at(k, l)) if k < i or k == i and l < j else
        not above(at(k, l), at(i, j))) */
-    CVMGEN_OMP(omp parallel for collapse(4) if (N * C * H * W >= 256))
+    CVMGEN_PARALLEL(collapse(4) if (N * C * H * W >= 256))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t i = 0; i < H; ++i) {

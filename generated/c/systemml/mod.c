@@ -116,7 +116,7 @@ static void mod_Z(const mod_plan *plan, const double *restrict X, const double *
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/systemml/elementwise.cvm:15: Z[d...] = remainder(X[(d[Q - M + j] if m[j] != 1 else 0 for
        j < M)...], Y[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    CVMGEN_OMP(omp parallel for if (d_rows * d_run >= 16384))
+    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);

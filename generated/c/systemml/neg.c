@@ -49,7 +49,7 @@ static int neg_prepare(const systemml_neg_args *args, neg_plan *plan, cvmgen_err
 static void neg_Z(const neg_plan *plan, const double *restrict X, double *restrict Z) {
     const int64_t n_size = plan->n_size;
     /* spec/systemml/elementwise.cvm:62: Z[d...] = -X[d...] */
-    CVMGEN_OMP(omp parallel for if (n_size >= 16384))
+    CVMGEN_PARALLEL(if (n_size >= 16384))
     for (int64_t d = 0; d < n_size; ++d)
         Z[d] = cvmgen_stored_f64(-X[d]);
 }

@@ -223,7 +223,7 @@ static void reduce_all_output1_bool(const reduce_all_plan *plan, const uint8_t *
     const cvmgen_list *const d_R_box = &plan->d_R_box;
     /* spec/tosa/reduce.cvm:38: output1[(0 if i in R else d[i] for i in D)...] = all[d[j] < n[j] for
        j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_OMP(omp parallel for if (d_K_rows >= 256))
+    CVMGEN_PARALLEL(if (d_K_rows >= 256))
     for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
         const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
         const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);

@@ -280,7 +280,7 @@ static void reduce_max_output1_int8(const reduce_max_plan *plan, const int8_t *r
        j in R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j]
        for j in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...]))
        else max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_OMP(omp parallel for if (d_K_rows >= 256))
+    CVMGEN_PARALLEL(if (d_K_rows >= 256))
     for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
         const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
         const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
@@ -314,7 +314,7 @@ static void reduce_max_output1_int16(const reduce_max_plan *plan,
        j in R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j]
        for j in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...]))
        else max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_OMP(omp parallel for if (d_K_rows >= 256))
+    CVMGEN_PARALLEL(if (d_K_rows >= 256))
     for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
         const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
         const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
@@ -348,7 +348,7 @@ static void reduce_max_output1_int32(const reduce_max_plan *plan,
        j in R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j]
        for j in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...]))
        else max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_OMP(omp parallel for if (d_K_rows >= 256))
+    CVMGEN_PARALLEL(if (d_K_rows >= 256))
     for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
         const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
         const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
@@ -392,7 +392,7 @@ static void reduce_max_output1_float32(const reduce_max_plan *plan,
        j in R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j]
        for j in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...]))
        else max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_OMP(omp parallel for if (d_K_rows >= 256))
+    CVMGEN_PARALLEL(if (d_K_rows >= 256))
     for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
         const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
         const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);

@@ -226,7 +226,7 @@ static void reduce_sum_output1_int32(const reduce_sum_plan *plan,
     const cvmgen_list *const d_R_box = &plan->d_R_box;
     /* spec/tosa/reduce.cvm:89: output1[(0 if i in R else d[i] for i in D)...] = sum[d[j] < n[j] for
        j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_OMP(omp parallel for if (d_K_rows >= 256))
+    CVMGEN_PARALLEL(if (d_K_rows >= 256))
     for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
         const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
         const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
@@ -261,7 +261,7 @@ static void reduce_sum_output1_float32(const reduce_sum_plan *plan,
     const cvmgen_list *const d_R_box = &plan->d_R_box;
     /* spec/tosa/reduce.cvm:89: output1[(0 if i in R else d[i] for i in D)...] = sum[d[j] < n[j] for
        j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_OMP(omp parallel for if (d_K_rows >= 256))
+    CVMGEN_PARALLEL(if (d_K_rows >= 256))
     for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
         const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
         const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);

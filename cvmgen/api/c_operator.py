@@ -1,0 +1,266 @@
+"""Operators of the C target: a call like one before it is not checked again."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cvmgen.api.c_backend import CBackend, ErrorStruct, refusal
+from cvmgen.api.manifest import OperatorInfo
+from cvmgen.api.operator import Array, Checked, Operator
+
+MOST_KINDS = 256
+"""Kinds of calls that an operator remembers; beyond them it begins anew."""
+
+MOST_PRECISIONS = 1024
+"""Combinations of measured precisions that it remembers of each."""
+
+_from_buffer, _address_of = ctypes.c_char.from_buffer, ctypes.addressof
+
+
+class Structures(NamedTuple):
+    """What functions of the library are called with, for one call at a time.
+
+    `tensors` are those of the given inputs, in their order; `measured` are those of them whose
+    precision is not declared, with pointers to them.
+    """
+
+    tensors: list[Any]
+    measured: list[tuple[Any, Any]]
+    outputs: list[Any]
+    error: Any
+    args_pointer: Any
+    error_pointer: Any
+
+
+class Kind:
+    """Calls with the same shapes, element types, attributes and declared precisions."""
+
+    def __init__(self, call: Checked) -> None:
+        self.results = [(target.shape, target.dtype) for target in call.targets]
+        arrays = [array for array, _, _ in given_arrays(call)]
+        self.sizes = [array.nbytes for array in (*arrays, *call.targets)]
+        self.free: list[Structures] = []  # as many as calls have run at the same time
+        self.admitted: set[tuple[int, ...]] = set()  # precisions that were measured
+
+
+class COperator(Operator):
+    """An operator whose first call of a kind is checked in full. A later one passes addresses to
+    the library, which checks them, and as much as any C program's call, once more."""
+
+    def __init__(self, info: OperatorInfo, backend: CBackend) -> None:
+        super().__init__(info, backend)
+        self._library = backend
+        self._kinds: dict[Any, Kind] = {}
+        self._variadic = [item.variadic for item in info.inputs]
+        self._places = {item.name: at for at, item in enumerate(info.inputs)}
+        self._run: Any = None
+        self._measure: Any = None
+
+    def __call__(
+        self,
+        *inputs: Any,
+        precisions: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        check: str | None = None,
+        **attributes: Any,
+    ) -> Any:
+        """As `Operator.__call__`."""
+        marks: list[Any] = [check, dtype]
+        arrays: list[Array] = []
+        outs: list[Array] = []
+        repeatable = (
+            self._mark(marks, arrays, inputs, attributes)
+            and (precisions is None or mark_precisions(marks, precisions))
+            and (out is None or mark_outputs(marks, outs, out))
+        )
+        key = tuple(marks) if repeatable else None
+        try:
+            kind = self._kinds.get(key)
+        except TypeError:  # a value that is no key: whatever it is, checks will tell
+            key = kind = None
+        if kind is not None and (targets := self._repeated(kind, arrays, outs)) is not None:
+            return self._whole(targets)
+        call = self._checked(inputs, precisions, dtype, out, check, attributes)
+        result = self._bound(call, check)()
+        if key is not None:
+            self._learn(key, call, check)
+        return result
+
+    def _mark(
+        self,
+        marks: list[Any],
+        arrays: list[Array],
+        inputs: tuple[Any, ...],
+        keywords: Mapping[str, Any],
+    ) -> bool:
+        """Note what decides the checks of a call; False for one that cannot be repeated."""
+        operands = list(inputs)
+        if self._variadic == [True] and not (len(inputs) == 1 and type(inputs[0]) in (list, tuple)):
+            operands = [operands]
+        for name, value in keywords.items():
+            at = self._places.get(name)
+            if at is not None and at >= len(operands):
+                operands += [None] * (at - len(operands)) + [value]
+            elif at is not None or not mark_value(marks, name, value):
+                return False
+        marks.append(len(operands))
+        for several, value in zip(self._variadic, operands, strict=False):
+            if value is None:
+                marks.append(None)
+            elif not several:
+                if not mark_array(marks, arrays, value):
+                    return False
+            elif type(value) not in (list, tuple):
+                return False
+            else:
+                marks.append(len(value))
+                if not all(mark_array(marks, arrays, each) for each in value):
+                    return False
+        return True
+
+    def _repeated(self, kind: Kind, arrays: list[Array], outs: list[Array]) -> list[Array] | None:
+        """The results of a call of a kind; None where it has to be checked after all."""
+        try:
+            structures = kind.free.pop()
+        except IndexError:
+            return None
+        try:
+            places = [address(array) for array in arrays]
+            for tensor, place in zip(structures.tensors, places, strict=True):
+                tensor.data = place
+            for _, pointer in structures.measured:
+                if self._measure(pointer, structures.error_pointer):
+                    return None
+            if tuple([tensor.precision for tensor, _ in structures.measured]) not in kind.admitted:
+                return None
+            targets = outs or [np.empty(shape, dtype) for shape, dtype in kind.results]
+            for tensor, target in zip(structures.outputs, targets, strict=True):
+                tensor.data = place = address(target)
+                places.append(place)
+            if outs and touching(places, kind.sizes, len(outs)):
+                return None
+            if self._run(structures.args_pointer, structures.error_pointer):
+                raise refusal(self._info, structures.error)
+            return targets
+        finally:
+            kind.free.append(structures)
+
+    def _learn(self, key: Any, call: Checked, check: str | None) -> None:
+        """Let calls like this one be repeated."""
+        arrays = list(given_arrays(call))
+        if not all(array.size for array in (*(each for each, _, _ in arrays), *call.targets)):
+            return  # empty arrays have no addresses
+        kind = self._kinds.get(key)
+        if kind is None:
+            if len(self._kinds) >= MOST_KINDS:
+                self._kinds.clear()
+            kind = self._kinds.setdefault(key, Kind(call))
+        if len(kind.admitted) >= MOST_PRECISIONS:
+            kind.admitted.clear()
+        kind.admitted.add(tuple(known for _, declared, known in arrays if known and not declared))
+        kind.free.append(self._structures(call, check))
+
+    def _structures(self, call: Checked, check: str | None) -> Structures:
+        info = self._info
+        self._run = self._library.function(info.function)
+        self._measure = self._library.function("cvmgen_measure")
+        args, _ = self._library.call_arguments(
+            info, call.given, call.precisions, call.attributes, call.targets, check is not None
+        )
+        tensors: list[Any] = []
+        for item, given in zip(info.inputs, call.given, strict=True):
+            if given is not None:
+                count = len(given) if isinstance(given, list) else 1
+                pointers = getattr(args, item.name)
+                first = pointers if item.variadic else [pointers]
+                tensors += [first[at].contents for at in range(count)]
+        measured = [
+            (tensor, ctypes.byref(tensor))
+            for tensor, (_, declared, known) in zip(tensors, given_arrays(call), strict=True)
+            if known and not declared
+        ]
+        outputs = [getattr(args, name).contents for name in info.outputs]
+        error = ErrorStruct()
+        return Structures(
+            tensors, measured, outputs, error, ctypes.byref(args), ctypes.byref(error)
+        )
+
+
+def given_arrays(call: Checked) -> Iterator[tuple[Array, int | None, int | None]]:
+    """The arrays of all inputs, each with its declared and its known precision."""
+    for given, declared, known in zip(call.given, call.declared, call.precisions, strict=True):
+        if isinstance(given, list):
+            nothing = [None] * len(given)
+            told = declared if isinstance(declared, list) else nothing
+            found = known if isinstance(known, list) else nothing
+            yield from zip(given, told, found, strict=True)
+        elif given is not None:
+            assert not isinstance(declared, list)
+            assert not isinstance(known, list)
+            yield given, declared, known
+
+
+def mark_array(marks: list[Any], arrays: list[Array], value: Any) -> bool:
+    """Note an input; only arrays that are read where they lie can be repeated."""
+    if type(value) is not np.ndarray:
+        return False
+    flags = value.flags
+    if not (flags.c_contiguous and flags.aligned):
+        return False
+    arrays.append(value)
+    marks.append(value.dtype)
+    marks.append(value.shape)
+    return True
+
+
+def mark_value(marks: list[Any], name: str, value: Any) -> bool:
+    """Note an attribute. Its type counts: 1, True and 1.0 are equal, but not alike as values."""
+    kind = type(value)
+    marks.append(name)
+    marks.append(kind)
+    if kind in (tuple, list):
+        marks.append(tuple(value))
+        return all(type(each) is int for each in value)
+    marks.append(value)
+    return value is None or kind in (int, bool, str)
+
+
+def mark_precisions(marks: list[Any], precisions: Any) -> bool:
+    """Note declared precisions."""
+    if type(precisions) is dict:
+        return all(mark_value(marks, *each) for each in precisions.items())
+    if type(precisions) not in (list, tuple):
+        return False
+    return all(mark_value(marks, str(at), each) for at, each in enumerate(precisions))
+
+
+def mark_outputs(marks: list[Any], outs: list[Array], out: Any) -> bool:
+    """Note the arrays for the results; only those that are written where they lie."""
+    for each in out if type(out) in (list, tuple) else (out,):
+        if not (mark_array(marks, outs, each) and each.flags.writeable):
+            return False
+    marks.append(type(out))
+    return len(outs) > 0
+
+
+def address(array: Array) -> int:
+    """Where the elements of an array begin."""
+    if array.flags.writeable:
+        return _address_of(_from_buffer(array.data))  # a fifth of the time of `ctypes.data`
+    return array.ctypes.data
+
+
+def touching(places: Sequence[int], sizes: Sequence[int], outputs: int) -> bool:
+    """Whether one of the last blocks of memory has bytes in common with one before it."""
+    for at in range(len(places) - outputs, len(places)):
+        start = places[at]
+        end = start + sizes[at]
+        for other in range(at):
+            if start < places[other] + sizes[other] and places[other] < end:
+                return True
+    return False

@@ -1,0 +1,99 @@
+"""The C target gives the same bits with every number of threads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import cvmgen
+from cvmgen.api import Operators
+from cvmgen.api.library import library_sources
+from cvmgen.build import compile_library
+from cvmgen.errors import CvmgenError
+from tests.conformance.calls import Call, Conformance, compare, wanted_dtype
+from tests.conformance.random_calls import DRAW, call
+
+CALLS = 12
+NUMBERS = (1, 2, 3, 7)
+
+
+@pytest.fixture(scope="module")
+def parallel(generated: Path, extra_generated: Path) -> Iterator[dict[str, Operators]]:
+    """The operators by opset, with threads for each loop that may have them, however short."""
+    found = {}
+    for folder in (generated, extra_generated):
+        loaded = cvmgen.load("c", folder=folder, library=always_parallel(folder))
+        found |= dict.fromkeys(dir(loaded), loaded)
+    yield found
+    for loaded in found.values():
+        loaded.threads = 0
+
+
+def always_parallel(folder: Path) -> Path:
+    sources = {name: without_tests(text) for name, text in library_sources(folder).items()}
+    header = "cvmgen_runtime.h"
+    assert "(INT64_C(1) << 19)" in sources[header]
+    sources[header] = sources[header].replace("(INT64_C(1) << 19)", "4")
+    return compile_library(sources, name="threads", flags=("-O1",))
+
+
+def without_tests(text: str) -> str:
+    """C without the conditions under which loops have threads."""
+    done = ""
+    while found := re.search(r"CVMGEN_PARALLEL\((?!\.\.\.)", text):
+        done, text = done + text[: found.end()], text[found.end() :]
+        clauses, text = text[: closing(text)], text[closing(text) :]
+        done += clauses.split("if (")[0]
+    return done + text
+
+
+def closing(text: str) -> int:
+    """Where the parenthesis closes that is open in front of a text."""
+    depth = 1
+    for at, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return at
+    raise AssertionError(text)
+
+
+@pytest.mark.parametrize("name", DRAW)
+def test_every_number_of_threads(
+    conformance: Conformance, parallel: dict[str, Operators], name: str
+) -> None:
+    random = Random(f"{name} threads")
+    for each in [call(name, random) for _ in range(CALLS)]:
+        expected = conformance.expected(each)
+        if expected.refusal:
+            continue
+        for number in NUMBERS:
+            where = f"{number} threads: {each}"
+            compare(with_threads(parallel, each, number), expected, wanted_dtype(each, None), where)
+
+
+def with_threads(parallel: dict[str, Operators], each: Call, number: int) -> Any:
+    operators = parallel[each.operator.split(".")[0]]
+    operators.threads = number
+    assert operators.threads == number
+    return operators[each.operator](*each.inputs, precisions=each.precisions, **each.attributes)
+
+
+@pytest.mark.parametrize("count", [-1, 1025, 1 << 40, True, 2.0, "2", None])
+def test_numbers_that_are_refused(generated: Path, count: Any) -> None:
+    with pytest.raises(CvmgenError) as caught:
+        cvmgen.load("c", folder=generated).threads = count
+    assert str(caught.value) == f"threads={count!r}: a number from 0 to 1024 is needed"
+
+
+def test_targets_without_a_number(generated: Path) -> None:
+    with pytest.raises(CvmgenError) as caught:
+        cvmgen.load("python", folder=generated, threads=2)
+    assert str(caught.value) == "threads=2: the target 'python' has no such number"
+    assert cvmgen.load("python", folder=generated).threads == 0
+    assert cvmgen.load("c", folder=generated, threads=2).threads == 2
+    cvmgen.load("c", folder=generated).threads = 0
