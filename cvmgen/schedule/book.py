@@ -12,7 +12,7 @@ from cvmgen.paths import schedules_folder, spec_folder
 from cvmgen.schedule.actions import ACTIONS
 from cvmgen.schedule.classes import CLASSES, Class
 from cvmgen.schedule.forms import Use, matched, one_of
-from cvmgen.schedule.actions.parallelise import MEASURES
+from cvmgen.schedule.measures import MEASURES
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import SpecError, SpecErrors
 from cvmgen.spec.schedules import Action, Schedule, read_files
