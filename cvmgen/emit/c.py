@@ -34,6 +34,8 @@ from cvmgen.schedule.subject import Subject
 from cvmgen.spec.formula import Input, Operator
 from cvmgen.spec.types import MOST_ROWS
 
+VECTOR_SETS = ("avx2", "avx512")  # the later ones have the instructions of the earlier ones
+
 
 def emit_operator(program: i.Program, schedules: Schedules | None = None) -> str:
     """The C file of an operator whose program has been lowered for C; its nests are scheduled by
@@ -236,7 +238,9 @@ class CEmitter:
         lines.append(comment(f"{nest.span.place}: {nest.formula}"))
         lines += printer.block(body)
         head = f"static void {self.kernel_name(number, variant)}("
-        return "\n".join([*signature(head, parameters), *wrap_c(indent(lines)), "}"])
+        return "\n".join(
+            [*versions(body), *signature(head, parameters), *wrap_c(indent(lines)), "}"]
+        )
 
     def unread(self, nest: i.Nest, body: tuple[i.Stmt, ...]) -> list[str]:
         """Statements that name the inputs that a nest reads for other element types only."""
@@ -501,6 +505,12 @@ class CEmitter:
         ]
         head = f"for (int64_t {index} = 0; {index} < args->{tensor}_count; ++{index}) {{"
         return [head, *indent(body), "}"]
+
+
+def versions(body: tuple[i.Stmt, ...]) -> list[str]:
+    """The macro for a kernel with loops for vector instructions."""
+    sets = {each.vector for each in walk(body) if isinstance(each, i.Loop) and each.vector}
+    return [f"CVMGEN_FOR_{max(sets, key=VECTOR_SETS.index).upper()}"] if sets else []
 
 
 def overflow_parameter(body: tuple[i.Stmt, ...]) -> list[str]:

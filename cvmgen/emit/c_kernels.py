@@ -8,6 +8,9 @@ from cvmgen.emit.c_like import CPrinter, identifier
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
 from cvmgen.lower.guards import changed
+from cvmgen.schedule.dependences import combined
+
+OPERATIONS = {"and": "&&", "or": "||"}
 
 
 class KernelPrinter(CPrinter):
@@ -30,9 +33,20 @@ class KernelPrinter(CPrinter):
 
     def loop(self, loop: i.Loop) -> list[str]:
         lines = super().loop(loop)
-        return [*self.pragma(loop), *lines] if loop.parallel else lines
+        if loop.parallel:
+            return [*self.pragma(loop), *lines]
+        return lines
+
+    def shares(self, loop: i.Loop) -> list[str]:
+        """The clauses for accumulators of which each thread has a share."""
+        joined = combined(loop, dict(self.accumulators)) or {}
+        return [
+            f"reduction({OPERATIONS.get(op, op)} : {identifier(name)})"
+            for name, op in sorted(joined.items())
+        ]
 
     def pragma(self, loop: i.Loop) -> list[str]:
         collapse = f"collapse({loop.parallel})" if loop.parallel > 1 else ""
         worth = "" if loop.worth is None else f"if ({self.expr(loop.worth)})"
-        return [f"CVMGEN_PARALLEL({' '.join(filter(None, (collapse, worth)))})"]
+        clauses = (collapse, *self.shares(loop), worth)
+        return [f"CVMGEN_PARALLEL({' '.join(filter(None, clauses))})"]

@@ -286,8 +286,14 @@ class CPrinter:
                 return [f"{identifier(name)}.at[{self.expr(index)}] = {self.expr(value)};"]
             case i.Append():
                 return self.append(statement)
+            case i.Store(
+                target=target, value=i.Binary(op="+" | "*" as op, left=left, right=right)
+            ) if left == target:
+                return [f"{self.expr(target)} {op}= {self.expr(right)};"]
             case i.Store(target=target, value=value):
                 return [f"{self.expr(target)} = {self.expr(value)};"]
+            case i.Array(name=name, type=type_name, length=length):
+                return [f"{MACHINE_TYPES[type_name]} {identifier(name)}[{length}];"]
             case i.Overflow(offset=offset):
                 return [f"cvmgen_note_overflow(overflow, {self.expr(offset)});"]
             case i.Sort():
@@ -394,11 +400,12 @@ class CPrinter:
             return [f"{head} {{", *indent(body), "}"]
         low, high = self.expr(loop.low), self.expr(loop.high, 8)
         kind = self.index_type(loop.index)
-        head = f"for ({kind} {index} = {low}; {index} < {high}; ++{index})"
+        on = f"++{index}" if loop.step == 1 else f"{index} += {loop.step}"
+        head = f"for ({kind} {index} = {low}; {index} < {high}; {on})"
         if not loop.parallel and any(map(is_computed, walk(loop.high))):
             end = fresh(f"{index}_end", set(names_in(loop)))
             start = f"{index} = {low}, {end} = {self.expr(loop.high)}"
-            head = f"for ({kind} {start}; {index} < {end}; ++{index})"
+            head = f"for ({kind} {start}; {index} < {end}; {on})"
         body = self.block(loop.body)
         if len(loop.body) == 1 and not isinstance(loop.body[0], i.If) and len(body) == 1:
             return [head, *indent(body)]

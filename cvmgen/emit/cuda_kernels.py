@@ -28,7 +28,7 @@ def grid(body: tuple[i.Stmt, ...], most: int | None = None) -> Grid:
 
     `most` are all that are wanted.
 
-    As in `schedule.actions.parallelise`, every iteration writes elements of its own. A local in
+    As where schedules make loops parallel, every iteration writes elements of its own. A local in
     front of a loop is computed by each thread again, so the loops need not be perfectly nested: a
     walk over rows and along a row is one grid.
     """

@@ -279,6 +279,16 @@ class Let:
 
 
 @dataclass(frozen=True, slots=True)
+class Array:
+    """Local memory for `length` elements of a machine type, read and stored to like a tensor."""
+
+    name: str
+    type: str
+    length: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class Assign:
     name: str
     value: Expr
@@ -403,6 +413,8 @@ class Loop:
     body: tuple[Stmt, ...]
     parallel: int  # how many perfectly nested loops, this one first, run in parallel
     span: Span = _span()
+    step: int = 1
+    vector: str = ""  # instruction sets that make several iterations at once: avx2, avx512
     worth: Expr | None = None  # a test: are there iterations enough for several threads?
 
 
@@ -495,6 +507,7 @@ class Cases:
 
 Stmt = (
     Let
+    | Array
     | Assign
     | Accumulate
     | AddAt

@@ -42,6 +42,8 @@ def statement_lines(statement: i.Stmt) -> list[str]:
     match statement:
         case i.Let(name=name, type=type_name, value=value):
             return [f"let {name}: {type_name} = {text(value)}"]
+        case i.Array(name=name, type=type_name, length=length):
+            return [f"array {name}: {length} {type_name}"]
         case i.Assign(name=name, value=value):
             return [f"{name} = {text(value)}"]
         case i.Accumulate(name=name, op=op, value=value):
@@ -69,9 +71,11 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             prefix = "parallel " if parallel else ""
             if statement.worth is not None:
                 prefix = f"parallel if {text(statement.worth)}: "
+            prefix += f"{statement.vector} " if statement.vector else ""
             if low is None:
                 return indented(f"{prefix}for {index} in {text(high)}:", body)
-            return indented(f"{prefix}for {text(low)} <= {index} < {text(high)}:", body)
+            by = "" if statement.step == 1 else f" by {statement.step}"
+            return indented(f"{prefix}for {text(low)} <= {index} < {text(high)}{by}:", body)
         case i.PackLoop(pack=pack, extents=extents, slots=slots, body=body):
             at = "" if slots is None else f" at {text(slots)}"
             return indented(f"for {pack}... < {text(extents)}{at}:", body)

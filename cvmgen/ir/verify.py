@@ -139,7 +139,7 @@ class Verifier:
                 for place in (entries.first, keys, spare):
                     self.tensor(place.tensor, self.written, "an output")
                 self.expressions((entries, keys, spare), scope)
-            case i.Break():
+            case i.Break() | i.Array():
                 pass
             case i.Copy(target=target, source=source):
                 self.tensor(target.tensor, self.written, "an output")

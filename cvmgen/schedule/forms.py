@@ -17,13 +17,13 @@ Given = tuple[str, ...] | int | tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """An action: its form, what it does, and the rewrite.
+    """An action: its forms, what it does, and the rewrite.
 
-    The form is an action whose operands say what stands there: LOOP or LOCAL, a role of the nest;
+    A form is an action whose operands say what stands there: LOOP or LOCAL, a role of the nest;
     LOOPS, one or more of them; NEW, a name for what the action makes; NUMBER; MEASURE.
     """
 
-    form: str
+    forms: tuple[str, ...]
     doc: str
     run: Callable[[Subject, Use], Subject]
 
@@ -45,12 +45,17 @@ class Use:
         """The names in the nest of what an operand speaks of."""
         return tuple(name for role in self.roles(at) for name in subject.roles[role])
 
+    def number(self, at: int) -> int:
+        given = self.given[at]
+        assert isinstance(given, int)
+        return given
+
     def test(self, at: int) -> tuple[str, int]:
         match self.given[at]:
             case (str(measure), int(bound)):
                 return measure, bound
             case _:
-                raise InternalError(f"operand {at} of '{self.kind.form}' is no test")
+                raise InternalError(f"operand {at} of '{self.action.name}' is no test")
 
     def refuse(self, message: str, hint: str = "") -> NoReturn:
         """Say that the action would change what the nest computes."""
@@ -58,19 +63,20 @@ class Use:
 
 
 def otherwise(span: Span, kind: Kind) -> SpecError:
-    name = form_of(kind).name
-    return SpecError(span, f"this is not how '{name}' is written", f"write: {kind.form}")
+    name = kind.forms[0].split()[0]
+    forms = "' or '".join(kind.forms)
+    return SpecError(span, f"this is not how '{name}' is written", f"write '{forms}'")
 
 
-@cache
-def form_of(kind: Kind) -> Action:
-    return parse_action(kind.form)
+parsed_form = cache(parse_action)
 
 
 def matched(action: Action, kind: Kind, known: set[str], measures: Collection[str]) -> Use:
     """The action as its form has it; `known` are the roles, to which it adds those it makes."""
-    form = form_of(kind)
-    if [each.preposition for each in form.clauses] != [each.preposition for each in action.clauses]:
+    written = [each.preposition for each in action.clauses]
+    forms = map(parsed_form, kind.forms)
+    form = next((f for f in forms if [each.preposition for each in f.clauses] == written), None)
+    if form is None:
         raise otherwise(action.span, kind)
     given: list[Given] = []
     for pattern, clause in zip(form.clauses, action.clauses, strict=True):
@@ -116,7 +122,9 @@ def operand(
             return (role(found, known),)
         case "NEW", Name(text=text):
             if text in known:
-                raise SpecError(found.span, f"there is a '{text}' already", "choose another name")
+                raise SpecError(
+                    found.span, f"there is a role '{text}' already", "choose another name"
+                )
             known.add(text)
             return (text,)
         case "NUMBER", Number(value=value):

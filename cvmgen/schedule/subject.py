@@ -37,5 +37,8 @@ class Subject:
         shape = memory[0].shape if memory else ()
         return cls(body, dtypes, Facts.of(program, nest), shape, nest.span.place, {})
 
+    def with_roles(self, more: Roles) -> Subject:
+        return replace(self, roles={**self.roles, **more})
+
     def with_body(self, body: tuple[i.Stmt, ...]) -> Subject:
         return replace(self, body=body)

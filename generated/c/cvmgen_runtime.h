@@ -20,6 +20,17 @@ int cvmgen_thread_count(void);
 #define CVMGEN_PARALLEL(...)
 #endif
 
+/* A kernel with vector loops is made for several instruction sets, where the compiler can do so:
+   the loader takes the one for its machine. Sanitizers cannot run what the loader calls. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define CVMGEN_FOR_AVX2 __attribute__((target_clones("avx2", "default")))
+#define CVMGEN_FOR_AVX512 __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#else
+#define CVMGEN_FOR_AVX2
+#define CVMGEN_FOR_AVX512
+#endif
+
 static inline int64_t cvmgen_saturating_add(int64_t a, int64_t b) {
     return cvmgen_saturate((__int128)a + b);
 }

@@ -1,17 +1,48 @@
-"""The actions: small rewrites of a nest, each legal by itself."""
+"""The actions: small rewrites of a nest, each legal by itself or refused."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from cvmgen.schedule.actions.copy import copy
+from cvmgen.schedule.actions.distribute import distribute
+from cvmgen.schedule.actions.expand import expand
+from cvmgen.schedule.actions.jam import jam
+from cvmgen.schedule.actions.merge import merge
 from cvmgen.schedule.actions.parallelise import parallelise
+from cvmgen.schedule.actions.reorder import reorder
+from cvmgen.schedule.actions.specialise import beside, specialise, unswitch, version
+from cvmgen.schedule.actions.split import split
+from cvmgen.schedule.actions.vectorise import vectorise
 from cvmgen.schedule.forms import Kind
 
 ACTIONS: Mapping[str, Kind] = {
-    "copy": Kind("copy", "loops that only move elements become copies and fills", copy),
+    "copy": Kind(("copy",), "loops that only move elements become copies and fills", copy),
+    "split": Kind(("split LOOP by NUMBER into NEW, NEW",), "blocks, and a loop over each", split),
+    "merge": Kind(("merge LOOPS",), "loops that walk memory without a gap become one", merge),
+    "expand": Kind(("expand LOCAL over LOOP",), "accumulators become arrays over a loop", expand),
+    "distribute": Kind(("distribute LOOP",), "a loop for each of the steps in a loop", distribute),
+    "reorder": Kind(("reorder LOOP, LOOP",), "the second loop goes inside the first", reorder),
+    "jam": Kind(
+        ("jam LOOP by NUMBER over LOOP",),
+        "several iterations at once in each pass over the loop inside",
+        jam,
+    ),
+    "specialise": Kind(("specialise LOOP",), "copies of loops for the steps 1 and 0", specialise),
+    "beside": Kind(
+        ("beside LOOP into NEW when MEASURE >= NUMBER",),
+        "a copy of a loop whose iterations read beside each other",
+        beside,
+    ),
+    "version": Kind(
+        ("version LOOP into NEW when MEASURE >= NUMBER",),
+        "a copy of loops that runs where there is enough to do",
+        version,
+    ),
+    "unswitch": Kind(("unswitch LOOP",), "a choice in loops goes around them", unswitch),
+    "vectorise": Kind(("vectorise LOOPS",), "innermost loops by vector instructions", vectorise),
     "parallelise": Kind(
-        "parallelise LOOPS when MEASURE >= NUMBER",
+        ("parallelise LOOPS when MEASURE >= NUMBER", "parallelise LOOPS"),
         "the loops run in several threads where there is enough to do",
         parallelise,
     ),

@@ -2,70 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in
 from cvmgen.lower.copies import Run
 from cvmgen.lower.guards import assigned
-from cvmgen.schedule.dependences import carried
+from cvmgen.schedule.dependences import Locals, conflict
 from cvmgen.schedule.forms import Use
+from cvmgen.schedule.measures import MEASURES, ONE, Measure, product, repeated
+from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
-
-ONE = i.Const(1)
 
 
 def parallelise(subject: Subject, use: Use) -> Subject:
-    """The loops of a role in parallel, the outermost and those that stand right in it.
+    """The loops of the roles in parallel, the outermost and those that stand right in it.
 
     Every iteration writes elements of its own: in gather form by construction, in scatter form
-    because each element is written once.
+    because each element is written once. Legal where iterations share nothing else but
+    accumulators that come out the same in every order. Locals between two of the loops are
+    computed in the inner one, since threads take iterations of both at once.
     """
     names = set(use.loops(subject, 0))
-    measure, least = use.test(1)
-    return subject.with_body(block(subject.body, subject, use, names, MEASURES[measure], least))
+    locals_ = Locals.of(subject.body)
 
-
-def block(
-    body: tuple[i.Stmt, ...],
-    subject: Subject,
-    use: Use,
-    names: Collection[str],
-    measure: Measure,
-    least: int,
-) -> tuple[i.Stmt, ...]:
-    match body:
-        case (i.If(then=then, otherwise=otherwise) as choice,):
-            both = (
-                block(branch, subject, use, names, measure, least) for branch in (then, otherwise)
+    def change(statement: i.Stmt) -> Block | None:
+        if not isinstance(statement, i.Loop) or statement.index not in names:
+            return None
+        if why := conflict(statement, locals_):
+            use.refuse(
+                f"the loop {statement.index} {why}: its iterations cannot run in parallel "
+                f"({subject.place})",
+                "expand what it carries, or parallelise loops around it",
             )
-            first, second = both
-            return (replace(choice, then=first, otherwise=second),)
-        case (i.Loop(index=index) as loop,) if index in names:
-            for each in chain(loop, names):
-                if lost := carried(each):
-                    use.refuse(
-                        f"the loop {each.index} carries {' and '.join(sorted(lost))}: its "
-                        f"iterations cannot run in parallel ({subject.place})",
-                        "expand what it carries, or parallelise loops around it",
-                    )
-            count = len(chain(loop, names))
-            marked = replace(loop, parallel=count)
-            return (replace(marked, worth=worth(subject, marked, measure, least)),)
-        case _:
-            return body
+        loop, count = joined(statement, names)
+        marked = replace(loop, parallel=count)
+        if len(use.given) == 1:
+            return (marked,)
+        measure, least = use.test(1)
+        return (replace(marked, worth=worth(subject, marked, MEASURES[measure], least)),)
+
+    return subject.with_body(rewritten(subject.body, change))
 
 
-def chain(loop: i.Loop, names: Collection[str]) -> list[i.Loop]:
-    """A loop and those of the names that stand in each other right below it."""
-    found = [loop]
-    while len(found[-1].body) == 1 and isinstance(found[-1].body[0], i.Loop):
-        below = found[-1].body[0]
-        if below.index not in names:
-            break
-        found.append(below)
-    return found
+def joined(loop: i.Loop, names: Collection[str]) -> tuple[i.Loop, int]:
+    """The loop with those of the names right below it, nothing between, and how many these are."""
+    *between, last = loop.body
+    if not isinstance(last, i.Loop) or last.index not in names:
+        return loop, 1
+    set_here = {loop.index} | assigned(tuple(between))
+    if not all(isinstance(each, i.Let) for each in between):
+        return loop, 1
+    # Of loops that are counted as one, compilers make no vectors.
+    if last.vector or last.low is None or names_in((last.low, last.high)) & set_here:
+        return loop, 1
+    inner, count = joined(replace(last, body=(*between, *last.body)), names)
+    return replace(loop, body=(inner,)), count + 1
 
 
 def worth(subject: Subject, loop: i.Loop, measure: Measure, least: int) -> i.Expr:
@@ -75,89 +68,3 @@ def worth(subject: Subject, loop: i.Loop, measure: Measure, least: int) -> i.Exp
         # One long run has its own threads.
         return i.Logic("and", (i.Compare(">", loop.high, ONE), enough))
     return enough
-
-
-def product(extents: list[i.Expr]) -> i.Expr:
-    """The product from the left, as a person would write it."""
-    result: i.Expr | None = None
-    for extent in extents:
-        for factor in factors(extent):
-            result = factor if result is None else i.Binary("*", result, factor)
-    return ONE if result is None else result
-
-
-def factors(expr: i.Expr) -> list[i.Expr]:
-    match expr:
-        case i.Binary(op="*", left=left, right=right):
-            return [*factors(left), *factors(right)]
-        case _:
-            return [expr]
-
-
-# ---------------------------------------------------------------- measures
-
-Measure = Callable[[Subject, i.Loop], list[i.Expr]]
-
-
-def results(subject: Subject, loop: i.Loop) -> list[i.Expr]:
-    """The iterations of the parallel loops."""
-    extents, inner = [], loop
-    for _ in range(loop.parallel):
-        extents.append(count(inner))
-        if isinstance(inner.body[0], i.Loop):
-            inner = inner.body[0]
-    return extents
-
-
-def elements(subject: Subject, loop: i.Loop) -> list[i.Expr]:
-    """Those, and the iterations and runs right inside, as far as the call alone decides them."""
-    inner = loop
-    for _ in range(loop.parallel - 1):
-        below = inner.body[0]
-        assert isinstance(below, i.Loop)
-        inner = below
-    within = assigned((loop,))
-    inside = (each for each in repeated(inner.body) if not names_in(ends(each)) & within)
-    return [*results(subject, loop), *map(count, inside)]
-
-
-def entries(subject: Subject, loop: i.Loop) -> list[i.Expr]:
-    """The most entries that the lists of the nest may have."""
-    return list(subject.memory)
-
-
-MEASURES: Mapping[str, Measure] = {
-    "results": results,
-    "elements": elements,
-    "entries": entries,
-}
-
-
-def count(statement: i.Loop | Run) -> i.Expr:
-    """About how many iterations a loop has, or elements a run."""
-    match statement:
-        case i.Loop(low=None, high=members):
-            return i.Call("len", (members,))
-        case i.Loop(high=high):
-            return high
-        case _:
-            return statement.count
-
-
-def repeated(body: tuple[i.Stmt, ...]) -> Iterator[i.Loop | Run]:
-    """The loops and runs of a block; of a choice, those of the first branch."""
-    for each in body:
-        match each:
-            case i.Loop() | i.Copy() | i.Fill():
-                yield each
-            case i.If(then=then):
-                yield from repeated(then)
-            case _:
-                pass
-
-
-def ends(statement: i.Loop | Run) -> tuple[i.Expr | None, ...]:
-    """What decides how often a loop runs, or how long a run is."""
-    if isinstance(statement, i.Loop):
-        return (statement.low, statement.high)
-    return (statement.count,)

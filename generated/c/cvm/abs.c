@@ -42,6 +42,7 @@ static int abs_prepare(const cvm_abs_args *args, abs_plan *plan, cvmgen_error *e
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void abs_Y_int8_int8(const abs_plan *plan, const int8_t *restrict X,
                             int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
@@ -53,6 +54,7 @@ static void abs_Y_int8_int8(const abs_plan *plan, const int8_t *restrict X,
     }
 }
 
+CVMGEN_FOR_AVX2
 static void abs_Y_int8_int32(const abs_plan *plan, const int8_t *restrict X,
                              int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
@@ -64,6 +66,7 @@ static void abs_Y_int8_int32(const abs_plan *plan, const int8_t *restrict X,
     }
 }
 
+CVMGEN_FOR_AVX2
 static void abs_Y_int32_int8(const abs_plan *plan, const int32_t *restrict X,
                              int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
@@ -75,6 +78,7 @@ static void abs_Y_int32_int8(const abs_plan *plan, const int32_t *restrict X,
     }
 }
 
+CVMGEN_FOR_AVX2
 static void abs_Y_int32_int32(const abs_plan *plan, const int32_t *restrict X,
                               int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;

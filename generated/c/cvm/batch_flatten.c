@@ -54,26 +54,24 @@ static void batch_flatten_Y_int8_int8(const batch_flatten_plan *plan, const int8
     cvmgen_copy_i8(Y, X, n_0 * n_part_size);
 }
 
+CVMGEN_FOR_AVX2
 static void batch_flatten_Y_int8_int32(const batch_flatten_plan *plan, const int8_t *restrict X,
                                        int32_t *restrict Y) {
     const int64_t n_0 = plan->n_0, n_part_size = plan->n_part_size;
     /* spec/cvm/transform.cvm:45: Y[i, j] = X[i, unflatten(j, n[1:]...)...] */
-    CVMGEN_PARALLEL(collapse(2) if (n_0 * n_part_size >= 16384))
-    for (int64_t i = 0; i < n_0; ++i) {
-        for (int64_t j = 0; j < n_part_size; ++j)
-            Y[i * n_part_size + j] = X[i * n_part_size + j];
-    }
+    CVMGEN_PARALLEL(if (n_0 * n_part_size >= 16384))
+    for (int64_t j = 0; j < n_0 * n_part_size; ++j)
+        Y[j] = X[j];
 }
 
+CVMGEN_FOR_AVX2
 static void batch_flatten_Y_int32_int8(const batch_flatten_plan *plan,
                                        const int32_t *restrict X, int8_t *restrict Y) {
     const int64_t n_0 = plan->n_0, n_part_size = plan->n_part_size;
     /* spec/cvm/transform.cvm:45: Y[i, j] = X[i, unflatten(j, n[1:]...)...] */
-    CVMGEN_PARALLEL(collapse(2) if (n_0 * n_part_size >= 16384))
-    for (int64_t i = 0; i < n_0; ++i) {
-        for (int64_t j = 0; j < n_part_size; ++j)
-            Y[i * n_part_size + j] = (int8_t)X[i * n_part_size + j];
-    }
+    CVMGEN_PARALLEL(if (n_0 * n_part_size >= 16384))
+    for (int64_t j = 0; j < n_0 * n_part_size; ++j)
+        Y[j] = (int8_t)X[j];
 }
 
 static void batch_flatten_Y_int32_int32(const batch_flatten_plan *plan,

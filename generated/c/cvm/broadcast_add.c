@@ -107,6 +107,7 @@ static int broadcast_add_prepare(const cvm_broadcast_add_args *args, broadcast_a
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void broadcast_add_Y_int8_int8(const broadcast_add_plan *plan, const int8_t *restrict A,
                                       const int8_t *restrict B, int8_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run, A_step = plan->A_step;
@@ -120,11 +121,23 @@ static void broadcast_add_Y_int8_int8(const broadcast_add_plan *plan, const int8
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[d_row * d_run + d] = (int8_t)(A[A_row + d * A_step] + B[B_row + d * B_step]);
+        if (A_step == 1 && B_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)(A[A_row + d] + B[B_row + d]);
+        } else if (A_step == 0 && B_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)(A[A_row] + B[B_row + d]);
+        } else if (A_step == 1 && B_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)(A[A_row + d] + B[B_row]);
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)(A[A_row + d * A_step] + B[B_row + d * B_step]);
+        }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void broadcast_add_Y_int8_int32(const broadcast_add_plan *plan, const int8_t *restrict A,
                                        const int8_t *restrict B, int32_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run, A_step = plan->A_step;
@@ -138,11 +151,23 @@ static void broadcast_add_Y_int8_int32(const broadcast_add_plan *plan, const int
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[d_row * d_run + d] = A[A_row + d * A_step] + B[B_row + d * B_step];
+        if (A_step == 1 && B_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = A[A_row + d] + B[B_row + d];
+        } else if (A_step == 0 && B_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = A[A_row] + B[B_row + d];
+        } else if (A_step == 1 && B_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = A[A_row + d] + B[B_row];
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = A[A_row + d * A_step] + B[B_row + d * B_step];
+        }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void broadcast_add_Y_int32_int8(const broadcast_add_plan *plan,
                                        const int32_t *restrict A, const int32_t *restrict B,
                                        int8_t *restrict Y) {
@@ -157,12 +182,24 @@ static void broadcast_add_Y_int32_int8(const broadcast_add_plan *plan,
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[d_row * d_run + d] = (int8_t)((uint32_t)A[A_row + d * A_step]
-                + (uint32_t)B[B_row + d * B_step]);
+        if (A_step == 1 && B_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)((uint32_t)A[A_row + d] + (uint32_t)B[B_row + d]);
+        } else if (A_step == 0 && B_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)((uint32_t)A[A_row] + (uint32_t)B[B_row + d]);
+        } else if (A_step == 1 && B_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)((uint32_t)A[A_row + d] + (uint32_t)B[B_row]);
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)((uint32_t)A[A_row + d * A_step]
+                    + (uint32_t)B[B_row + d * B_step]);
+        }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void broadcast_add_Y_int32_int32(const broadcast_add_plan *plan,
                                         const int32_t *restrict A, const int32_t *restrict B,
                                         int32_t *restrict Y) {
@@ -177,9 +214,20 @@ static void broadcast_add_Y_int32_int32(const broadcast_add_plan *plan,
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[d_row * d_run + d] = (int32_t)((uint32_t)A[A_row + d * A_step]
-                + (uint32_t)B[B_row + d * B_step]);
+        if (A_step == 1 && B_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int32_t)((uint32_t)A[A_row + d] + (uint32_t)B[B_row + d]);
+        } else if (A_step == 0 && B_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int32_t)((uint32_t)A[A_row] + (uint32_t)B[B_row + d]);
+        } else if (A_step == 1 && B_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int32_t)((uint32_t)A[A_row + d] + (uint32_t)B[B_row]);
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int32_t)((uint32_t)A[A_row + d * A_step]
+                    + (uint32_t)B[B_row + d * B_step]);
+        }
     }
 }
 

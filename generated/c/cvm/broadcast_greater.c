@@ -108,6 +108,7 @@ static int broadcast_greater_prepare(const cvm_broadcast_greater_args *args,
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void broadcast_greater_Y_int8_int8(const broadcast_greater_plan *plan,
                                           const int8_t *restrict A, const int8_t *restrict B,
                                           int8_t *restrict Y) {
@@ -122,11 +123,24 @@ static void broadcast_greater_Y_int8_int8(const broadcast_greater_plan *plan,
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[d_row * d_run + d] = (int8_t)(A[A_row + d * A_step] > B[B_row + d * B_step] ? 1 : 0);
+        if (A_step == 1 && B_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)(A[A_row + d] > B[B_row + d] ? 1 : 0);
+        } else if (A_step == 0 && B_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)(A[A_row] > B[B_row + d] ? 1 : 0);
+        } else if (A_step == 1 && B_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)(A[A_row + d] > B[B_row] ? 1 : 0);
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)(A[A_row + d * A_step] > B[B_row + d * B_step] ? 1
+                    : 0);
+        }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void broadcast_greater_Y_int8_int32(const broadcast_greater_plan *plan,
                                            const int8_t *restrict A, const int8_t *restrict B,
                                            int32_t *restrict Y) {
@@ -141,11 +155,23 @@ static void broadcast_greater_Y_int8_int32(const broadcast_greater_plan *plan,
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[d_row * d_run + d] = A[A_row + d * A_step] > B[B_row + d * B_step] ? 1 : 0;
+        if (A_step == 1 && B_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = A[A_row + d] > B[B_row + d] ? 1 : 0;
+        } else if (A_step == 0 && B_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = A[A_row] > B[B_row + d] ? 1 : 0;
+        } else if (A_step == 1 && B_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = A[A_row + d] > B[B_row] ? 1 : 0;
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = A[A_row + d * A_step] > B[B_row + d * B_step] ? 1 : 0;
+        }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void broadcast_greater_Y_int32_int8(const broadcast_greater_plan *plan,
                                            const int32_t *restrict A, const int32_t *restrict B,
                                            int8_t *restrict Y) {
@@ -160,11 +186,24 @@ static void broadcast_greater_Y_int32_int8(const broadcast_greater_plan *plan,
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[d_row * d_run + d] = (int8_t)(A[A_row + d * A_step] > B[B_row + d * B_step] ? 1 : 0);
+        if (A_step == 1 && B_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)(A[A_row + d] > B[B_row + d] ? 1 : 0);
+        } else if (A_step == 0 && B_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)(A[A_row] > B[B_row + d] ? 1 : 0);
+        } else if (A_step == 1 && B_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)(A[A_row + d] > B[B_row] ? 1 : 0);
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)(A[A_row + d * A_step] > B[B_row + d * B_step] ? 1
+                    : 0);
+        }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void broadcast_greater_Y_int32_int32(const broadcast_greater_plan *plan,
                                             const int32_t *restrict A,
                                             const int32_t *restrict B, int32_t *restrict Y) {
@@ -179,8 +218,19 @@ static void broadcast_greater_Y_int32_int32(const broadcast_greater_plan *plan,
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[d_row * d_run + d] = A[A_row + d * A_step] > B[B_row + d * B_step] ? 1 : 0;
+        if (A_step == 1 && B_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = A[A_row + d] > B[B_row + d] ? 1 : 0;
+        } else if (A_step == 0 && B_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = A[A_row] > B[B_row + d] ? 1 : 0;
+        } else if (A_step == 1 && B_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = A[A_row + d] > B[B_row] ? 1 : 0;
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = A[A_row + d * A_step] > B[B_row + d * B_step] ? 1 : 0;
+        }
     }
 }
 

@@ -62,6 +62,7 @@ static int clip_prepare(const cvm_clip_args *args, clip_plan *plan, cvmgen_error
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void clip_Y_int8_int8(const clip_plan *plan, const int8_t *restrict X,
                              int8_t *restrict Y) {
     const int64_t a_min = plan->a_min, a_max = plan->a_max, n_size = plan->n_size;
@@ -75,6 +76,7 @@ static void clip_Y_int8_int8(const clip_plan *plan, const int8_t *restrict X,
     }
 }
 
+CVMGEN_FOR_AVX2
 static void clip_Y_int8_int32(const clip_plan *plan, const int8_t *restrict X,
                               int32_t *restrict Y) {
     const int64_t a_min = plan->a_min, a_max = plan->a_max, n_size = plan->n_size;
@@ -87,6 +89,7 @@ static void clip_Y_int8_int32(const clip_plan *plan, const int8_t *restrict X,
     }
 }
 
+CVMGEN_FOR_AVX2
 static void clip_Y_int32_int8(const clip_plan *plan, const int32_t *restrict X,
                               int8_t *restrict Y) {
     const int64_t a_min = plan->a_min, a_max = plan->a_max, n_size = plan->n_size;
@@ -100,6 +103,7 @@ static void clip_Y_int32_int8(const clip_plan *plan, const int32_t *restrict X,
     }
 }
 
+CVMGEN_FOR_AVX2
 static void clip_Y_int32_int32(const clip_plan *plan, const int32_t *restrict X,
                                int32_t *restrict Y) {
     const int64_t a_min = plan->a_min, a_max = plan->a_max, n_size = plan->n_size;

@@ -124,6 +124,7 @@ static void concatenate_Y_int8_int8(const concatenate_plan *plan, const int8_t *
     }
 }
 
+CVMGEN_FOR_AVX2
 static void concatenate_Y_int8_int32(const concatenate_plan *plan, const int8_t *restrict I,
                                      int32_t *restrict Y) {
     const int64_t Y_base = plan->Y_base, d_rows = plan->d_rows, d_run = plan->d_run;
@@ -135,11 +136,17 @@ static void concatenate_Y_int8_int32(const concatenate_plan *plan, const int8_t 
     CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[Y_base + (Y_row + d * Y_step)] = I[d_row * d_run + d];
+        if (Y_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[Y_base + (Y_row + d)] = I[d_row * d_run + d];
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[Y_base + (Y_row + d * Y_step)] = I[d_row * d_run + d];
+        }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void concatenate_Y_int32_int8(const concatenate_plan *plan, const int32_t *restrict I,
                                      int8_t *restrict Y) {
     const int64_t Y_base = plan->Y_base, d_rows = plan->d_rows, d_run = plan->d_run;
@@ -151,8 +158,13 @@ static void concatenate_Y_int32_int8(const concatenate_plan *plan, const int32_t
     CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[Y_base + (Y_row + d * Y_step)] = (int8_t)I[d_row * d_run + d];
+        if (Y_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[Y_base + (Y_row + d)] = (int8_t)I[d_row * d_run + d];
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[Y_base + (Y_row + d * Y_step)] = (int8_t)I[d_row * d_run + d];
+        }
     }
 }
 

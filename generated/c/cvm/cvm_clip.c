@@ -51,6 +51,7 @@ static int cvm_clip_prepare(const cvm_cvm_clip_args *args, cvm_clip_plan *plan,
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void cvm_clip_Y_int8_int8(const cvm_clip_plan *plan, const int8_t *restrict X,
                                  int8_t *restrict Y) {
     const int64_t alpha = plan->alpha, n_size = plan->n_size;
@@ -60,6 +61,7 @@ static void cvm_clip_Y_int8_int8(const cvm_clip_plan *plan, const int8_t *restri
         Y[d] = (int8_t)cvmgen_max_i32((int32_t)-alpha, cvmgen_min_i32(X[d], (int32_t)alpha));
 }
 
+CVMGEN_FOR_AVX2
 static void cvm_clip_Y_int8_int32(const cvm_clip_plan *plan, const int8_t *restrict X,
                                   int32_t *restrict Y) {
     const int64_t alpha = plan->alpha, n_size = plan->n_size;
@@ -69,6 +71,7 @@ static void cvm_clip_Y_int8_int32(const cvm_clip_plan *plan, const int8_t *restr
         Y[d] = cvmgen_max_i32((int32_t)-alpha, cvmgen_min_i32(X[d], (int32_t)alpha));
 }
 
+CVMGEN_FOR_AVX2
 static void cvm_clip_Y_int32_int8(const cvm_clip_plan *plan, const int32_t *restrict X,
                                   int8_t *restrict Y) {
     const int64_t alpha = plan->alpha, n_size = plan->n_size;
@@ -78,6 +81,7 @@ static void cvm_clip_Y_int32_int8(const cvm_clip_plan *plan, const int32_t *rest
         Y[d] = (int8_t)cvmgen_max_i32((int32_t)-alpha, cvmgen_min_i32(X[d], (int32_t)alpha));
 }
 
+CVMGEN_FOR_AVX2
 static void cvm_clip_Y_int32_int32(const cvm_clip_plan *plan, const int32_t *restrict X,
                                    int32_t *restrict Y) {
     const int64_t alpha = plan->alpha, n_size = plan->n_size;

@@ -66,6 +66,7 @@ static int cvm_left_shift_prepare(const cvm_cvm_left_shift_args *args,
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX512
 static void cvm_left_shift_Y_int8_int8(const cvm_left_shift_plan *plan,
                                        const int8_t *restrict X, int8_t *restrict Y) {
     const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha, n_size = plan->n_size;
@@ -76,6 +77,7 @@ static void cvm_left_shift_Y_int8_int8(const cvm_left_shift_plan *plan,
             cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
 }
 
+CVMGEN_FOR_AVX512
 static void cvm_left_shift_Y_int8_int32(const cvm_left_shift_plan *plan,
                                         const int8_t *restrict X, int32_t *restrict Y) {
     const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha, n_size = plan->n_size;
@@ -86,6 +88,7 @@ static void cvm_left_shift_Y_int8_int32(const cvm_left_shift_plan *plan,
             cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
 }
 
+CVMGEN_FOR_AVX512
 static void cvm_left_shift_Y_int32_int8(const cvm_left_shift_plan *plan,
                                         const int32_t *restrict X, int8_t *restrict Y) {
     const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha, n_size = plan->n_size;
@@ -96,6 +99,7 @@ static void cvm_left_shift_Y_int32_int8(const cvm_left_shift_plan *plan,
             cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
 }
 
+CVMGEN_FOR_AVX512
 static void cvm_left_shift_Y_int32_int32(const cvm_left_shift_plan *plan,
                                          const int32_t *restrict X, int32_t *restrict Y) {
     const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha, n_size = plan->n_size;

@@ -51,6 +51,7 @@ static int cvm_lut_prepare(const cvm_cvm_lut_args *args, cvm_lut_plan *plan,
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void cvm_lut_Y_int8_int8(const cvm_lut_plan *plan, const int8_t *restrict indices,
                                 const int8_t *restrict table, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
@@ -60,6 +61,7 @@ static void cvm_lut_Y_int8_int8(const cvm_lut_plan *plan, const int8_t *restrict
         Y[d] = table[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
 }
 
+CVMGEN_FOR_AVX2
 static void cvm_lut_Y_int8_int32(const cvm_lut_plan *plan, const int8_t *restrict indices,
                                  const int8_t *restrict table, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
@@ -69,6 +71,7 @@ static void cvm_lut_Y_int8_int32(const cvm_lut_plan *plan, const int8_t *restric
         Y[d] = table[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
 }
 
+CVMGEN_FOR_AVX2
 static void cvm_lut_Y_int32_int8(const cvm_lut_plan *plan, const int32_t *restrict indices,
                                  const int32_t *restrict table, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
@@ -78,6 +81,7 @@ static void cvm_lut_Y_int32_int8(const cvm_lut_plan *plan, const int32_t *restri
         Y[d] = (int8_t)table[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
 }
 
+CVMGEN_FOR_AVX2
 static void cvm_lut_Y_int32_int32(const cvm_lut_plan *plan, const int32_t *restrict indices,
                                   const int32_t *restrict table, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;

@@ -41,6 +41,7 @@ static int cvm_precision_prepare(const cvm_cvm_precision_args *args, cvm_precisi
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX512
 static void cvm_precision_Y_int8_int8(const cvm_precision_plan *plan, const int8_t *restrict X,
                                       int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
@@ -53,6 +54,7 @@ static void cvm_precision_Y_int8_int8(const cvm_precision_plan *plan, const int8
     }
 }
 
+CVMGEN_FOR_AVX512
 static void cvm_precision_Y_int8_int32(const cvm_precision_plan *plan, const int8_t *restrict X,
                                        int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
@@ -65,6 +67,7 @@ static void cvm_precision_Y_int8_int32(const cvm_precision_plan *plan, const int
     }
 }
 
+CVMGEN_FOR_AVX512
 static void cvm_precision_Y_int32_int8(const cvm_precision_plan *plan,
                                        const int32_t *restrict X, int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
@@ -77,6 +80,7 @@ static void cvm_precision_Y_int32_int8(const cvm_precision_plan *plan,
     }
 }
 
+CVMGEN_FOR_AVX512
 static void cvm_precision_Y_int32_int32(const cvm_precision_plan *plan,
                                         const int32_t *restrict X, int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;

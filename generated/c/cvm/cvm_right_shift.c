@@ -58,6 +58,7 @@ static int cvm_right_shift_prepare(const cvm_cvm_right_shift_args *args,
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void cvm_right_shift_Y_int8_int8(const cvm_right_shift_plan *plan,
                                         const int8_t *restrict X, int8_t *restrict Y) {
     const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha, n_size = plan->n_size;
@@ -69,6 +70,7 @@ static void cvm_right_shift_Y_int8_int8(const cvm_right_shift_plan *plan,
             cvmgen_min_i32(((X[d] >> (shift_bit - 1)) + 1) >> 1, (int32_t)alpha));
 }
 
+CVMGEN_FOR_AVX2
 static void cvm_right_shift_Y_int8_int32(const cvm_right_shift_plan *plan,
                                          const int8_t *restrict X, int32_t *restrict Y) {
     const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha, n_size = plan->n_size;
@@ -80,6 +82,7 @@ static void cvm_right_shift_Y_int8_int32(const cvm_right_shift_plan *plan,
             cvmgen_min_i32(((X[d] >> (shift_bit - 1)) + 1) >> 1, (int32_t)alpha));
 }
 
+CVMGEN_FOR_AVX512
 static void cvm_right_shift_Y_int32_int8(const cvm_right_shift_plan *plan,
                                          const int32_t *restrict X, int8_t *restrict Y) {
     const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha, n_size = plan->n_size;
@@ -91,6 +94,7 @@ static void cvm_right_shift_Y_int32_int8(const cvm_right_shift_plan *plan,
             cvmgen_min_i64(((int64_t)(X[d] >> (shift_bit - 1)) + 1) >> 1, alpha));
 }
 
+CVMGEN_FOR_AVX512
 static void cvm_right_shift_Y_int32_int32(const cvm_right_shift_plan *plan,
                                           const int32_t *restrict X, int32_t *restrict Y) {
     const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha, n_size = plan->n_size;

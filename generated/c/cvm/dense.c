@@ -76,7 +76,7 @@ static void dense_Y_int8_int8(const dense_plan *plan, const int8_t *restrict X,
                               int8_t *restrict Y) {
     const int64_t M = plan->M, K = plan->K, N = plan->N;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    CVMGEN_PARALLEL(collapse(2) if (M * N >= 256))
+    CVMGEN_PARALLEL(if (M * N * K >= 32768))
     for (int64_t i = 0; i < M; ++i) {
         for (int64_t j = 0; j < N; ++j) {
             uint32_t total = 0;
@@ -92,7 +92,7 @@ static void dense_Y_int8_int32(const dense_plan *plan, const int8_t *restrict X,
                                int32_t *restrict Y) {
     const int64_t M = plan->M, K = plan->K, N = plan->N;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    CVMGEN_PARALLEL(collapse(2) if (M * N >= 256))
+    CVMGEN_PARALLEL(if (M * N * K >= 32768))
     for (int64_t i = 0; i < M; ++i) {
         for (int64_t j = 0; j < N; ++j) {
             uint32_t total = 0;
@@ -108,7 +108,7 @@ static void dense_Y_int32_int8(const dense_plan *plan, const int32_t *restrict X
                                int8_t *restrict Y) {
     const int64_t M = plan->M, K = plan->K, N = plan->N;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    CVMGEN_PARALLEL(collapse(2) if (M * N >= 256))
+    CVMGEN_PARALLEL(if (M * N * K >= 32768))
     for (int64_t i = 0; i < M; ++i) {
         for (int64_t j = 0; j < N; ++j) {
             uint32_t total = 0;
@@ -124,7 +124,7 @@ static void dense_Y_int32_int32(const dense_plan *plan, const int32_t *restrict 
                                 int32_t *restrict Y) {
     const int64_t M = plan->M, K = plan->K, N = plan->N;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    CVMGEN_PARALLEL(collapse(2) if (M * N >= 256))
+    CVMGEN_PARALLEL(if (M * N * K >= 32768))
     for (int64_t i = 0; i < M; ++i) {
         for (int64_t j = 0; j < N; ++j) {
             uint32_t total = 0;

@@ -52,6 +52,7 @@ static int elemwise_add_prepare(const cvm_elemwise_add_args *args, elemwise_add_
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void elemwise_add_Y_int8_int8(const elemwise_add_plan *plan, const int8_t *restrict A,
                                      const int8_t *restrict B, int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
@@ -61,6 +62,7 @@ static void elemwise_add_Y_int8_int8(const elemwise_add_plan *plan, const int8_t
         Y[d] = (int8_t)(A[d] + B[d]);
 }
 
+CVMGEN_FOR_AVX2
 static void elemwise_add_Y_int8_int32(const elemwise_add_plan *plan, const int8_t *restrict A,
                                       const int8_t *restrict B, int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
@@ -70,6 +72,7 @@ static void elemwise_add_Y_int8_int32(const elemwise_add_plan *plan, const int8_
         Y[d] = A[d] + B[d];
 }
 
+CVMGEN_FOR_AVX2
 static void elemwise_add_Y_int32_int8(const elemwise_add_plan *plan, const int32_t *restrict A,
                                       const int32_t *restrict B, int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
@@ -79,6 +82,7 @@ static void elemwise_add_Y_int32_int8(const elemwise_add_plan *plan, const int32
         Y[d] = (int8_t)((uint32_t)A[d] + (uint32_t)B[d]);
 }
 
+CVMGEN_FOR_AVX2
 static void elemwise_add_Y_int32_int32(const elemwise_add_plan *plan, const int32_t *restrict A,
                                        const int32_t *restrict B, int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;

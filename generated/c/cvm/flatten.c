@@ -51,6 +51,7 @@ static void flatten_Y_int8_int8(const flatten_plan *plan, const int8_t *restrict
     cvmgen_copy_i8(Y, X, n_size);
 }
 
+CVMGEN_FOR_AVX2
 static void flatten_Y_int8_int32(const flatten_plan *plan, const int8_t *restrict X,
                                  int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
@@ -60,6 +61,7 @@ static void flatten_Y_int8_int32(const flatten_plan *plan, const int8_t *restric
         Y[d] = X[d];
 }
 
+CVMGEN_FOR_AVX2
 static void flatten_Y_int32_int8(const flatten_plan *plan, const int32_t *restrict X,
                                  int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;

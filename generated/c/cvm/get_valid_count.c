@@ -122,6 +122,7 @@ static void get_valid_count_V_int32(const get_valid_count_plan *plan, const int3
     }
 }
 
+CVMGEN_FOR_AVX2
 static void get_valid_count_valid_count_int8(const get_valid_count_plan *plan,
                                              const int64_t *restrict V_length,
                                              int8_t *restrict valid_count) {
@@ -132,6 +133,7 @@ static void get_valid_count_valid_count_int8(const get_valid_count_plan *plan,
         valid_count[b] = (int8_t)V_length[b];
 }
 
+CVMGEN_FOR_AVX2
 static void get_valid_count_valid_count_int32(const get_valid_count_plan *plan,
                                               const int64_t *restrict V_length,
                                               int32_t *restrict valid_count) {
@@ -159,6 +161,7 @@ static void get_valid_count_Y_int8_int8(const get_valid_count_plan *plan,
     }
 }
 
+CVMGEN_FOR_AVX2
 static void get_valid_count_Y_int8_int32(const get_valid_count_plan *plan,
                                          const int8_t *restrict X, const int64_t *restrict V,
                                          const int64_t *restrict V_length,
@@ -178,6 +181,7 @@ static void get_valid_count_Y_int8_int32(const get_valid_count_plan *plan,
     }
 }
 
+CVMGEN_FOR_AVX2
 static void get_valid_count_Y_int32_int8(const get_valid_count_plan *plan,
                                          const int32_t *restrict X, const int64_t *restrict V,
                                          const int64_t *restrict V_length, int8_t *restrict Y) {

@@ -277,6 +277,7 @@ static int max_prepare(const cvm_max_args *args, max_plan *plan, cvmgen_error *e
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void max_Y_0_int8_int8(const max_plan *plan, const int8_t *restrict X,
                               int8_t *restrict Y) {
     const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
@@ -290,23 +291,81 @@ static void max_Y_0_int8_int8(const max_plan *plan, const int8_t *restrict X,
     const cvmgen_list *const d_R_box = &plan->d_R_box;
     /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in
        R](X[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_PARALLEL(if (d_K_rows >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-            int32_t largest = INT32_MIN;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-                for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                    largest = cvmgen_max_i32(largest,
-                        X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
+    if (X_K_step == 1 && d_K_run >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+                const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+                const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
+                int32_t largest[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    largest[d_K_lane] = INT32_MIN;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                    const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                    const int64_t d_R_whole = d_R_run / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            int32_t largest_so_far = largest[d_K_lane];
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row + (d_K_block + d_K_lane) + (X_R_row + d_R * X_R_step)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 1) * X_R_step)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 2) * X_R_step)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 3) * X_R_step)]);
+                            largest[d_K_lane] = largest_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            largest[d_K_lane] = cvmgen_max_i32(largest[d_K_lane],
+                                X[X_K_row + (d_K_block + d_K_lane) + (X_R_row + d_R * X_R_step)]);
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    Y[Y_K_row + (d_K_block + d_K_lane) * Y_K_step] = (int8_t)largest[d_K_lane];
             }
-            Y[Y_K_row + d_K * Y_K_step] = (int8_t)largest;
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
+                int32_t largest = INT32_MIN;
+                if (d_R_rows * d_R_run >= 262144) {
+                    CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
+                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
+                                X_steps_R);
+                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run - d_R_part);
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                largest = cvmgen_max_i32(largest,
+                                    X[X_K_row + d_K * X_K_step
+                                    + (X_R_row + (d_R_part + d_R_piece) * X_R_step)]);
+                        }
+                    }
+                } else {
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                        const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+                            largest = cvmgen_max_i32(largest,
+                                X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
+                    }
+                }
+                Y[Y_K_row + d_K * Y_K_step] = (int8_t)largest;
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void max_Y_0_int8_int32(const max_plan *plan, const int8_t *restrict X,
                                int32_t *restrict Y) {
     const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
@@ -320,23 +379,81 @@ static void max_Y_0_int8_int32(const max_plan *plan, const int8_t *restrict X,
     const cvmgen_list *const d_R_box = &plan->d_R_box;
     /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in
        R](X[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_PARALLEL(if (d_K_rows >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-            int32_t largest = INT32_MIN;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-                for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                    largest = cvmgen_max_i32(largest,
-                        X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
+    if (X_K_step == 1 && d_K_run >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+                const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+                const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
+                int32_t largest[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    largest[d_K_lane] = INT32_MIN;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                    const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                    const int64_t d_R_whole = d_R_run / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            int32_t largest_so_far = largest[d_K_lane];
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row + (d_K_block + d_K_lane) + (X_R_row + d_R * X_R_step)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 1) * X_R_step)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 2) * X_R_step)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 3) * X_R_step)]);
+                            largest[d_K_lane] = largest_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            largest[d_K_lane] = cvmgen_max_i32(largest[d_K_lane],
+                                X[X_K_row + (d_K_block + d_K_lane) + (X_R_row + d_R * X_R_step)]);
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    Y[Y_K_row + (d_K_block + d_K_lane) * Y_K_step] = largest[d_K_lane];
             }
-            Y[Y_K_row + d_K * Y_K_step] = largest;
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
+                int32_t largest = INT32_MIN;
+                if (d_R_rows * d_R_run >= 262144) {
+                    CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
+                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
+                                X_steps_R);
+                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run - d_R_part);
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                largest = cvmgen_max_i32(largest,
+                                    X[X_K_row + d_K * X_K_step
+                                    + (X_R_row + (d_R_part + d_R_piece) * X_R_step)]);
+                        }
+                    }
+                } else {
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                        const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+                            largest = cvmgen_max_i32(largest,
+                                X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
+                    }
+                }
+                Y[Y_K_row + d_K * Y_K_step] = largest;
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void max_Y_0_int32_int8(const max_plan *plan, const int32_t *restrict X,
                                int8_t *restrict Y) {
     const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
@@ -350,23 +467,81 @@ static void max_Y_0_int32_int8(const max_plan *plan, const int32_t *restrict X,
     const cvmgen_list *const d_R_box = &plan->d_R_box;
     /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in
        R](X[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_PARALLEL(if (d_K_rows >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-            int32_t largest = INT32_MIN;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-                for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                    largest = cvmgen_max_i32(largest,
-                        X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
+    if (X_K_step == 1 && d_K_run >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+                const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+                const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
+                int32_t largest[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    largest[d_K_lane] = INT32_MIN;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                    const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                    const int64_t d_R_whole = d_R_run / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            int32_t largest_so_far = largest[d_K_lane];
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row + (d_K_block + d_K_lane) + (X_R_row + d_R * X_R_step)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 1) * X_R_step)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 2) * X_R_step)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 3) * X_R_step)]);
+                            largest[d_K_lane] = largest_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            largest[d_K_lane] = cvmgen_max_i32(largest[d_K_lane],
+                                X[X_K_row + (d_K_block + d_K_lane) + (X_R_row + d_R * X_R_step)]);
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    Y[Y_K_row + (d_K_block + d_K_lane) * Y_K_step] = (int8_t)largest[d_K_lane];
             }
-            Y[Y_K_row + d_K * Y_K_step] = (int8_t)largest;
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
+                int32_t largest = INT32_MIN;
+                if (d_R_rows * d_R_run >= 262144) {
+                    CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
+                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
+                                X_steps_R);
+                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run - d_R_part);
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                largest = cvmgen_max_i32(largest,
+                                    X[X_K_row + d_K * X_K_step
+                                    + (X_R_row + (d_R_part + d_R_piece) * X_R_step)]);
+                        }
+                    }
+                } else {
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                        const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+                            largest = cvmgen_max_i32(largest,
+                                X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
+                    }
+                }
+                Y[Y_K_row + d_K * Y_K_step] = (int8_t)largest;
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void max_Y_0_int32_int32(const max_plan *plan, const int32_t *restrict X,
                                 int32_t *restrict Y) {
     const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
@@ -380,23 +555,81 @@ static void max_Y_0_int32_int32(const max_plan *plan, const int32_t *restrict X,
     const cvmgen_list *const d_R_box = &plan->d_R_box;
     /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in
        R](X[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_PARALLEL(if (d_K_rows >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-            int32_t largest = INT32_MIN;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-                for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                    largest = cvmgen_max_i32(largest,
-                        X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
+    if (X_K_step == 1 && d_K_run >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+                const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+                const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
+                int32_t largest[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    largest[d_K_lane] = INT32_MIN;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                    const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                    const int64_t d_R_whole = d_R_run / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            int32_t largest_so_far = largest[d_K_lane];
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row + (d_K_block + d_K_lane) + (X_R_row + d_R * X_R_step)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 1) * X_R_step)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 2) * X_R_step)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 3) * X_R_step)]);
+                            largest[d_K_lane] = largest_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            largest[d_K_lane] = cvmgen_max_i32(largest[d_K_lane],
+                                X[X_K_row + (d_K_block + d_K_lane) + (X_R_row + d_R * X_R_step)]);
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    Y[Y_K_row + (d_K_block + d_K_lane) * Y_K_step] = largest[d_K_lane];
             }
-            Y[Y_K_row + d_K * Y_K_step] = largest;
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
+                int32_t largest = INT32_MIN;
+                if (d_R_rows * d_R_run >= 262144) {
+                    CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
+                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
+                                X_steps_R);
+                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run - d_R_part);
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                largest = cvmgen_max_i32(largest,
+                                    X[X_K_row + d_K * X_K_step
+                                    + (X_R_row + (d_R_part + d_R_piece) * X_R_step)]);
+                        }
+                    }
+                } else {
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                        const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+                            largest = cvmgen_max_i32(largest,
+                                X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
+                    }
+                }
+                Y[Y_K_row + d_K * Y_K_step] = largest;
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void max_Y_1_int8_int8(const max_plan *plan, const int8_t *restrict X,
                               int8_t *restrict Y) {
     const int64_t d_K_rows_2 = plan->d_K_rows_2, d_K_run_2 = plan->d_K_run_2;
@@ -407,22 +640,81 @@ static void max_Y_1_int8_int8(const max_plan *plan, const int8_t *restrict X,
     const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
     const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
     /* spec/cvm/reduce.cvm:25: Y[(d[i] for i in K)...] = max[d[j] < n[j] for j in R](X[d...]) */
-    CVMGEN_PARALLEL(if (d_K_rows_2 >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
-            int32_t largest = INT32_MIN;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-                for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                    largest = cvmgen_max_i32(largest,
-                        X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
+    if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 2048) {
+                const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run_2 - d_K_block);
+                int32_t largest[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    largest[d_K_lane] = INT32_MIN;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                    const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
+                    const int64_t d_R_whole = d_R_run_2 / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            int32_t largest_so_far = largest[d_K_lane];
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + d_R * X_R_step_2)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 1) * X_R_step_2)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 2) * X_R_step_2)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 3) * X_R_step_2)]);
+                            largest[d_K_lane] = largest_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run_2; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            largest[d_K_lane] = cvmgen_max_i32(largest[d_K_lane],
+                                X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + d_R * X_R_step_2)]);
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    Y[d_K_row * d_K_run_2 + (d_K_block + d_K_lane)] = (int8_t)largest[d_K_lane];
             }
-            Y[d_K_row * d_K_run_2 + d_K] = (int8_t)largest;
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
+            const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
+                int32_t largest = INT32_MIN;
+                if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                    CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
+                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2,
+                                X_steps_R);
+                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2 - d_R_part);
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                largest = cvmgen_max_i32(largest,
+                                    X[X_K_row_2 + d_K * X_K_step_2
+                                    + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)]);
+                        }
+                    }
+                } else {
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
+                        for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
+                            largest = cvmgen_max_i32(largest,
+                                X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
+                    }
+                }
+                Y[d_K_row * d_K_run_2 + d_K] = (int8_t)largest;
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void max_Y_1_int8_int32(const max_plan *plan, const int8_t *restrict X,
                                int32_t *restrict Y) {
     const int64_t d_K_rows_2 = plan->d_K_rows_2, d_K_run_2 = plan->d_K_run_2;
@@ -433,22 +725,81 @@ static void max_Y_1_int8_int32(const max_plan *plan, const int8_t *restrict X,
     const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
     const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
     /* spec/cvm/reduce.cvm:25: Y[(d[i] for i in K)...] = max[d[j] < n[j] for j in R](X[d...]) */
-    CVMGEN_PARALLEL(if (d_K_rows_2 >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
-            int32_t largest = INT32_MIN;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-                for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                    largest = cvmgen_max_i32(largest,
-                        X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
+    if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 2048) {
+                const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run_2 - d_K_block);
+                int32_t largest[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    largest[d_K_lane] = INT32_MIN;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                    const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
+                    const int64_t d_R_whole = d_R_run_2 / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            int32_t largest_so_far = largest[d_K_lane];
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + d_R * X_R_step_2)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 1) * X_R_step_2)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 2) * X_R_step_2)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 3) * X_R_step_2)]);
+                            largest[d_K_lane] = largest_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run_2; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            largest[d_K_lane] = cvmgen_max_i32(largest[d_K_lane],
+                                X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + d_R * X_R_step_2)]);
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    Y[d_K_row * d_K_run_2 + (d_K_block + d_K_lane)] = largest[d_K_lane];
             }
-            Y[d_K_row * d_K_run_2 + d_K] = largest;
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
+            const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
+                int32_t largest = INT32_MIN;
+                if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                    CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
+                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2,
+                                X_steps_R);
+                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2 - d_R_part);
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                largest = cvmgen_max_i32(largest,
+                                    X[X_K_row_2 + d_K * X_K_step_2
+                                    + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)]);
+                        }
+                    }
+                } else {
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
+                        for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
+                            largest = cvmgen_max_i32(largest,
+                                X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
+                    }
+                }
+                Y[d_K_row * d_K_run_2 + d_K] = largest;
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void max_Y_1_int32_int8(const max_plan *plan, const int32_t *restrict X,
                                int8_t *restrict Y) {
     const int64_t d_K_rows_2 = plan->d_K_rows_2, d_K_run_2 = plan->d_K_run_2;
@@ -459,22 +810,81 @@ static void max_Y_1_int32_int8(const max_plan *plan, const int32_t *restrict X,
     const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
     const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
     /* spec/cvm/reduce.cvm:25: Y[(d[i] for i in K)...] = max[d[j] < n[j] for j in R](X[d...]) */
-    CVMGEN_PARALLEL(if (d_K_rows_2 >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
-            int32_t largest = INT32_MIN;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-                for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                    largest = cvmgen_max_i32(largest,
-                        X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
+    if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 2048) {
+                const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run_2 - d_K_block);
+                int32_t largest[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    largest[d_K_lane] = INT32_MIN;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                    const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
+                    const int64_t d_R_whole = d_R_run_2 / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            int32_t largest_so_far = largest[d_K_lane];
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + d_R * X_R_step_2)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 1) * X_R_step_2)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 2) * X_R_step_2)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 3) * X_R_step_2)]);
+                            largest[d_K_lane] = largest_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run_2; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            largest[d_K_lane] = cvmgen_max_i32(largest[d_K_lane],
+                                X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + d_R * X_R_step_2)]);
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    Y[d_K_row * d_K_run_2 + (d_K_block + d_K_lane)] = (int8_t)largest[d_K_lane];
             }
-            Y[d_K_row * d_K_run_2 + d_K] = (int8_t)largest;
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
+            const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
+                int32_t largest = INT32_MIN;
+                if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                    CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
+                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2,
+                                X_steps_R);
+                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2 - d_R_part);
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                largest = cvmgen_max_i32(largest,
+                                    X[X_K_row_2 + d_K * X_K_step_2
+                                    + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)]);
+                        }
+                    }
+                } else {
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
+                        for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
+                            largest = cvmgen_max_i32(largest,
+                                X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
+                    }
+                }
+                Y[d_K_row * d_K_run_2 + d_K] = (int8_t)largest;
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void max_Y_1_int32_int32(const max_plan *plan, const int32_t *restrict X,
                                 int32_t *restrict Y) {
     const int64_t d_K_rows_2 = plan->d_K_rows_2, d_K_run_2 = plan->d_K_run_2;
@@ -485,59 +895,157 @@ static void max_Y_1_int32_int32(const max_plan *plan, const int32_t *restrict X,
     const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
     const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
     /* spec/cvm/reduce.cvm:25: Y[(d[i] for i in K)...] = max[d[j] < n[j] for j in R](X[d...]) */
-    CVMGEN_PARALLEL(if (d_K_rows_2 >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
-            int32_t largest = INT32_MIN;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-                for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                    largest = cvmgen_max_i32(largest,
-                        X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
+    if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 2048) {
+                const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run_2 - d_K_block);
+                int32_t largest[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    largest[d_K_lane] = INT32_MIN;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                    const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
+                    const int64_t d_R_whole = d_R_run_2 / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            int32_t largest_so_far = largest[d_K_lane];
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + d_R * X_R_step_2)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 1) * X_R_step_2)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 2) * X_R_step_2)]);
+                            largest_so_far = cvmgen_max_i32(largest_so_far,
+                                X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 3) * X_R_step_2)]);
+                            largest[d_K_lane] = largest_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run_2; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            largest[d_K_lane] = cvmgen_max_i32(largest[d_K_lane],
+                                X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + d_R * X_R_step_2)]);
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    Y[d_K_row * d_K_run_2 + (d_K_block + d_K_lane)] = largest[d_K_lane];
             }
-            Y[d_K_row * d_K_run_2 + d_K] = largest;
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
+            const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
+                int32_t largest = INT32_MIN;
+                if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                    CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
+                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2,
+                                X_steps_R);
+                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2 - d_R_part);
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                largest = cvmgen_max_i32(largest,
+                                    X[X_K_row_2 + d_K * X_K_step_2
+                                    + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)]);
+                        }
+                    }
+                } else {
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
+                        for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
+                            largest = cvmgen_max_i32(largest,
+                                X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
+                    }
+                }
+                Y[d_K_row * d_K_run_2 + d_K] = largest;
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void max_Y_2_int8_int8(const max_plan *plan, const int8_t *restrict X,
                               int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/reduce.cvm:29: Y[0] = max[d... < n...](X[d...]) */
     int32_t largest = INT32_MIN;
-    for (int64_t d = 0; d < n_size; ++d)
-        largest = cvmgen_max_i32(largest, X[d]);
+    if (n_size >= 262144) {
+        CVMGEN_PARALLEL(reduction(max : largest))
+        for (int64_t d_part = 0; d_part < n_size; d_part += 16384) {
+            const int64_t d_pieces = cvmgen_min_i64(16384, n_size - d_part);
+            for (int64_t d_piece = 0; d_piece < d_pieces; ++d_piece)
+                largest = cvmgen_max_i32(largest, X[d_part + d_piece]);
+        }
+    } else {
+        for (int64_t d = 0; d < n_size; ++d)
+            largest = cvmgen_max_i32(largest, X[d]);
+    }
     Y[0] = (int8_t)largest;
 }
 
+CVMGEN_FOR_AVX2
 static void max_Y_2_int8_int32(const max_plan *plan, const int8_t *restrict X,
                                int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/reduce.cvm:29: Y[0] = max[d... < n...](X[d...]) */
     int32_t largest = INT32_MIN;
-    for (int64_t d = 0; d < n_size; ++d)
-        largest = cvmgen_max_i32(largest, X[d]);
+    if (n_size >= 262144) {
+        CVMGEN_PARALLEL(reduction(max : largest))
+        for (int64_t d_part = 0; d_part < n_size; d_part += 16384) {
+            const int64_t d_pieces = cvmgen_min_i64(16384, n_size - d_part);
+            for (int64_t d_piece = 0; d_piece < d_pieces; ++d_piece)
+                largest = cvmgen_max_i32(largest, X[d_part + d_piece]);
+        }
+    } else {
+        for (int64_t d = 0; d < n_size; ++d)
+            largest = cvmgen_max_i32(largest, X[d]);
+    }
     Y[0] = largest;
 }
 
+CVMGEN_FOR_AVX2
 static void max_Y_2_int32_int8(const max_plan *plan, const int32_t *restrict X,
                                int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/reduce.cvm:29: Y[0] = max[d... < n...](X[d...]) */
     int32_t largest = INT32_MIN;
-    for (int64_t d = 0; d < n_size; ++d)
-        largest = cvmgen_max_i32(largest, X[d]);
+    if (n_size >= 262144) {
+        CVMGEN_PARALLEL(reduction(max : largest))
+        for (int64_t d_part = 0; d_part < n_size; d_part += 16384) {
+            const int64_t d_pieces = cvmgen_min_i64(16384, n_size - d_part);
+            for (int64_t d_piece = 0; d_piece < d_pieces; ++d_piece)
+                largest = cvmgen_max_i32(largest, X[d_part + d_piece]);
+        }
+    } else {
+        for (int64_t d = 0; d < n_size; ++d)
+            largest = cvmgen_max_i32(largest, X[d]);
+    }
     Y[0] = (int8_t)largest;
 }
 
+CVMGEN_FOR_AVX2
 static void max_Y_2_int32_int32(const max_plan *plan, const int32_t *restrict X,
                                 int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/reduce.cvm:29: Y[0] = max[d... < n...](X[d...]) */
     int32_t largest = INT32_MIN;
-    for (int64_t d = 0; d < n_size; ++d)
-        largest = cvmgen_max_i32(largest, X[d]);
+    if (n_size >= 262144) {
+        CVMGEN_PARALLEL(reduction(max : largest))
+        for (int64_t d_part = 0; d_part < n_size; d_part += 16384) {
+            const int64_t d_pieces = cvmgen_min_i64(16384, n_size - d_part);
+            for (int64_t d_piece = 0; d_piece < d_pieces; ++d_piece)
+                largest = cvmgen_max_i32(largest, X[d_part + d_piece]);
+        }
+    } else {
+        for (int64_t d = 0; d < n_size; ++d)
+            largest = cvmgen_max_i32(largest, X[d]);
+    }
     Y[0] = largest;
 }
 

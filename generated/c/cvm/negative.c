@@ -43,6 +43,7 @@ static int negative_prepare(const cvm_negative_args *args, negative_plan *plan,
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void negative_Y_int8_int8(const negative_plan *plan, const int8_t *restrict X,
                                  int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
@@ -52,6 +53,7 @@ static void negative_Y_int8_int8(const negative_plan *plan, const int8_t *restri
         Y[d] = (int8_t)-X[d];
 }
 
+CVMGEN_FOR_AVX2
 static void negative_Y_int8_int32(const negative_plan *plan, const int8_t *restrict X,
                                   int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
@@ -61,6 +63,7 @@ static void negative_Y_int8_int32(const negative_plan *plan, const int8_t *restr
         Y[d] = -X[d];
 }
 
+CVMGEN_FOR_AVX2
 static void negative_Y_int32_int8(const negative_plan *plan, const int32_t *restrict X,
                                   int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
@@ -70,6 +73,7 @@ static void negative_Y_int32_int8(const negative_plan *plan, const int32_t *rest
         Y[d] = (int8_t)(0u - (uint32_t)X[d]);
 }
 
+CVMGEN_FOR_AVX2
 static void negative_Y_int32_int32(const negative_plan *plan, const int32_t *restrict X,
                                    int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;

@@ -315,6 +315,7 @@ static void non_max_suppression_Y_int8_int8(const non_max_suppression_plan *plan
     }
 }
 
+CVMGEN_FOR_AVX2
 static void non_max_suppression_Y_int8_int32(const non_max_suppression_plan *plan,
                                              const int8_t *restrict X,
                                              const int64_t *restrict I,
@@ -337,6 +338,7 @@ static void non_max_suppression_Y_int8_int32(const non_max_suppression_plan *pla
     }
 }
 
+CVMGEN_FOR_AVX2
 static void non_max_suppression_Y_int32_int8(const non_max_suppression_plan *plan,
                                              const int32_t *restrict X,
                                              const int64_t *restrict I,

@@ -42,6 +42,7 @@ static int relu_prepare(const cvm_relu_args *args, relu_plan *plan, cvmgen_error
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void relu_Y_int8_int8(const relu_plan *plan, const int8_t *restrict X,
                              int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
@@ -51,6 +52,7 @@ static void relu_Y_int8_int8(const relu_plan *plan, const int8_t *restrict X,
         Y[d] = (int8_t)cvmgen_max_i32(0, X[d]);
 }
 
+CVMGEN_FOR_AVX2
 static void relu_Y_int8_int32(const relu_plan *plan, const int8_t *restrict X,
                               int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
@@ -60,6 +62,7 @@ static void relu_Y_int8_int32(const relu_plan *plan, const int8_t *restrict X,
         Y[d] = cvmgen_max_i32(0, X[d]);
 }
 
+CVMGEN_FOR_AVX2
 static void relu_Y_int32_int8(const relu_plan *plan, const int32_t *restrict X,
                               int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
@@ -69,6 +72,7 @@ static void relu_Y_int32_int8(const relu_plan *plan, const int32_t *restrict X,
         Y[d] = (int8_t)cvmgen_max_i32(0, X[d]);
 }
 
+CVMGEN_FOR_AVX2
 static void relu_Y_int32_int32(const relu_plan *plan, const int32_t *restrict X,
                                int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;

@@ -97,6 +97,7 @@ static void repeat_Y_int8_int8(const repeat_plan *plan, const int8_t *restrict X
     }
 }
 
+CVMGEN_FOR_AVX2
 static void repeat_Y_int8_int32(const repeat_plan *plan, const int8_t *restrict X,
                                 int32_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run, X_step = plan->X_step;
@@ -107,11 +108,20 @@ static void repeat_Y_int8_int32(const repeat_plan *plan, const int8_t *restrict 
     CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[d_row * d_run + d] = X[X_row + d * X_step];
+        if (X_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = X[X_row + d];
+        } else if (X_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = X[X_row];
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = X[X_row + d * X_step];
+        }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void repeat_Y_int32_int8(const repeat_plan *plan, const int32_t *restrict X,
                                 int8_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run, X_step = plan->X_step;
@@ -122,8 +132,16 @@ static void repeat_Y_int32_int8(const repeat_plan *plan, const int32_t *restrict
     CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[d_row * d_run + d] = (int8_t)X[X_row + d * X_step];
+        if (X_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)X[X_row + d];
+        } else if (X_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)X[X_row];
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)X[X_row + d * X_step];
+        }
     }
 }
 

@@ -68,6 +68,7 @@ static void reshape_Y_int8_int8(const reshape_plan *plan, const int8_t *restrict
     cvmgen_copy_i8(Y, X, target_shape_size);
 }
 
+CVMGEN_FOR_AVX2
 static void reshape_Y_int8_int32(const reshape_plan *plan, const int8_t *restrict X,
                                  int32_t *restrict Y) {
     const int64_t target_shape_size = plan->target_shape_size;
@@ -77,6 +78,7 @@ static void reshape_Y_int8_int32(const reshape_plan *plan, const int8_t *restric
         Y[d] = X[d];
 }
 
+CVMGEN_FOR_AVX2
 static void reshape_Y_int32_int8(const reshape_plan *plan, const int32_t *restrict X,
                                  int8_t *restrict Y) {
     const int64_t target_shape_size = plan->target_shape_size;

@@ -184,6 +184,7 @@ static void slice_Y_int8_int8(const slice_plan *plan, const int8_t *restrict X,
     }
 }
 
+CVMGEN_FOR_AVX2
 static void slice_Y_int8_int32(const slice_plan *plan, const int8_t *restrict X,
                                int32_t *restrict Y) {
     const int64_t X_base = plan->X_base, d_rows = plan->d_rows, d_run = plan->d_run;
@@ -194,11 +195,20 @@ static void slice_Y_int8_int32(const slice_plan *plan, const int8_t *restrict X,
     CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[d_row * d_run + d] = X[X_base + (X_row + d * X_step)];
+        if (X_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = X[X_base + (X_row + d)];
+        } else if (X_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = X[X_base + X_row];
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = X[X_base + (X_row + d * X_step)];
+        }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void slice_Y_int32_int8(const slice_plan *plan, const int32_t *restrict X,
                                int8_t *restrict Y) {
     const int64_t X_base = plan->X_base, d_rows = plan->d_rows, d_run = plan->d_run;
@@ -209,8 +219,16 @@ static void slice_Y_int32_int8(const slice_plan *plan, const int32_t *restrict X
     CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[d_row * d_run + d] = (int8_t)X[X_base + (X_row + d * X_step)];
+        if (X_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)X[X_base + (X_row + d)];
+        } else if (X_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)X[X_base + X_row];
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)X[X_base + (X_row + d * X_step)];
+        }
     }
 }
 

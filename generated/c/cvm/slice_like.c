@@ -148,6 +148,7 @@ static void slice_like_Y_int8_int8(const slice_like_plan *plan, const int8_t *re
     }
 }
 
+CVMGEN_FOR_AVX2
 static void slice_like_Y_int8_int32(const slice_like_plan *plan, const int8_t *restrict X,
                                     int32_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
@@ -158,11 +159,20 @@ static void slice_like_Y_int8_int32(const slice_like_plan *plan, const int8_t *r
     CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_strides_row = cvmgen_walk_offset(d_row, d_box, X_strides);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[d_row * d_run + d] = X[X_strides_row + d * X_strides_step];
+        if (X_strides_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = X[X_strides_row + d];
+        } else if (X_strides_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = X[X_strides_row];
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = X[X_strides_row + d * X_strides_step];
+        }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void slice_like_Y_int32_int8(const slice_like_plan *plan, const int32_t *restrict X,
                                     int8_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
@@ -173,8 +183,16 @@ static void slice_like_Y_int32_int8(const slice_like_plan *plan, const int32_t *
     CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_strides_row = cvmgen_walk_offset(d_row, d_box, X_strides);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[d_row * d_run + d] = (int8_t)X[X_strides_row + d * X_strides_step];
+        if (X_strides_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)X[X_strides_row + d];
+        } else if (X_strides_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)X[X_strides_row];
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (int8_t)X[X_strides_row + d * X_strides_step];
+        }
     }
 }
 

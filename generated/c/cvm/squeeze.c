@@ -170,6 +170,7 @@ static void squeeze_Y_0_int8_int8(const squeeze_plan *plan, const int8_t *restri
     }
 }
 
+CVMGEN_FOR_AVX2
 static void squeeze_Y_0_int8_int32(const squeeze_plan *plan, const int8_t *restrict X,
                                    int32_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run, Y_step = plan->Y_step;
@@ -179,11 +180,17 @@ static void squeeze_Y_0_int8_int32(const squeeze_plan *plan, const int8_t *restr
     CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[Y_row + d * Y_step] = X[d_row * d_run + d];
+        if (Y_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[Y_row + d] = X[d_row * d_run + d];
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[Y_row + d * Y_step] = X[d_row * d_run + d];
+        }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void squeeze_Y_0_int32_int8(const squeeze_plan *plan, const int32_t *restrict X,
                                    int8_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run, Y_step = plan->Y_step;
@@ -193,8 +200,13 @@ static void squeeze_Y_0_int32_int8(const squeeze_plan *plan, const int32_t *rest
     CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[Y_row + d * Y_step] = (int8_t)X[d_row * d_run + d];
+        if (Y_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[Y_row + d] = (int8_t)X[d_row * d_run + d];
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[Y_row + d * Y_step] = (int8_t)X[d_row * d_run + d];
+        }
     }
 }
 

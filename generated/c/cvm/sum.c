@@ -279,6 +279,7 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void sum_Y_0_int8_int8(const sum_plan *plan, const int8_t *restrict X,
                               int8_t *restrict Y) {
     const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
@@ -292,22 +293,77 @@ static void sum_Y_0_int8_int8(const sum_plan *plan, const int8_t *restrict X,
     const cvmgen_list *const d_R_box = &plan->d_R_box;
     /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
        R](X[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_PARALLEL(if (d_K_rows >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-            uint32_t total = 0;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-                for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                    total += (uint32_t)X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)];
+    if (X_K_step == 1 && d_K_run >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+                const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+                const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
+                uint32_t total[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    total[d_K_lane] = 0;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                    const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                    const int64_t d_R_whole = d_R_run / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            uint32_t total_so_far = total[d_K_lane];
+                            total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + d_R * X_R_step)];
+                            total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 1) * X_R_step)];
+                            total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 2) * X_R_step)];
+                            total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 3) * X_R_step)];
+                            total[d_K_lane] = total_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            total[d_K_lane] += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + d_R * X_R_step)];
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    Y[Y_K_row + (d_K_block + d_K_lane) * Y_K_step] = (int8_t)total[d_K_lane];
             }
-            Y[Y_K_row + d_K * Y_K_step] = (int8_t)total;
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
+                uint32_t total = 0;
+                if (d_R_rows * d_R_run >= 262144) {
+                    CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
+                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
+                                X_steps_R);
+                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run - d_R_part);
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                total += (uint32_t)X[X_K_row + d_K * X_K_step
+                                    + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
+                        }
+                    }
+                } else {
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                        const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+                            total += (uint32_t)X[X_K_row + d_K * X_K_step
+                                + (X_R_row + d_R * X_R_step)];
+                    }
+                }
+                Y[Y_K_row + d_K * Y_K_step] = (int8_t)total;
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void sum_Y_0_int8_int32(const sum_plan *plan, const int8_t *restrict X,
                                int32_t *restrict Y) {
     const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
@@ -321,22 +377,77 @@ static void sum_Y_0_int8_int32(const sum_plan *plan, const int8_t *restrict X,
     const cvmgen_list *const d_R_box = &plan->d_R_box;
     /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
        R](X[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_PARALLEL(if (d_K_rows >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-            uint32_t total = 0;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-                for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                    total += (uint32_t)X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)];
+    if (X_K_step == 1 && d_K_run >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+                const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+                const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
+                uint32_t total[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    total[d_K_lane] = 0;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                    const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                    const int64_t d_R_whole = d_R_run / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            uint32_t total_so_far = total[d_K_lane];
+                            total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + d_R * X_R_step)];
+                            total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 1) * X_R_step)];
+                            total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 2) * X_R_step)];
+                            total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 3) * X_R_step)];
+                            total[d_K_lane] = total_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            total[d_K_lane] += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + d_R * X_R_step)];
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    Y[Y_K_row + (d_K_block + d_K_lane) * Y_K_step] = (int32_t)total[d_K_lane];
             }
-            Y[Y_K_row + d_K * Y_K_step] = (int32_t)total;
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
+                uint32_t total = 0;
+                if (d_R_rows * d_R_run >= 262144) {
+                    CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
+                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
+                                X_steps_R);
+                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run - d_R_part);
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                total += (uint32_t)X[X_K_row + d_K * X_K_step
+                                    + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
+                        }
+                    }
+                } else {
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                        const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+                            total += (uint32_t)X[X_K_row + d_K * X_K_step
+                                + (X_R_row + d_R * X_R_step)];
+                    }
+                }
+                Y[Y_K_row + d_K * Y_K_step] = (int32_t)total;
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void sum_Y_0_int32_int8(const sum_plan *plan, const int32_t *restrict X,
                                int8_t *restrict Y) {
     const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
@@ -350,22 +461,77 @@ static void sum_Y_0_int32_int8(const sum_plan *plan, const int32_t *restrict X,
     const cvmgen_list *const d_R_box = &plan->d_R_box;
     /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
        R](X[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_PARALLEL(if (d_K_rows >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-            uint32_t total = 0;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-                for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                    total += (uint32_t)X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)];
+    if (X_K_step == 1 && d_K_run >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+                const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+                const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
+                uint32_t total[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    total[d_K_lane] = 0;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                    const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                    const int64_t d_R_whole = d_R_run / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            uint32_t total_so_far = total[d_K_lane];
+                            total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + d_R * X_R_step)];
+                            total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 1) * X_R_step)];
+                            total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 2) * X_R_step)];
+                            total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 3) * X_R_step)];
+                            total[d_K_lane] = total_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            total[d_K_lane] += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + d_R * X_R_step)];
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    Y[Y_K_row + (d_K_block + d_K_lane) * Y_K_step] = (int8_t)total[d_K_lane];
             }
-            Y[Y_K_row + d_K * Y_K_step] = (int8_t)total;
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
+                uint32_t total = 0;
+                if (d_R_rows * d_R_run >= 262144) {
+                    CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
+                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
+                                X_steps_R);
+                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run - d_R_part);
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                total += (uint32_t)X[X_K_row + d_K * X_K_step
+                                    + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
+                        }
+                    }
+                } else {
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                        const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+                            total += (uint32_t)X[X_K_row + d_K * X_K_step
+                                + (X_R_row + d_R * X_R_step)];
+                    }
+                }
+                Y[Y_K_row + d_K * Y_K_step] = (int8_t)total;
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void sum_Y_0_int32_int32(const sum_plan *plan, const int32_t *restrict X,
                                 int32_t *restrict Y) {
     const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
@@ -379,22 +545,77 @@ static void sum_Y_0_int32_int32(const sum_plan *plan, const int32_t *restrict X,
     const cvmgen_list *const d_R_box = &plan->d_R_box;
     /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
        R](X[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_PARALLEL(if (d_K_rows >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-            uint32_t total = 0;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-                for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                    total += (uint32_t)X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)];
+    if (X_K_step == 1 && d_K_run >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+                const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+                const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
+                uint32_t total[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    total[d_K_lane] = 0;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                    const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                    const int64_t d_R_whole = d_R_run / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            uint32_t total_so_far = total[d_K_lane];
+                            total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + d_R * X_R_step)];
+                            total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 1) * X_R_step)];
+                            total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 2) * X_R_step)];
+                            total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + (d_R + 3) * X_R_step)];
+                            total[d_K_lane] = total_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            total[d_K_lane] += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                                + (X_R_row + d_R * X_R_step)];
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    Y[Y_K_row + (d_K_block + d_K_lane) * Y_K_step] = (int32_t)total[d_K_lane];
             }
-            Y[Y_K_row + d_K * Y_K_step] = (int32_t)total;
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
+                uint32_t total = 0;
+                if (d_R_rows * d_R_run >= 262144) {
+                    CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
+                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
+                                X_steps_R);
+                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run - d_R_part);
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                total += (uint32_t)X[X_K_row + d_K * X_K_step
+                                    + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
+                        }
+                    }
+                } else {
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                        const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+                            total += (uint32_t)X[X_K_row + d_K * X_K_step
+                                + (X_R_row + d_R * X_R_step)];
+                    }
+                }
+                Y[Y_K_row + d_K * Y_K_step] = (int32_t)total;
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void sum_Y_1_int8_int8(const sum_plan *plan, const int8_t *restrict X,
                               int8_t *restrict Y) {
     const int64_t d_K_rows_2 = plan->d_K_rows_2, d_K_run_2 = plan->d_K_run_2;
@@ -405,22 +626,75 @@ static void sum_Y_1_int8_int8(const sum_plan *plan, const int8_t *restrict X,
     const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
     const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
     /* spec/cvm/reduce.cvm:25: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    CVMGEN_PARALLEL(if (d_K_rows_2 >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
-            uint32_t total = 0;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-                for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                    total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2
-                        + (X_R_row_2 + d_R * X_R_step_2)];
+    if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 2048) {
+                const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run_2 - d_K_block);
+                uint32_t total[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    total[d_K_lane] = 0;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                    const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
+                    const int64_t d_R_whole = d_R_run_2 / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            uint32_t total_so_far = total[d_K_lane];
+                            total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + d_R * X_R_step_2)];
+                            total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 1) * X_R_step_2)];
+                            total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 2) * X_R_step_2)];
+                            total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 3) * X_R_step_2)];
+                            total[d_K_lane] = total_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run_2; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            total[d_K_lane] += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + d_R * X_R_step_2)];
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    Y[d_K_row * d_K_run_2 + (d_K_block + d_K_lane)] = (int8_t)total[d_K_lane];
             }
-            Y[d_K_row * d_K_run_2 + d_K] = (int8_t)total;
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
+            const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
+                uint32_t total = 0;
+                if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                    CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
+                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2,
+                                X_steps_R);
+                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2 - d_R_part);
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2
+                                    + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
+                        }
+                    }
+                } else {
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
+                        for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
+                            total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2
+                                + (X_R_row_2 + d_R * X_R_step_2)];
+                    }
+                }
+                Y[d_K_row * d_K_run_2 + d_K] = (int8_t)total;
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void sum_Y_1_int8_int32(const sum_plan *plan, const int8_t *restrict X,
                                int32_t *restrict Y) {
     const int64_t d_K_rows_2 = plan->d_K_rows_2, d_K_run_2 = plan->d_K_run_2;
@@ -431,22 +705,75 @@ static void sum_Y_1_int8_int32(const sum_plan *plan, const int8_t *restrict X,
     const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
     const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
     /* spec/cvm/reduce.cvm:25: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    CVMGEN_PARALLEL(if (d_K_rows_2 >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
-            uint32_t total = 0;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-                for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                    total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2
-                        + (X_R_row_2 + d_R * X_R_step_2)];
+    if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 2048) {
+                const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run_2 - d_K_block);
+                uint32_t total[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    total[d_K_lane] = 0;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                    const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
+                    const int64_t d_R_whole = d_R_run_2 / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            uint32_t total_so_far = total[d_K_lane];
+                            total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + d_R * X_R_step_2)];
+                            total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 1) * X_R_step_2)];
+                            total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 2) * X_R_step_2)];
+                            total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 3) * X_R_step_2)];
+                            total[d_K_lane] = total_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run_2; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            total[d_K_lane] += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + d_R * X_R_step_2)];
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    Y[d_K_row * d_K_run_2 + (d_K_block + d_K_lane)] = (int32_t)total[d_K_lane];
             }
-            Y[d_K_row * d_K_run_2 + d_K] = (int32_t)total;
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
+            const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
+                uint32_t total = 0;
+                if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                    CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
+                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2,
+                                X_steps_R);
+                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2 - d_R_part);
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2
+                                    + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
+                        }
+                    }
+                } else {
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
+                        for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
+                            total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2
+                                + (X_R_row_2 + d_R * X_R_step_2)];
+                    }
+                }
+                Y[d_K_row * d_K_run_2 + d_K] = (int32_t)total;
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void sum_Y_1_int32_int8(const sum_plan *plan, const int32_t *restrict X,
                                int8_t *restrict Y) {
     const int64_t d_K_rows_2 = plan->d_K_rows_2, d_K_run_2 = plan->d_K_run_2;
@@ -457,22 +784,75 @@ static void sum_Y_1_int32_int8(const sum_plan *plan, const int32_t *restrict X,
     const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
     const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
     /* spec/cvm/reduce.cvm:25: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    CVMGEN_PARALLEL(if (d_K_rows_2 >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
-            uint32_t total = 0;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-                for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                    total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2
-                        + (X_R_row_2 + d_R * X_R_step_2)];
+    if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 2048) {
+                const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run_2 - d_K_block);
+                uint32_t total[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    total[d_K_lane] = 0;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                    const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
+                    const int64_t d_R_whole = d_R_run_2 / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            uint32_t total_so_far = total[d_K_lane];
+                            total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + d_R * X_R_step_2)];
+                            total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 1) * X_R_step_2)];
+                            total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 2) * X_R_step_2)];
+                            total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 3) * X_R_step_2)];
+                            total[d_K_lane] = total_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run_2; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            total[d_K_lane] += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + d_R * X_R_step_2)];
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    Y[d_K_row * d_K_run_2 + (d_K_block + d_K_lane)] = (int8_t)total[d_K_lane];
             }
-            Y[d_K_row * d_K_run_2 + d_K] = (int8_t)total;
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
+            const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
+                uint32_t total = 0;
+                if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                    CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
+                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2,
+                                X_steps_R);
+                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2 - d_R_part);
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2
+                                    + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
+                        }
+                    }
+                } else {
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
+                        for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
+                            total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2
+                                + (X_R_row_2 + d_R * X_R_step_2)];
+                    }
+                }
+                Y[d_K_row * d_K_run_2 + d_K] = (int8_t)total;
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void sum_Y_1_int32_int32(const sum_plan *plan, const int32_t *restrict X,
                                 int32_t *restrict Y) {
     const int64_t d_K_rows_2 = plan->d_K_rows_2, d_K_run_2 = plan->d_K_run_2;
@@ -483,59 +863,151 @@ static void sum_Y_1_int32_int32(const sum_plan *plan, const int32_t *restrict X,
     const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
     const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
     /* spec/cvm/reduce.cvm:25: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    CVMGEN_PARALLEL(if (d_K_rows_2 >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
-            uint32_t total = 0;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-                for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                    total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2
-                        + (X_R_row_2 + d_R * X_R_step_2)];
+    if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 2048) {
+                const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run_2 - d_K_block);
+                uint32_t total[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    total[d_K_lane] = 0;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                    const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
+                    const int64_t d_R_whole = d_R_run_2 / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            uint32_t total_so_far = total[d_K_lane];
+                            total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + d_R * X_R_step_2)];
+                            total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 1) * X_R_step_2)];
+                            total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 2) * X_R_step_2)];
+                            total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + (d_R + 3) * X_R_step_2)];
+                            total[d_K_lane] = total_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run_2; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            total[d_K_lane] += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                                + (X_R_row_2 + d_R * X_R_step_2)];
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    Y[d_K_row * d_K_run_2 + (d_K_block + d_K_lane)] = (int32_t)total[d_K_lane];
             }
-            Y[d_K_row * d_K_run_2 + d_K] = (int32_t)total;
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
+            const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
+                uint32_t total = 0;
+                if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                    CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
+                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2,
+                                X_steps_R);
+                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2 - d_R_part);
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2
+                                    + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
+                        }
+                    }
+                } else {
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
+                        for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
+                            total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2
+                                + (X_R_row_2 + d_R * X_R_step_2)];
+                    }
+                }
+                Y[d_K_row * d_K_run_2 + d_K] = (int32_t)total;
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void sum_Y_2_int8_int8(const sum_plan *plan, const int8_t *restrict X,
                               int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/reduce.cvm:29: Y[0] = sum[d... < n...](X[d...]) */
     uint32_t total = 0;
-    for (int64_t d = 0; d < n_size; ++d)
-        total += (uint32_t)X[d];
+    if (n_size >= 262144) {
+        CVMGEN_PARALLEL(reduction(+ : total))
+        for (int64_t d_part = 0; d_part < n_size; d_part += 16384) {
+            const int64_t d_pieces = cvmgen_min_i64(16384, n_size - d_part);
+            for (int64_t d_piece = 0; d_piece < d_pieces; ++d_piece)
+                total += (uint32_t)X[d_part + d_piece];
+        }
+    } else {
+        for (int64_t d = 0; d < n_size; ++d)
+            total += (uint32_t)X[d];
+    }
     Y[0] = (int8_t)total;
 }
 
+CVMGEN_FOR_AVX2
 static void sum_Y_2_int8_int32(const sum_plan *plan, const int8_t *restrict X,
                                int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/reduce.cvm:29: Y[0] = sum[d... < n...](X[d...]) */
     uint32_t total = 0;
-    for (int64_t d = 0; d < n_size; ++d)
-        total += (uint32_t)X[d];
+    if (n_size >= 262144) {
+        CVMGEN_PARALLEL(reduction(+ : total))
+        for (int64_t d_part = 0; d_part < n_size; d_part += 16384) {
+            const int64_t d_pieces = cvmgen_min_i64(16384, n_size - d_part);
+            for (int64_t d_piece = 0; d_piece < d_pieces; ++d_piece)
+                total += (uint32_t)X[d_part + d_piece];
+        }
+    } else {
+        for (int64_t d = 0; d < n_size; ++d)
+            total += (uint32_t)X[d];
+    }
     Y[0] = (int32_t)total;
 }
 
+CVMGEN_FOR_AVX2
 static void sum_Y_2_int32_int8(const sum_plan *plan, const int32_t *restrict X,
                                int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/reduce.cvm:29: Y[0] = sum[d... < n...](X[d...]) */
     uint32_t total = 0;
-    for (int64_t d = 0; d < n_size; ++d)
-        total += (uint32_t)X[d];
+    if (n_size >= 262144) {
+        CVMGEN_PARALLEL(reduction(+ : total))
+        for (int64_t d_part = 0; d_part < n_size; d_part += 16384) {
+            const int64_t d_pieces = cvmgen_min_i64(16384, n_size - d_part);
+            for (int64_t d_piece = 0; d_piece < d_pieces; ++d_piece)
+                total += (uint32_t)X[d_part + d_piece];
+        }
+    } else {
+        for (int64_t d = 0; d < n_size; ++d)
+            total += (uint32_t)X[d];
+    }
     Y[0] = (int8_t)total;
 }
 
+CVMGEN_FOR_AVX2
 static void sum_Y_2_int32_int32(const sum_plan *plan, const int32_t *restrict X,
                                 int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     /* spec/cvm/reduce.cvm:29: Y[0] = sum[d... < n...](X[d...]) */
     uint32_t total = 0;
-    for (int64_t d = 0; d < n_size; ++d)
-        total += (uint32_t)X[d];
+    if (n_size >= 262144) {
+        CVMGEN_PARALLEL(reduction(+ : total))
+        for (int64_t d_part = 0; d_part < n_size; d_part += 16384) {
+            const int64_t d_pieces = cvmgen_min_i64(16384, n_size - d_part);
+            for (int64_t d_piece = 0; d_piece < d_pieces; ++d_piece)
+                total += (uint32_t)X[d_part + d_piece];
+        }
+    } else {
+        for (int64_t d = 0; d < n_size; ++d)
+            total += (uint32_t)X[d];
+    }
     Y[0] = (int32_t)total;
 }
 

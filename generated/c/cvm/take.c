@@ -113,6 +113,7 @@ static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void take_Y_0_int8_int8(const take_plan *plan, const int8_t *restrict X,
                                const int8_t *restrict indices, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
@@ -122,6 +123,7 @@ static void take_Y_0_int8_int8(const take_plan *plan, const int8_t *restrict X,
         Y[d] = X[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
 }
 
+CVMGEN_FOR_AVX2
 static void take_Y_0_int8_int32(const take_plan *plan, const int8_t *restrict X,
                                 const int8_t *restrict indices, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
@@ -131,6 +133,7 @@ static void take_Y_0_int8_int32(const take_plan *plan, const int8_t *restrict X,
         Y[d] = X[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
 }
 
+CVMGEN_FOR_AVX2
 static void take_Y_0_int32_int8(const take_plan *plan, const int32_t *restrict X,
                                 const int32_t *restrict indices, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
@@ -140,6 +143,7 @@ static void take_Y_0_int32_int8(const take_plan *plan, const int32_t *restrict X
         Y[d] = (int8_t)X[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
 }
 
+CVMGEN_FOR_AVX2
 static void take_Y_0_int32_int32(const take_plan *plan, const int32_t *restrict X,
                                  const int32_t *restrict indices, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
@@ -166,13 +170,14 @@ static void take_Y_1_int8_int8(const take_plan *plan, const int8_t *restrict X,
     }
 }
 
+CVMGEN_FOR_AVX2
 static void take_Y_1_int8_int32(const take_plan *plan, const int8_t *restrict X,
                                 const int8_t *restrict indices, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size, i_extents_size = plan->i_extents_size;
     const int64_t k_extents_size = plan->k_extents_size, n_a = plan->n_a;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    CVMGEN_PARALLEL(collapse(3) if (i_extents_size * m_size * k_extents_size >= 16384))
+    CVMGEN_PARALLEL(collapse(2) if (i_extents_size * m_size * k_extents_size >= 16384))
     for (int64_t i = 0; i < i_extents_size; ++i) {
         for (int64_t j = 0; j < m_size; ++j) {
             for (int64_t k = 0; k < k_extents_size; ++k)
@@ -184,13 +189,14 @@ static void take_Y_1_int8_int32(const take_plan *plan, const int8_t *restrict X,
     }
 }
 
+CVMGEN_FOR_AVX2
 static void take_Y_1_int32_int8(const take_plan *plan, const int32_t *restrict X,
                                 const int32_t *restrict indices, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size, i_extents_size = plan->i_extents_size;
     const int64_t k_extents_size = plan->k_extents_size, n_a = plan->n_a;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    CVMGEN_PARALLEL(collapse(3) if (i_extents_size * m_size * k_extents_size >= 16384))
+    CVMGEN_PARALLEL(collapse(2) if (i_extents_size * m_size * k_extents_size >= 16384))
     for (int64_t i = 0; i < i_extents_size; ++i) {
         for (int64_t j = 0; j < m_size; ++j) {
             for (int64_t k = 0; k < k_extents_size; ++k)

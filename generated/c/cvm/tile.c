@@ -106,6 +106,7 @@ static void tile_Y_int8_int8(const tile_plan *plan, const int8_t *restrict X,
     }
 }
 
+CVMGEN_FOR_AVX2
 static void tile_Y_int8_int32(const tile_plan *plan, const int8_t *restrict X,
                               int32_t *restrict Y) {
     const int64_t k_rows = plan->k_rows, k_run = plan->k_run, X_step = plan->X_step;
@@ -115,11 +116,20 @@ static void tile_Y_int8_int32(const tile_plan *plan, const int8_t *restrict X,
     CVMGEN_PARALLEL(if (k_rows * k_run >= 16384))
     for (int64_t k_row = 0; k_row < k_rows; ++k_row) {
         const int64_t X_row = cvmgen_walk_offset(k_row, k_box, X_steps);
-        for (int64_t k = 0; k < k_run; ++k)
-            Y[k_row * k_run + k] = X[X_row + k * X_step];
+        if (X_step == 1) {
+            for (int64_t k = 0; k < k_run; ++k)
+                Y[k_row * k_run + k] = X[X_row + k];
+        } else if (X_step == 0) {
+            for (int64_t k = 0; k < k_run; ++k)
+                Y[k_row * k_run + k] = X[X_row];
+        } else {
+            for (int64_t k = 0; k < k_run; ++k)
+                Y[k_row * k_run + k] = X[X_row + k * X_step];
+        }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void tile_Y_int32_int8(const tile_plan *plan, const int32_t *restrict X,
                               int8_t *restrict Y) {
     const int64_t k_rows = plan->k_rows, k_run = plan->k_run, X_step = plan->X_step;
@@ -129,8 +139,16 @@ static void tile_Y_int32_int8(const tile_plan *plan, const int32_t *restrict X,
     CVMGEN_PARALLEL(if (k_rows * k_run >= 16384))
     for (int64_t k_row = 0; k_row < k_rows; ++k_row) {
         const int64_t X_row = cvmgen_walk_offset(k_row, k_box, X_steps);
-        for (int64_t k = 0; k < k_run; ++k)
-            Y[k_row * k_run + k] = (int8_t)X[X_row + k * X_step];
+        if (X_step == 1) {
+            for (int64_t k = 0; k < k_run; ++k)
+                Y[k_row * k_run + k] = (int8_t)X[X_row + k];
+        } else if (X_step == 0) {
+            for (int64_t k = 0; k < k_run; ++k)
+                Y[k_row * k_run + k] = (int8_t)X[X_row];
+        } else {
+            for (int64_t k = 0; k < k_run; ++k)
+                Y[k_row * k_run + k] = (int8_t)X[X_row + k * X_step];
+        }
     }
 }
 

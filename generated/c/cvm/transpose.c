@@ -111,6 +111,7 @@ static void transpose_Y_int8_int8(const transpose_plan *plan, const int8_t *rest
     }
 }
 
+CVMGEN_FOR_AVX2
 static void transpose_Y_int8_int32(const transpose_plan *plan, const int8_t *restrict X,
                                    int32_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run, Y_step = plan->Y_step;
@@ -120,11 +121,17 @@ static void transpose_Y_int8_int32(const transpose_plan *plan, const int8_t *res
     CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[Y_row + d * Y_step] = X[d_row * d_run + d];
+        if (Y_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[Y_row + d] = X[d_row * d_run + d];
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[Y_row + d * Y_step] = X[d_row * d_run + d];
+        }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void transpose_Y_int32_int8(const transpose_plan *plan, const int32_t *restrict X,
                                    int8_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run, Y_step = plan->Y_step;
@@ -134,8 +141,13 @@ static void transpose_Y_int32_int8(const transpose_plan *plan, const int32_t *re
     CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Y[Y_row + d * Y_step] = (int8_t)X[d_row * d_run + d];
+        if (Y_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[Y_row + d] = (int8_t)X[d_row * d_run + d];
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[Y_row + d * Y_step] = (int8_t)X[d_row * d_run + d];
+        }
     }
 }
 

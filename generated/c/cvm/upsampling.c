@@ -62,18 +62,13 @@ static void upsampling_Y_int8_int8(const upsampling_plan *plan, const int8_t *re
                                    int8_t *restrict Y) {
     const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, scale = plan->scale;
     /* spec/cvm/nn.cvm:74: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    CVMGEN_PARALLEL(collapse(5) if (N * C * H * scale * W * scale >= 16384))
-    for (int64_t n = 0; n < N; ++n) {
-        for (int64_t c = 0; c < C; ++c) {
-            for (int64_t h_outer = 0; h_outer < H; ++h_outer) {
-                for (int64_t h_inner = 0; h_inner < scale; ++h_inner) {
-                    for (int64_t w_outer = 0; w_outer < W; ++w_outer) {
-                        cvmgen_fill_i8(&Y[((n * C + c) * (H * scale) + (h_outer * scale + h_inner))
-                            * (W * scale) + w_outer * scale],
-                            X[((n * C + c) * H + h_outer) * W + w_outer],
-                            scale);
-                    }
-                }
+    CVMGEN_PARALLEL(collapse(3) if (N * C * H * scale * W * scale >= 16384))
+    for (int64_t h_outer = 0; h_outer < N * (C * H); ++h_outer) {
+        for (int64_t h_inner = 0; h_inner < scale; ++h_inner) {
+            for (int64_t w_outer = 0; w_outer < W; ++w_outer) {
+                cvmgen_fill_i8(&Y[(h_outer * scale + h_inner) * (W * scale) + w_outer * scale],
+                    X[h_outer * W + w_outer],
+                    scale);
             }
         }
     }
@@ -83,18 +78,13 @@ static void upsampling_Y_int8_int32(const upsampling_plan *plan, const int8_t *r
                                     int32_t *restrict Y) {
     const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, scale = plan->scale;
     /* spec/cvm/nn.cvm:74: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    CVMGEN_PARALLEL(collapse(5) if (N * C * H * scale * W * scale >= 16384))
-    for (int64_t n = 0; n < N; ++n) {
-        for (int64_t c = 0; c < C; ++c) {
-            for (int64_t h_outer = 0; h_outer < H; ++h_outer) {
-                for (int64_t h_inner = 0; h_inner < scale; ++h_inner) {
-                    for (int64_t w_outer = 0; w_outer < W; ++w_outer) {
-                        cvmgen_fill_i32(&Y[((n * C + c) * (H * scale)
-                            + (h_outer * scale + h_inner)) * (W * scale) + w_outer * scale],
-                            X[((n * C + c) * H + h_outer) * W + w_outer],
-                            scale);
-                    }
-                }
+    CVMGEN_PARALLEL(collapse(3) if (N * C * H * scale * W * scale >= 16384))
+    for (int64_t h_outer = 0; h_outer < N * (C * H); ++h_outer) {
+        for (int64_t h_inner = 0; h_inner < scale; ++h_inner) {
+            for (int64_t w_outer = 0; w_outer < W; ++w_outer) {
+                cvmgen_fill_i32(&Y[(h_outer * scale + h_inner) * (W * scale) + w_outer * scale],
+                    X[h_outer * W + w_outer],
+                    scale);
             }
         }
     }
@@ -104,18 +94,13 @@ static void upsampling_Y_int32_int8(const upsampling_plan *plan, const int32_t *
                                     int8_t *restrict Y) {
     const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, scale = plan->scale;
     /* spec/cvm/nn.cvm:74: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    CVMGEN_PARALLEL(collapse(5) if (N * C * H * scale * W * scale >= 16384))
-    for (int64_t n = 0; n < N; ++n) {
-        for (int64_t c = 0; c < C; ++c) {
-            for (int64_t h_outer = 0; h_outer < H; ++h_outer) {
-                for (int64_t h_inner = 0; h_inner < scale; ++h_inner) {
-                    for (int64_t w_outer = 0; w_outer < W; ++w_outer) {
-                        cvmgen_fill_i8(&Y[((n * C + c) * (H * scale) + (h_outer * scale + h_inner))
-                            * (W * scale) + w_outer * scale],
-                            (int8_t)X[((n * C + c) * H + h_outer) * W + w_outer],
-                            scale);
-                    }
-                }
+    CVMGEN_PARALLEL(collapse(3) if (N * C * H * scale * W * scale >= 16384))
+    for (int64_t h_outer = 0; h_outer < N * (C * H); ++h_outer) {
+        for (int64_t h_inner = 0; h_inner < scale; ++h_inner) {
+            for (int64_t w_outer = 0; w_outer < W; ++w_outer) {
+                cvmgen_fill_i8(&Y[(h_outer * scale + h_inner) * (W * scale) + w_outer * scale],
+                    (int8_t)X[h_outer * W + w_outer],
+                    scale);
             }
         }
     }
@@ -125,18 +110,13 @@ static void upsampling_Y_int32_int32(const upsampling_plan *plan, const int32_t 
                                      int32_t *restrict Y) {
     const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, scale = plan->scale;
     /* spec/cvm/nn.cvm:74: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    CVMGEN_PARALLEL(collapse(5) if (N * C * H * scale * W * scale >= 16384))
-    for (int64_t n = 0; n < N; ++n) {
-        for (int64_t c = 0; c < C; ++c) {
-            for (int64_t h_outer = 0; h_outer < H; ++h_outer) {
-                for (int64_t h_inner = 0; h_inner < scale; ++h_inner) {
-                    for (int64_t w_outer = 0; w_outer < W; ++w_outer) {
-                        cvmgen_fill_i32(&Y[((n * C + c) * (H * scale)
-                            + (h_outer * scale + h_inner)) * (W * scale) + w_outer * scale],
-                            X[((n * C + c) * H + h_outer) * W + w_outer],
-                            scale);
-                    }
-                }
+    CVMGEN_PARALLEL(collapse(3) if (N * C * H * scale * W * scale >= 16384))
+    for (int64_t h_outer = 0; h_outer < N * (C * H); ++h_outer) {
+        for (int64_t h_inner = 0; h_inner < scale; ++h_inner) {
+            for (int64_t w_outer = 0; w_outer < W; ++w_outer) {
+                cvmgen_fill_i32(&Y[(h_outer * scale + h_inner) * (W * scale) + w_outer * scale],
+                    X[h_outer * W + w_outer],
+                    scale);
             }
         }
     }

@@ -123,6 +123,7 @@ static int where_prepare(const cvm_where_args *args, where_plan *plan, cvmgen_er
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void where_Y_0_int8_int8(const where_plan *plan, const int8_t *restrict Cond,
                                 const int8_t *restrict A, const int8_t *restrict B,
                                 int8_t *restrict Y) {
@@ -133,14 +134,29 @@ static void where_Y_0_int8_int8(const where_plan *plan, const int8_t *restrict C
     CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
-        for (int64_t d = 0; d < d_run; ++d) {
-            const int32_t a = A[d_row * d_run + d];
-            const int32_t b = B[d_row * d_run + d];
-            Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d * Cond_step] != 0 ? a : b);
+        if (Cond_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t a = A[d_row * d_run + d];
+                const int32_t b = B[d_row * d_run + d];
+                Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d] != 0 ? a : b);
+            }
+        } else if (Cond_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t a = A[d_row * d_run + d];
+                const int32_t b = B[d_row * d_run + d];
+                Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row] != 0 ? a : b);
+            }
+        } else {
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t a = A[d_row * d_run + d];
+                const int32_t b = B[d_row * d_run + d];
+                Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d * Cond_step] != 0 ? a : b);
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void where_Y_0_int8_int32(const where_plan *plan, const int8_t *restrict Cond,
                                  const int8_t *restrict A, const int8_t *restrict B,
                                  int32_t *restrict Y) {
@@ -151,14 +167,29 @@ static void where_Y_0_int8_int32(const where_plan *plan, const int8_t *restrict 
     CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
-        for (int64_t d = 0; d < d_run; ++d) {
-            const int32_t a = A[d_row * d_run + d];
-            const int32_t b = B[d_row * d_run + d];
-            Y[d_row * d_run + d] = Cond[Cond_row + d * Cond_step] != 0 ? a : b;
+        if (Cond_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t a = A[d_row * d_run + d];
+                const int32_t b = B[d_row * d_run + d];
+                Y[d_row * d_run + d] = Cond[Cond_row + d] != 0 ? a : b;
+            }
+        } else if (Cond_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t a = A[d_row * d_run + d];
+                const int32_t b = B[d_row * d_run + d];
+                Y[d_row * d_run + d] = Cond[Cond_row] != 0 ? a : b;
+            }
+        } else {
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t a = A[d_row * d_run + d];
+                const int32_t b = B[d_row * d_run + d];
+                Y[d_row * d_run + d] = Cond[Cond_row + d * Cond_step] != 0 ? a : b;
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void where_Y_0_int32_int8(const where_plan *plan, const int32_t *restrict Cond,
                                  const int32_t *restrict A, const int32_t *restrict B,
                                  int8_t *restrict Y) {
@@ -169,14 +200,29 @@ static void where_Y_0_int32_int8(const where_plan *plan, const int32_t *restrict
     CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
-        for (int64_t d = 0; d < d_run; ++d) {
-            const int32_t a = A[d_row * d_run + d];
-            const int32_t b = B[d_row * d_run + d];
-            Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d * Cond_step] != 0 ? a : b);
+        if (Cond_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t a = A[d_row * d_run + d];
+                const int32_t b = B[d_row * d_run + d];
+                Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d] != 0 ? a : b);
+            }
+        } else if (Cond_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t a = A[d_row * d_run + d];
+                const int32_t b = B[d_row * d_run + d];
+                Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row] != 0 ? a : b);
+            }
+        } else {
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t a = A[d_row * d_run + d];
+                const int32_t b = B[d_row * d_run + d];
+                Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d * Cond_step] != 0 ? a : b);
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void where_Y_0_int32_int32(const where_plan *plan, const int32_t *restrict Cond,
                                   const int32_t *restrict A, const int32_t *restrict B,
                                   int32_t *restrict Y) {
@@ -187,10 +233,24 @@ static void where_Y_0_int32_int32(const where_plan *plan, const int32_t *restric
     CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
-        for (int64_t d = 0; d < d_run; ++d) {
-            const int32_t a = A[d_row * d_run + d];
-            const int32_t b = B[d_row * d_run + d];
-            Y[d_row * d_run + d] = Cond[Cond_row + d * Cond_step] != 0 ? a : b;
+        if (Cond_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t a = A[d_row * d_run + d];
+                const int32_t b = B[d_row * d_run + d];
+                Y[d_row * d_run + d] = Cond[Cond_row + d] != 0 ? a : b;
+            }
+        } else if (Cond_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t a = A[d_row * d_run + d];
+                const int32_t b = B[d_row * d_run + d];
+                Y[d_row * d_run + d] = Cond[Cond_row] != 0 ? a : b;
+            }
+        } else {
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t a = A[d_row * d_run + d];
+                const int32_t b = B[d_row * d_run + d];
+                Y[d_row * d_run + d] = Cond[Cond_row + d * Cond_step] != 0 ? a : b;
+            }
         }
     }
 }
@@ -215,13 +275,14 @@ static void where_Y_1_int8_int8(const where_plan *plan, const int8_t *restrict C
     }
 }
 
+CVMGEN_FOR_AVX2
 static void where_Y_1_int8_int32(const where_plan *plan, const int8_t *restrict Cond,
                                  const int8_t *restrict A, const int8_t *restrict B,
                                  int32_t *restrict Y) {
     const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
     const int64_t Cond_strides_0 = plan->Cond_strides_0;
     /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    CVMGEN_PARALLEL(collapse(2) if (n_0 * d_rest_extents_size >= 16384))
+    CVMGEN_PARALLEL(if (n_0 * d_rest_extents_size >= 16384))
     for (int64_t d_0 = 0; d_0 < n_0; ++d_0) {
         for (int64_t d_rest = 0; d_rest < d_rest_extents_size; ++d_rest)
             Y[d_0 * d_rest_extents_size + d_rest] = Cond[d_0 * Cond_strides_0] != 0
@@ -229,13 +290,14 @@ static void where_Y_1_int8_int32(const where_plan *plan, const int8_t *restrict 
     }
 }
 
+CVMGEN_FOR_AVX2
 static void where_Y_1_int32_int8(const where_plan *plan, const int32_t *restrict Cond,
                                  const int32_t *restrict A, const int32_t *restrict B,
                                  int8_t *restrict Y) {
     const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
     const int64_t Cond_strides_0 = plan->Cond_strides_0;
     /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    CVMGEN_PARALLEL(collapse(2) if (n_0 * d_rest_extents_size >= 16384))
+    CVMGEN_PARALLEL(if (n_0 * d_rest_extents_size >= 16384))
     for (int64_t d_0 = 0; d_0 < n_0; ++d_0) {
         for (int64_t d_rest = 0; d_rest < d_rest_extents_size; ++d_rest)
             Y[d_0 * d_rest_extents_size + d_rest] = (int8_t)(Cond[d_0 * Cond_strides_0] != 0

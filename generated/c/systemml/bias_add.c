@@ -63,11 +63,12 @@ static int bias_add_prepare(const systemml_bias_add_args *args, bias_add_plan *p
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void bias_add_y(const bias_add_plan *plan, const double *restrict x,
                        const double *restrict bias, double *restrict y) {
     const int64_t N = plan->N, K = plan->K, C = plan->C;
     /* spec/systemml/convolution.cvm:80: y[n, k] = x[n, k] + bias[k div (K div C), 0] */
-    CVMGEN_PARALLEL(collapse(2) if (N * K >= 16384))
+    CVMGEN_PARALLEL(if (N * K >= 16384))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t k = 0; k < K; ++k)
             y[n * K + k] = cvmgen_stored_f64(x[n * K + k] + bias[k / (K / C)]);

@@ -107,6 +107,7 @@ static int div_prepare(const systemml_div_args *args, div_plan *plan, cvmgen_err
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void div_Z(const div_plan *plan, const double *restrict X, const double *restrict Y,
                   double *restrict Z) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run, X_step = plan->X_step;
@@ -120,8 +121,20 @@ static void div_Z(const div_plan *plan, const double *restrict X, const double *
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
-        for (int64_t d = 0; d < d_run; ++d)
-            Z[d_row * d_run + d] = cvmgen_stored_f64(X[X_row + d * X_step] / Y[Y_row + d * Y_step]);
+        if (X_step == 1 && Y_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Z[d_row * d_run + d] = cvmgen_stored_f64(X[X_row + d] / Y[Y_row + d]);
+        } else if (X_step == 0 && Y_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Z[d_row * d_run + d] = cvmgen_stored_f64(X[X_row] / Y[Y_row + d]);
+        } else if (X_step == 1 && Y_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Z[d_row * d_run + d] = cvmgen_stored_f64(X[X_row + d] / Y[Y_row]);
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Z[d_row * d_run
+                    + d] = cvmgen_stored_f64(X[X_row + d * X_step] / Y[Y_row + d * Y_step]);
+        }
     }
 }
 

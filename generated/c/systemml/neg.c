@@ -46,6 +46,7 @@ static int neg_prepare(const systemml_neg_args *args, neg_plan *plan, cvmgen_err
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void neg_Z(const neg_plan *plan, const double *restrict X, double *restrict Z) {
     const int64_t n_size = plan->n_size;
     /* spec/systemml/elementwise.cvm:62: Z[d...] = -X[d...] */

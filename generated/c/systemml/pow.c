@@ -107,6 +107,7 @@ static int pow_prepare(const systemml_pow_args *args, pow_plan *plan, cvmgen_err
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void pow_Z(const pow_plan *plan, const double *restrict X, const double *restrict Y,
                   double *restrict Z) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run, X_step = plan->X_step;
@@ -120,12 +121,38 @@ static void pow_Z(const pow_plan *plan, const double *restrict X, const double *
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
-        for (int64_t d = 0; d < d_run; ++d) {
-            const double x = X[X_row + d * X_step];
-            const double y = Y[Y_row + d * Y_step];
-            Z[d_row * d_run + d] = cvmgen_stored_f64(x == 1.0
-                && (cvmgen_isnan(y) || cvmgen_abs_f64(y) == CVMGEN_INFINITY) ? CVMGEN_NAN
-                : cvmgen_power_f64(x, y));
+        if (X_step == 1 && Y_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d) {
+                const double x = X[X_row + d];
+                const double y = Y[Y_row + d];
+                Z[d_row * d_run + d] = cvmgen_stored_f64(x == 1.0
+                    && (cvmgen_isnan(y) || cvmgen_abs_f64(y) == CVMGEN_INFINITY) ? CVMGEN_NAN
+                    : cvmgen_power_f64(x, y));
+            }
+        } else if (X_step == 0 && Y_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d) {
+                const double x = X[X_row];
+                const double y = Y[Y_row + d];
+                Z[d_row * d_run + d] = cvmgen_stored_f64(x == 1.0
+                    && (cvmgen_isnan(y) || cvmgen_abs_f64(y) == CVMGEN_INFINITY) ? CVMGEN_NAN
+                    : cvmgen_power_f64(x, y));
+            }
+        } else if (X_step == 1 && Y_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d) {
+                const double x = X[X_row + d];
+                const double y = Y[Y_row];
+                Z[d_row * d_run + d] = cvmgen_stored_f64(x == 1.0
+                    && (cvmgen_isnan(y) || cvmgen_abs_f64(y) == CVMGEN_INFINITY) ? CVMGEN_NAN
+                    : cvmgen_power_f64(x, y));
+            }
+        } else {
+            for (int64_t d = 0; d < d_run; ++d) {
+                const double x = X[X_row + d * X_step];
+                const double y = Y[Y_row + d * Y_step];
+                Z[d_row * d_run + d] = cvmgen_stored_f64(x == 1.0
+                    && (cvmgen_isnan(y) || cvmgen_abs_f64(y) == CVMGEN_INFINITY) ? CVMGEN_NAN
+                    : cvmgen_power_f64(x, y));
+            }
         }
     }
 }

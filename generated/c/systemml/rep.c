@@ -56,10 +56,11 @@ static int rep_prepare(const systemml_rep_args *args, rep_plan *plan, cvmgen_err
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void rep_ret(const rep_plan *plan, const double *restrict Z, double *restrict ret) {
     const int64_t N = plan->N, K = plan->K, C = plan->C;
     /* spec/systemml/elementwise.cvm:72: ret[i, c*K + j] = Z[i, j] forall i < N, c < C, j < K */
-    CVMGEN_PARALLEL(collapse(3) if (N * C * K >= 16384))
+    CVMGEN_PARALLEL(collapse(2) if (N * C * K >= 16384))
     for (int64_t i = 0; i < N; ++i) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t j = 0; j < K; ++j)

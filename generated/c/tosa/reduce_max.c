@@ -265,6 +265,7 @@ static int reduce_max_prepare(const tosa_reduce_max_args *args, reduce_max_plan 
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void reduce_max_output1_int8(const reduce_max_plan *plan, const int8_t *restrict input1,
                                     int8_t *restrict output1) {
     const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
@@ -280,24 +281,87 @@ static void reduce_max_output1_int8(const reduce_max_plan *plan, const int8_t *r
        j in R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j]
        for j in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...]))
        else max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_PARALLEL(if (d_K_rows >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-        const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
-        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-            int32_t largest_2 = INT32_MIN;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
-                const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4, input1_steps_4);
-                for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
-                    largest_2 = cvmgen_max_i32(largest_2,
-                        input1[input1_K_row + d_K * input1_K_step
-                        + (input1_4_row + d_R * input1_4_step)]);
+    if (input1_K_step == 1 && d_K_run >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+                const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+                const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
+                int32_t largest_2[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    largest_2[d_K_lane] = INT32_MIN;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
+                    const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
+                        input1_steps_4);
+                    const int64_t d_R_whole = d_R_run_4 / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            int32_t largest_2_so_far = largest_2[d_K_lane];
+                            largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
+                                input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_4_row + d_R * input1_4_step)]);
+                            largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
+                                input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_4_row + (d_R + 1) * input1_4_step)]);
+                            largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
+                                input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_4_row + (d_R + 2) * input1_4_step)]);
+                            largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
+                                input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_4_row + (d_R + 3) * input1_4_step)]);
+                            largest_2[d_K_lane] = largest_2_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run_4; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            largest_2[d_K_lane] = cvmgen_max_i32(largest_2[d_K_lane],
+                                input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_4_row + d_R * input1_4_step)]);
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    output1[output1_K_row + (d_K_block + d_K_lane)
+                        * output1_K_step] = (int8_t)largest_2[d_K_lane];
             }
-            output1[output1_K_row + d_K * output1_K_step] = (int8_t)largest_2;
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+            const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
+                int32_t largest_2 = INT32_MIN;
+                if (d_R_rows_4 * d_R_run_4 >= 262144) {
+                    CVMGEN_PARALLEL(collapse(2) reduction(max : largest_2))
+                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_4; ++d_R_row_long) {
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run_4; d_R_part += 16384) {
+                            const int64_t input1_4_row = cvmgen_walk_offset(d_R_row_long, d_R_box_4,
+                                input1_steps_4);
+                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_4 - d_R_part);
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                largest_2 = cvmgen_max_i32(largest_2,
+                                    input1[input1_K_row + d_K * input1_K_step
+                                    + (input1_4_row + (d_R_part + d_R_piece) * input1_4_step)]);
+                        }
+                    }
+                } else {
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
+                        const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
+                            input1_steps_4);
+                        for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
+                            largest_2 = cvmgen_max_i32(largest_2,
+                                input1[input1_K_row + d_K * input1_K_step
+                                + (input1_4_row + d_R * input1_4_step)]);
+                    }
+                }
+                output1[output1_K_row + d_K * output1_K_step] = (int8_t)largest_2;
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void reduce_max_output1_int16(const reduce_max_plan *plan,
                                      const int16_t *restrict input1,
                                      int16_t *restrict output1) {
@@ -314,24 +378,87 @@ static void reduce_max_output1_int16(const reduce_max_plan *plan,
        j in R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j]
        for j in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...]))
        else max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_PARALLEL(if (d_K_rows >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-        const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
-        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-            int32_t largest_2 = INT32_MIN;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
-                const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4, input1_steps_4);
-                for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
-                    largest_2 = cvmgen_max_i32(largest_2,
-                        input1[input1_K_row + d_K * input1_K_step
-                        + (input1_4_row + d_R * input1_4_step)]);
+    if (input1_K_step == 1 && d_K_run >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+                const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+                const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
+                int32_t largest_2[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    largest_2[d_K_lane] = INT32_MIN;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
+                    const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
+                        input1_steps_4);
+                    const int64_t d_R_whole = d_R_run_4 / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            int32_t largest_2_so_far = largest_2[d_K_lane];
+                            largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
+                                input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_4_row + d_R * input1_4_step)]);
+                            largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
+                                input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_4_row + (d_R + 1) * input1_4_step)]);
+                            largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
+                                input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_4_row + (d_R + 2) * input1_4_step)]);
+                            largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
+                                input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_4_row + (d_R + 3) * input1_4_step)]);
+                            largest_2[d_K_lane] = largest_2_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run_4; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            largest_2[d_K_lane] = cvmgen_max_i32(largest_2[d_K_lane],
+                                input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_4_row + d_R * input1_4_step)]);
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    output1[output1_K_row + (d_K_block + d_K_lane)
+                        * output1_K_step] = (int16_t)largest_2[d_K_lane];
             }
-            output1[output1_K_row + d_K * output1_K_step] = (int16_t)largest_2;
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+            const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
+                int32_t largest_2 = INT32_MIN;
+                if (d_R_rows_4 * d_R_run_4 >= 262144) {
+                    CVMGEN_PARALLEL(collapse(2) reduction(max : largest_2))
+                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_4; ++d_R_row_long) {
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run_4; d_R_part += 16384) {
+                            const int64_t input1_4_row = cvmgen_walk_offset(d_R_row_long, d_R_box_4,
+                                input1_steps_4);
+                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_4 - d_R_part);
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                largest_2 = cvmgen_max_i32(largest_2,
+                                    input1[input1_K_row + d_K * input1_K_step
+                                    + (input1_4_row + (d_R_part + d_R_piece) * input1_4_step)]);
+                        }
+                    }
+                } else {
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
+                        const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
+                            input1_steps_4);
+                        for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
+                            largest_2 = cvmgen_max_i32(largest_2,
+                                input1[input1_K_row + d_K * input1_K_step
+                                + (input1_4_row + d_R * input1_4_step)]);
+                    }
+                }
+                output1[output1_K_row + d_K * output1_K_step] = (int16_t)largest_2;
+            }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void reduce_max_output1_int32(const reduce_max_plan *plan,
                                      const int32_t *restrict input1,
                                      int32_t *restrict output1) {
@@ -348,20 +475,82 @@ static void reduce_max_output1_int32(const reduce_max_plan *plan,
        j in R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j]
        for j in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...]))
        else max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_PARALLEL(if (d_K_rows >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-        const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
-        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-            int32_t largest_2 = INT32_MIN;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
-                const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4, input1_steps_4);
-                for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
-                    largest_2 = cvmgen_max_i32(largest_2,
-                        input1[input1_K_row + d_K * input1_K_step
-                        + (input1_4_row + d_R * input1_4_step)]);
+    if (input1_K_step == 1 && d_K_run >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+                const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+                const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
+                int32_t largest_2[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    largest_2[d_K_lane] = INT32_MIN;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
+                    const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
+                        input1_steps_4);
+                    const int64_t d_R_whole = d_R_run_4 / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            int32_t largest_2_so_far = largest_2[d_K_lane];
+                            largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
+                                input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_4_row + d_R * input1_4_step)]);
+                            largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
+                                input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_4_row + (d_R + 1) * input1_4_step)]);
+                            largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
+                                input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_4_row + (d_R + 2) * input1_4_step)]);
+                            largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
+                                input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_4_row + (d_R + 3) * input1_4_step)]);
+                            largest_2[d_K_lane] = largest_2_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run_4; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            largest_2[d_K_lane] = cvmgen_max_i32(largest_2[d_K_lane],
+                                input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_4_row + d_R * input1_4_step)]);
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    output1[output1_K_row + (d_K_block + d_K_lane)
+                        * output1_K_step] = largest_2[d_K_lane];
             }
-            output1[output1_K_row + d_K * output1_K_step] = largest_2;
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+            const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
+                int32_t largest_2 = INT32_MIN;
+                if (d_R_rows_4 * d_R_run_4 >= 262144) {
+                    CVMGEN_PARALLEL(collapse(2) reduction(max : largest_2))
+                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_4; ++d_R_row_long) {
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run_4; d_R_part += 16384) {
+                            const int64_t input1_4_row = cvmgen_walk_offset(d_R_row_long, d_R_box_4,
+                                input1_steps_4);
+                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_4 - d_R_part);
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                largest_2 = cvmgen_max_i32(largest_2,
+                                    input1[input1_K_row + d_K * input1_K_step
+                                    + (input1_4_row + (d_R_part + d_R_piece) * input1_4_step)]);
+                        }
+                    }
+                } else {
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
+                        const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
+                            input1_steps_4);
+                        for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
+                            largest_2 = cvmgen_max_i32(largest_2,
+                                input1[input1_K_row + d_K * input1_K_step
+                                + (input1_4_row + d_R * input1_4_step)]);
+                    }
+                }
+                output1[output1_K_row + d_K * output1_K_step] = largest_2;
+            }
         }
     }
 }

@@ -209,6 +209,7 @@ static int reduce_product_prepare(const tosa_reduce_product_args *args,
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void reduce_product_output1_float32(const reduce_product_plan *plan,
                                            const float *restrict input1,
                                            float *restrict output1) {
@@ -223,19 +224,61 @@ static void reduce_product_output1_float32(const reduce_product_plan *plan,
     const cvmgen_list *const d_R_box = &plan->d_R_box;
     /* spec/tosa/reduce.cvm:79: output1[(0 if i in R else d[i] for i in D)...] = prod[d[j] < n[j]
        for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_PARALLEL(if (d_K_rows >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-        const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
-        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-            double product = 1.0;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box, input1_steps_R);
-                for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                    product *= (double)input1[input1_K_row + d_K * input1_K_step
-                        + (input1_R_row + d_R * input1_R_step)];
+    if (input1_K_step == 1 && d_K_run >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+                const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+                const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
+                double product[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    product[d_K_lane] = 1.0;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                    const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box,
+                        input1_steps_R);
+                    const int64_t d_R_whole = d_R_run / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            double product_so_far = product[d_K_lane];
+                            product_so_far *= (double)input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_R_row + d_R * input1_R_step)];
+                            product_so_far *= (double)input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_R_row + (d_R + 1) * input1_R_step)];
+                            product_so_far *= (double)input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_R_row + (d_R + 2) * input1_R_step)];
+                            product_so_far *= (double)input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_R_row + (d_R + 3) * input1_R_step)];
+                            product[d_K_lane] = product_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            product[d_K_lane] *= (double)input1[input1_K_row
+                                + (d_K_block + d_K_lane) + (input1_R_row + d_R * input1_R_step)];
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    output1[output1_K_row + (d_K_block + d_K_lane)
+                        * output1_K_step] = cvmgen_stored_f32(product[d_K_lane]);
             }
-            output1[output1_K_row + d_K * output1_K_step] = cvmgen_stored_f32(product);
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+            const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
+                double product = 1.0;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                    const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box,
+                        input1_steps_R);
+                    for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+                        product *= (double)input1[input1_K_row + d_K * input1_K_step
+                            + (input1_R_row + d_R * input1_R_step)];
+                }
+                output1[output1_K_row + d_K * output1_K_step] = cvmgen_stored_f32(product);
+            }
         }
     }
 }

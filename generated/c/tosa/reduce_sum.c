@@ -212,6 +212,7 @@ static int reduce_sum_prepare(const tosa_reduce_sum_args *args, reduce_sum_plan 
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void reduce_sum_output1_int32(const reduce_sum_plan *plan,
                                      const int32_t *restrict input1, int32_t *restrict output1,
                                      int64_t *overflow) {
@@ -226,28 +227,92 @@ static void reduce_sum_output1_int32(const reduce_sum_plan *plan,
     const cvmgen_list *const d_R_box = &plan->d_R_box;
     /* spec/tosa/reduce.cvm:89: output1[(0 if i in R else d[i] for i in D)...] = sum[d[j] < n[j] for
        j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_PARALLEL(if (d_K_rows >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-        const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
-        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-            uint64_t total = 0;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box, input1_steps_R);
-                for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                    total += (uint64_t)input1[input1_K_row + d_K * input1_K_step
-                        + (input1_R_row + d_R * input1_R_step)];
+    if (input1_K_step == 1 && d_K_run >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+                const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+                const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
+                uint64_t total[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    total[d_K_lane] = 0;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                    const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box,
+                        input1_steps_R);
+                    const int64_t d_R_whole = d_R_run / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            uint64_t total_so_far = total[d_K_lane];
+                            total_so_far += (uint64_t)input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_R_row + d_R * input1_R_step)];
+                            total_so_far += (uint64_t)input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_R_row + (d_R + 1) * input1_R_step)];
+                            total_so_far += (uint64_t)input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_R_row + (d_R + 2) * input1_R_step)];
+                            total_so_far += (uint64_t)input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_R_row + (d_R + 3) * input1_R_step)];
+                            total[d_K_lane] = total_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            total[d_K_lane] += (uint64_t)input1[input1_K_row
+                                + (d_K_block + d_K_lane) + (input1_R_row + d_R * input1_R_step)];
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                    const int64_t value = (int64_t)total[d_K_lane];
+                    if (value >= INT32_MIN && value <= INT32_MAX) {
+                        output1[output1_K_row + (d_K_block + d_K_lane)
+                            * output1_K_step] = (int32_t)value;
+                    } else {
+                        cvmgen_note_overflow(overflow, output1_K_row + (d_K_block + d_K_lane)
+                            * output1_K_step);
+                    }
+                }
             }
-            const int64_t value = (int64_t)total;
-            if (value >= INT32_MIN && value <= INT32_MAX) {
-                output1[output1_K_row + d_K * output1_K_step] = (int32_t)value;
-            } else {
-                cvmgen_note_overflow(overflow, output1_K_row + d_K * output1_K_step);
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+            const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
+                uint64_t total = 0;
+                if (d_R_rows * d_R_run >= 262144) {
+                    CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
+                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                            const int64_t input1_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
+                                input1_steps_R);
+                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run - d_R_part);
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                total += (uint64_t)input1[input1_K_row + d_K * input1_K_step
+                                    + (input1_R_row + (d_R_part + d_R_piece) * input1_R_step)];
+                        }
+                    }
+                } else {
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                        const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box,
+                            input1_steps_R);
+                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+                            total += (uint64_t)input1[input1_K_row + d_K * input1_K_step
+                                + (input1_R_row + d_R * input1_R_step)];
+                    }
+                }
+                const int64_t value = (int64_t)total;
+                if (value >= INT32_MIN && value <= INT32_MAX) {
+                    output1[output1_K_row + d_K * output1_K_step] = (int32_t)value;
+                } else {
+                    cvmgen_note_overflow(overflow, output1_K_row + d_K * output1_K_step);
+                }
             }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void reduce_sum_output1_float32(const reduce_sum_plan *plan,
                                        const float *restrict input1, float *restrict output1) {
     const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
@@ -261,19 +326,61 @@ static void reduce_sum_output1_float32(const reduce_sum_plan *plan,
     const cvmgen_list *const d_R_box = &plan->d_R_box;
     /* spec/tosa/reduce.cvm:89: output1[(0 if i in R else d[i] for i in D)...] = sum[d[j] < n[j] for
        j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_PARALLEL(if (d_K_rows >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-        const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
-        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-            double total = 0.0;
-            for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box, input1_steps_R);
-                for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                    total += (double)input1[input1_K_row + d_K * input1_K_step
-                        + (input1_R_row + d_R * input1_R_step)];
+    if (input1_K_step == 1 && d_K_run >= 16) {
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+                const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+                const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
+                double total[2048];
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    total[d_K_lane] = 0.0;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                    const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box,
+                        input1_steps_R);
+                    const int64_t d_R_whole = d_R_run / 4 * 4;
+                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                            double total_so_far = total[d_K_lane];
+                            total_so_far += (double)input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_R_row + d_R * input1_R_step)];
+                            total_so_far += (double)input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_R_row + (d_R + 1) * input1_R_step)];
+                            total_so_far += (double)input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_R_row + (d_R + 2) * input1_R_step)];
+                            total_so_far += (double)input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_R_row + (d_R + 3) * input1_R_step)];
+                            total[d_K_lane] = total_so_far;
+                        }
+                    }
+                    for (int64_t d_R = d_R_whole; d_R < d_R_run; ++d_R) {
+                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                            total[d_K_lane] += (double)input1[input1_K_row + (d_K_block + d_K_lane)
+                                + (input1_R_row + d_R * input1_R_step)];
+                    }
+                }
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    output1[output1_K_row + (d_K_block + d_K_lane)
+                        * output1_K_step] = cvmgen_stored_f32(total[d_K_lane]);
             }
-            output1[output1_K_row + d_K * output1_K_step] = cvmgen_stored_f32(total);
+        }
+    } else {
+        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+            const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+            const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
+                double total = 0.0;
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                    const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box,
+                        input1_steps_R);
+                    for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+                        total += (double)input1[input1_K_row + d_K * input1_K_step
+                            + (input1_R_row + d_R * input1_R_step)];
+                }
+                output1[output1_K_row + d_K * output1_K_step] = cvmgen_stored_f32(total);
+            }
         }
     }
 }

@@ -1,0 +1,76 @@
+"""`jam`: several iterations of a loop at once, inside the loop that stands in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import fresh, names_in, substitute, walk
+from cvmgen.schedule.dependences import Locals
+from cvmgen.schedule.forms import Use
+from cvmgen.schedule.rewriting import Block, rewritten, taken
+from cvmgen.schedule.subject import Subject
+
+
+def jam(subject: Subject, use: Use) -> Subject:
+    """Each pass over the inner loop does the work of several iterations of the outer one.
+
+    So each element of an array in which the inner loop accumulates is read and stored once for
+    all of them, and they read from several places of memory at a time. What comes together in an
+    element does so in the same order as before. The iterations left over follow one by one.
+    """
+    names, size, inner = set(use.loops(subject, 0)), use.number(1), set(use.loops(subject, 2))
+    used, arrays = taken(subject.body), Locals.of(subject.body).arrays
+
+    def change(statement: i.Stmt) -> Block | None:
+        match statement:
+            case i.Loop(
+                index=index,
+                low=i.Const(value=0),
+                body=(
+                    i.Loop(body=(i.Store(target=i.Load(tensor=array) as place) as store,)) as lane,
+                ),
+            ) if index in names and lane.index in inner and array in arrays:
+                more = accumulated(store, place, index)
+                if more is None:
+                    return None
+                whole = fresh(f"{index}_whole", used)
+                several = i.Binary("truncdiv", statement.high, i.Const(size))
+                end = i.Let(whole, "i64", i.Binary("*", several, i.Const(size)), statement.span)
+                so_far = i.Let(fresh(f"{array}_so_far", used), arrays[array], place, store.span)
+                jammed = replace(lane, body=composed(store, so_far, more, index, size))
+                main = replace(statement, high=i.Var(whole), step=size, body=(jammed,))
+                return (end, main, replace(statement, low=i.Var(whole)))
+            case _:
+                return None
+
+    return subject.with_body(rewritten(subject.body, change))
+
+
+def accumulated(store: i.Store, place: i.Load, index: str) -> tuple[str, i.Expr] | None:
+    """The operation and the value by which a store changes an element that stays the same."""
+    found: tuple[str, i.Expr]
+    match store.value:
+        case i.Binary(op="+" | "*" as op, left=left, right=value) if left == place:
+            found = op, value
+        case i.Call(function=function, arguments=(left, value)) if left == place:
+            found = function.partition("_")[0], value
+        case i.Logic(op=op, operands=(left, value)) if left == place:
+            found = op, value
+        case _:
+            return None
+    tensors = {each.tensor for each in walk(found[1]) if isinstance(each, i.Load)}
+    return None if index in names_in(place) or place.tensor in tensors else found
+
+
+def composed(
+    store: i.Store, so_far: i.Let, more: tuple[str, i.Expr], index: str, size: int
+) -> Block:
+    """What a pass does with an element: take it, accumulate several values, store it."""
+    op, value = more
+    values = (
+        substitute(value, {index: i.Binary("+", i.Var(index), i.Const(ahead))} if ahead else {})
+        for ahead in range(size)
+    )
+    steps = (i.Accumulate(so_far.name, op, each, store.span) for each in values)
+    return (so_far, *steps, replace(store, value=i.Var(so_far.name)))

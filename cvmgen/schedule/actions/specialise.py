@@ -1,0 +1,235 @@
+"""`specialise`, `version`, `unswitch`: copies of loops for what is known only in a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+
+from cvmgen import algebra
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import fresh, names_in, rebuild, substitute, walk
+from cvmgen.lower.guards import assigned, conjunction
+from cvmgen.schedule.dependences import read_tensors
+from cvmgen.schedule.forms import Use
+from cvmgen.schedule.measures import MEASURES, product
+from cvmgen.schedule.rewriting import Block, loops, rewritten, taken
+from cvmgen.schedule.subject import Subject
+
+ZERO, ONE = i.Const(0), i.Const(1)
+Steps = Mapping[str, i.Expr]
+
+
+def specialise(subject: Subject, use: Use) -> Subject:
+    """Copies of loops for the steps 1 and 0, the usual ones, in front of the loop for all others.
+
+    Between neighbours and for an element that stays the same compilers know vector instructions.
+    """
+    names, extents = set(use.loops(subject, 0)), extents_of(subject.body)
+
+    def change(statement: i.Stmt) -> Block | None:
+        if not isinstance(statement, i.Loop) or statement.index not in names:
+            return None
+        result: i.Stmt = statement
+        for values in reversed(list(variants(statement, extents))):
+            result = i.If(
+                equals(values), (with_steps(statement, values),), (result,), statement.span
+            )
+        return (result,)
+
+    return subject.with_body(rewritten(subject.body, change))
+
+
+def beside(subject: Subject, use: Use) -> Subject:
+    """A copy of a loop for neighbours: each iteration reads beside what the last one read.
+
+    The copy runs where that is so and there are enough iterations.
+    """
+
+    extents = extents_of(subject.body)
+
+    def condition(loop: i.Loop) -> tuple[list[i.Expr], Steps] | None:
+        steps = all_steps(loop, extents, stores=False)
+        if steps is None or not any(each != ZERO for each in steps):
+            return None
+        open_steps = {each.name: ONE for each in steps if isinstance(each, i.Var)}
+        return tests(open_steps), open_steps
+
+    return versioned(subject, use, condition)
+
+
+def version(subject: Subject, use: Use) -> Subject:
+    """A copy of loops that runs where they have enough iterations."""
+    return versioned(subject, use, lambda loop: ([], {}))
+
+
+def versioned(
+    subject: Subject,
+    use: Use,
+    condition: Callable[[i.Loop], tuple[list[i.Expr], Steps] | None],
+) -> Subject:
+    """The outermost loops of a role as a choice of two; the first takes names of its own."""
+    names, role = set(use.loops(subject, 0)), use.roles(1)[0]
+    measure, least = use.test(2)
+    used = taken(subject.body)
+    made: dict[str, None] = {}
+
+    def change(statement: i.Stmt) -> Block | None:
+        if not isinstance(statement, i.Loop) or statement.index not in names:
+            return None
+        if any(isinstance(each, i.Loop) and each.vector for each in walk(statement.body)):
+            return (statement,)  # it has the form that it should have
+        found = condition(statement)
+        if found is None:
+            return None
+        needed, steps = found
+        enough = i.Compare(">=", product(MEASURES[measure](subject, statement)), i.Const(least))
+        copy = with_steps(statement, steps)
+        for each in dict.fromkeys(each.index for each in loops((statement,), names)):
+            index = fresh(f"{each}_{role}", used)
+            made[index] = None
+            copy = renamed_loop(copy, each, index)
+        test = conjunction([*needed, enough])
+        return (i.If(test, (copy,), (statement,), statement.span),)
+
+    return subject.with_body(rewritten(subject.body, change)).with_roles({role: tuple(made)})
+
+
+def unswitch(subject: Subject, use: Use) -> Subject:
+    """A choice that ends a loop and does not vary in it goes around the loop."""
+    names = set(use.loops(subject, 0))
+
+    def change(statement: i.Stmt) -> Block | None:
+        if not isinstance(statement, i.Loop) or statement.index not in names:
+            return None
+        loop = replace(statement, body=rewritten(statement.body, change))
+        match loop.body:
+            case (*before, i.If(condition=condition) as choice) if steady(loop, condition):
+                then, otherwise = (
+                    replace(loop, body=(*before, *branch))
+                    for branch in (choice.then, choice.otherwise)
+                )
+                rest = (otherwise,) if choice.otherwise else ()
+                return (replace(choice, then=(then,), otherwise=rest),)
+            case _:
+                return (loop,)
+
+    return subject.with_body(rewritten(subject.body, change))
+
+
+def steady(loop: i.Loop, condition: i.Expr) -> bool:
+    varies = names_in(condition) & assigned((loop,)) or read_tensors(condition)
+    return not varies
+
+
+# ---------------------------------------------------------------- steps
+
+
+def variants(loop: i.Loop, extents: Collection[str]) -> Iterator[Steps]:
+    """The values of open steps that get a loop of their own: all 1, or one of them 0."""
+    sources = all_steps(loop, extents, stores=False)
+    targets = all_steps(loop, extents, stores=True)
+    if sources is None or targets is None:
+        return
+    read = [each.name for each in sources if isinstance(each, i.Var)]
+    stored = [each.name for each in targets if isinstance(each, i.Var)]
+    names = list(dict.fromkeys([*stored, *read]))
+    if not names:
+        return
+    ones: dict[str, i.Expr] = dict.fromkeys(names, ONE)
+    yield ones
+    for each in read:
+        if each not in stored:
+            yield ones | {each: ZERO}
+
+
+def all_steps(loop: i.Loop, extents: Collection[str], *, stores: bool) -> list[i.Expr] | None:
+    """How far apart neighbouring iterations read, or store: 0, 1 or a name; None for others.
+
+    The name of an extent is none of these: it is hardly ever 1.
+    """
+    places = list(written(loop) if stores else reads(loop))
+    found: dict[i.Expr, None] = {}
+    index, inner = i.Var(loop.index), frozenset(assigned(loop.body))
+    derived = {
+        each.name
+        for each in walk(loop.body)
+        if isinstance(each, i.Let) and loop.index in names_in(each.value)
+    }
+    for place in places:
+        line = algebra.linear(place.offset, [index], frozenset({loop.index}))
+        if line is None or names_in(place.offset) & derived:
+            return None
+        step = line[0].get(index, ZERO)
+        open_step = isinstance(step, i.Var) and step.name not in inner and step.name not in extents
+        if step not in (ZERO, ONE) and not open_step:
+            return None
+        found[step] = None
+    return list(found)
+
+
+def extents_of(body: Block) -> frozenset[str]:
+    """The names that say how often loops run."""
+    return names_in(tuple(each.high for each in walk(body) if isinstance(each, i.Loop)))
+
+
+def written(node: object) -> Iterator[i.Load]:
+    """The elements that are stored."""
+    for each in walk(node):
+        match each:
+            case i.Store(target=i.Load() as place):
+                yield place
+            case _:
+                pass
+
+
+def reads(node: object) -> Iterator[i.Load]:
+    """The elements that are read; the places of stores only say where."""
+    for each in walk(node):
+        match each:
+            case i.Store(target=i.Load(offset=offset), value=value):
+                yield from (
+                    load
+                    for part in (offset, value)
+                    for load in walk(part)
+                    if isinstance(load, i.Load)
+                )
+            case i.Let(value=value) | i.Assign(value=value) | i.Accumulate(value=value):
+                yield from (load for load in walk(value) if isinstance(load, i.Load))
+            case i.If(condition=value) | i.Loop(high=value):
+                yield from (load for load in walk(value) if isinstance(load, i.Load))
+            case _:
+                pass
+
+
+def tests(values: Steps) -> list[i.Expr]:
+    return [i.Compare("==", i.Var(name), value) for name, value in values.items()]
+
+
+def equals(values: Steps) -> i.Expr:
+    return conjunction(tests(values))
+
+
+def with_steps(loop: i.Loop, values: Steps) -> i.Loop:
+    """The loop with values for steps."""
+
+    def change(node: i.Expr) -> i.Expr:
+        if isinstance(node, i.Load):
+            return replace(node, offset=algebra.simplify(substitute(node.offset, dict(values))))
+        return node
+
+    result: i.Loop = rebuild(loop, change)
+    return result
+
+
+def renamed_loop(loop: i.Loop, old: str, new: str) -> i.Loop:
+    """The loop with another name for an index that it or a loop in it has."""
+
+    def change(statement: i.Stmt) -> Block | None:
+        if isinstance(statement, i.Loop) and statement.index == old:
+            body = substitute(statement.body, {old: i.Var(new)})
+            return (replace(statement, index=new, body=body),)
+        return None
+
+    (found,) = rewritten((loop,), change)
+    assert isinstance(found, i.Loop)
+    return found

@@ -1,0 +1,73 @@
+"""`split`: a loop as blocks of so many iterations and a loop over each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cvmgen.algebra import simplify
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import fresh, substitute, walk
+from cvmgen.schedule.forms import Use
+from cvmgen.schedule.rewriting import Block, loops, rewritten, taken
+from cvmgen.schedule.subject import Subject
+
+
+def split(subject: Subject, use: Use) -> Subject:
+    """A loop over blocks around one over each block, whose number of iterations is a local; of
+    loops in each other the innermost.
+
+    The order of iterations stays, so that this is legal for every loop over a range.
+    """
+    names, size = set(use.loops(subject, 0)), use.number(1)
+    old = f"_{use.roles(0)[0]}"
+    block, within = use.roles(2)[0], use.roles(3)[0]
+    used = taken(subject.body)
+    blocks: dict[str, None] = {}
+    inner: dict[str, None] = {}
+
+    def change(statement: i.Stmt) -> Block | None:
+        match statement:
+            case i.Loop(index=index, low=low, body=within_it) if index in names:
+                if low is None or any(True for _ in loops(within_it, names)):
+                    return None
+                base = index.removesuffix(old)
+                outer, lane = (fresh(f"{base}_{each}", used) for each in (block, within))
+                count = fresh(f"{lane}s", used)
+                blocks[outer], inner[lane] = None, None
+                return (divided(statement, size, outer, lane, count),)
+            case _:
+                return None
+
+    body = rewritten(subject.body, change)
+    return subject.with_body(body).with_roles({block: tuple(blocks), within: tuple(inner)})
+
+
+def divided(loop: i.Loop, size: int, outer: str, lane: str, count: str) -> i.Loop:
+    rest = i.Binary("-", loop.high, i.Var(outer))
+    most = i.Call("min_i64", (i.Const(size), simplify(rest)))
+    place = i.Binary("+", i.Var(outer), i.Var(lane))
+    body = substitute(loop.body, {loop.index: place})
+    lanes = i.Loop(lane, i.Const(0), i.Var(count), body, 0, loop.span)
+    inner = (i.Let(count, "i64", most, loop.span), lanes)
+    return replace(loop, index=outer, body=inner, step=size)
+
+
+def most_iterations(body: Block, loop: i.Loop) -> int | None:
+    """How many iterations a loop has at most, where that is known when kernels are made."""
+    match loop.high:
+        case i.Const(value=value):
+            return value
+        case i.Var(name=name):
+            for each in lets(body, name):
+                match each.value:
+                    case i.Call(function="min_i64", arguments=(i.Const(value=value), _)):
+                        return value
+                    case _:
+                        pass
+        case _:
+            pass
+    return None
+
+
+def lets(body: Block, name: str) -> list[i.Let]:
+    return [each for each in walk(body) if isinstance(each, i.Let) and each.name == name]

@@ -1,0 +1,127 @@
+"""How much there is to do: what tests in schedules compare with numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in
+from cvmgen.lower.copies import Run
+from cvmgen.lower.guards import assigned
+from cvmgen.schedule.subject import Subject
+
+ONE = i.Const(1)
+Measure = Callable[[Subject, i.Loop], list[i.Expr]]
+"""Factors whose product says how much a loop does."""
+
+
+def results(subject: Subject, loop: i.Loop) -> list[i.Expr]:
+    """The iterations of the parallel loops."""
+    return [count(each) for each in parallel(loop)]
+
+
+def elements(subject: Subject, loop: i.Loop) -> list[i.Expr]:
+    """Those, and the iterations and runs right inside, as far as the call alone decides them."""
+    within = assigned((loop,))
+    inside = repeated(parallel(loop)[-1].body)
+    counted = (each for each in inside if not names_in(ends(each)) & within)
+    return [*results(subject, loop), *map(count, counted)]
+
+
+def work(subject: Subject, loop: i.Loop) -> list[i.Expr]:
+    """The iterations of a loop and of all in it, as far as the call alone decides them."""
+    within = assigned((loop,))
+    return [count(each) for each in deepest((loop,)) if not names_in(ends(each)) & within]
+
+
+def entries(subject: Subject, loop: i.Loop) -> list[i.Expr]:
+    """The most entries that the lists of the nest may have."""
+    return list(subject.memory)
+
+
+def iterations(subject: Subject, loop: i.Loop) -> list[i.Expr]:
+    """The iterations of a loop by itself."""
+    return [count(loop)]
+
+
+MEASURES: Mapping[str, Measure] = {
+    "results": results,
+    "elements": elements,
+    "work": work,
+    "entries": entries,
+    "iterations": iterations,
+}
+
+
+def parallel(loop: i.Loop) -> list[i.Loop]:
+    """The loops that run in parallel together, this one first."""
+    found = [loop]
+    for _ in range(loop.parallel - 1):
+        below = found[-1].body[-1]
+        assert isinstance(below, i.Loop)
+        found.append(below)
+    return found
+
+
+def deepest(body: tuple[i.Stmt, ...]) -> list[i.Loop | Run]:
+    """The loops and runs in each other, along the way on which there are most."""
+    best: list[i.Loop | Run] = []
+    for each in body:
+        match each:
+            case i.Loop(body=inner):
+                found = [each, *deepest(inner)]
+            case i.Copy() | i.Fill():
+                found = [each]
+            case i.If(then=then, otherwise=otherwise):
+                found = max(deepest(then), deepest(otherwise), key=len)
+            case _:
+                continue
+        best = max(best, found, key=len)
+    return best
+
+
+def product(extents: list[i.Expr]) -> i.Expr:
+    """The product from the left, as a person would write it."""
+    result: i.Expr | None = None
+    for extent in extents:
+        for factor in factors(extent):
+            result = factor if result is None else i.Binary("*", result, factor)
+    return ONE if result is None else result
+
+
+def factors(expr: i.Expr) -> list[i.Expr]:
+    match expr:
+        case i.Binary(op="*", left=left, right=right):
+            return [*factors(left), *factors(right)]
+        case _:
+            return [expr]
+
+
+def count(statement: i.Loop | Run) -> i.Expr:
+    """About how many iterations a loop has, or elements a run."""
+    match statement:
+        case i.Loop(low=None, high=members):
+            return i.Call("len", (members,))
+        case i.Loop(high=high):
+            return high
+        case _:
+            return statement.count
+
+
+def repeated(body: tuple[i.Stmt, ...]) -> Iterator[i.Loop | Run]:
+    """The loops and runs of a block; of a choice, those of the first branch."""
+    for each in body:
+        match each:
+            case i.Loop() | i.Copy() | i.Fill():
+                yield each
+            case i.If(then=then):
+                yield from repeated(then)
+            case _:
+                pass
+
+
+def ends(statement: i.Loop | Run) -> tuple[i.Expr | None, ...]:
+    """What decides how often a loop runs, or how long a run is."""
+    if isinstance(statement, i.Loop):
+        return (statement.low, statement.high)
+    return (statement.count,)

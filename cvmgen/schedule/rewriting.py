@@ -1,0 +1,50 @@
+"""Parts of nests found and replaced: what the actions have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, substitute, walk
+from cvmgen.lower.guards import assigned
+
+Block = tuple[i.Stmt, ...]
+
+
+def rewritten(body: Block, change: Callable[[i.Stmt], Block | None]) -> Block:
+    """The block with what `change` makes of each statement; where that is None, of those in it."""
+    done: list[i.Stmt] = []
+    for statement in body:
+        made = change(statement)
+        done += (inside(statement, change),) if made is None else made
+    return tuple(done)
+
+
+def inside(statement: i.Stmt, change: Callable[[i.Stmt], Block | None]) -> i.Stmt:
+    match statement:
+        case i.Loop(body=body):
+            return replace(statement, body=rewritten(body, change))
+        case i.If(then=then, otherwise=otherwise):
+            return replace(
+                statement, then=rewritten(then, change), otherwise=rewritten(otherwise, change)
+            )
+        case _:
+            return statement
+
+
+def loops(body: Block, names: Collection[str]) -> Iterator[i.Loop]:
+    """The loops of these indices, those around others first."""
+    return (each for each in walk(body) if isinstance(each, i.Loop) and each.index in names)
+
+
+def taken(body: Block) -> set[str]:
+    """The names that a nest reads or sets."""
+    tensors = {each.tensor for each in walk(body) if isinstance(each, i.Load)}
+    return set(names_in(body)) | assigned(body) | tensors
+
+
+def renamed(body: Block, old: str, new: str) -> Block:
+    """The block with another name for an index."""
+    result: Block = substitute(body, {old: i.Var(new)})
+    return result

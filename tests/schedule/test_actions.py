@@ -1,0 +1,154 @@
+"""What each action makes of a nest, as text, and what it leaves as it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from cvmgen.driver import stage_text
+from tests.lower.specs import operator
+from tests.schedule.test_book import schedules
+
+ADD = "input X : cvm[M, N]\noutput Y : cvm[M, N] precision 32\nY[i, j] = X[i, j] + 1"
+TOTAL = "input X : cvm[M, N]\noutput Y : cvm[N] precision 32\nY[i] = sum[j < M](X[j, i])"
+LARGEST = "input X : cvm[M, N]\noutput Y : cvm[M] precision p(X)\nY[i] = max[j < N](X[i, j])"
+REAL = "input X : float64[M, N]\noutput Y : float64[N]\nY[i] = sum[j < M](X[j, i])"
+SCALED = (
+    "input X : cvm[n...]\ninput Z : cvm[m...]\nlet M = len(m)\noutput Y : cvm[n...] precision 32\n"
+    "Y[d...] = X[d...] + Z[(d[j] if m[j] != 1 else 0 for j < M)...]"
+)
+EXPANDED = "split results by 8 into block, lane\nexpand totals over lane\ndistribute lane\n"
+REORDERED = EXPANDED + "reorder summed, lane\n"
+
+ROWS = [
+    (
+        "elementwise",
+        "merge outer, inner",
+        ADD,
+        ["for 0 <= j < M * N:", "  Y@[j] = i32(u32(X@[j]) + u32(1))"],
+        "what walks memory without a gap is one loop",
+    ),
+    (
+        "elementwise",
+        "specialise inner",
+        SCALED,
+        [
+            "for 0 <= d_row < d_rows:",
+            "  let Z_row: i64 = walk_offset(d_row, d_box, Z_steps)",
+            "  if Z_step == 1:",
+            "    for 0 <= d < d_run:",
+            "      Y@[d_row * d_run + d] = i32(u32(X@[d_row * d_run + d]) + u32(Z@[Z_row + d]))",
+            "  else:",
+            "    if Z_step == 0:",
+            "      for 0 <= d < d_run:",
+            "        Y@[d_row * d_run + d] = i32(u32(X@[d_row * d_run + d]) + u32(Z@[Z_row]))",
+            "    else:",
+            "      for 0 <= d < d_run:",
+            "        Y@[d_row * d_run + d] = "
+            "i32(u32(X@[d_row * d_run + d]) + u32(Z@[Z_row + d * Z_step]))",
+        ],
+        "a step that only a call knows is 1 or 0 in the loops that matter",
+    ),
+    (
+        "reduction",
+        "split results by 8 into block, lane",
+        TOTAL,
+        [
+            "for 0 <= i_block < N by 8:",
+            "  let i_lanes: i64 = min_i64(8, N - i_block)",
+            "  for 0 <= i_lane < i_lanes:",
+            "    let total: u32 = 0",
+            "    for 0 <= j < M:",
+            "      total += u32(X@[j * N + (i_block + i_lane)])",
+            "    Y@[i_block + i_lane] = i32(total)",
+        ],
+        "the last block may have fewer iterations",
+    ),
+    (
+        "reduction",
+        REORDERED,
+        TOTAL,
+        [
+            "for 0 <= i_block < N by 8:",
+            "  let i_lanes: i64 = min_i64(8, N - i_block)",
+            "  array total: 8 u32",
+            "  for 0 <= i_lane < i_lanes:",
+            "    total@[i_lane] = 0",
+            "  for 0 <= j < M:",
+            "    for 0 <= i_lane < i_lanes:",
+            "      total@[i_lane] = total@[i_lane] + u32(X@[j * N + (i_block + i_lane)])",
+            "  for 0 <= i_lane < i_lanes:",
+            "    Y@[i_block + i_lane] = i32(total@[i_lane])",
+        ],
+        "totals side by side, each of them in its order",
+    ),
+    (
+        "ordered_reduction",
+        REORDERED + "jam summed by 2 over lane",
+        REAL,
+        [
+            "for 0 <= i_block < N by 8:",
+            "  let i_lanes: i64 = min_i64(8, N - i_block)",
+            "  array total: 8 f64",
+            "  for 0 <= i_lane < i_lanes:",
+            "    total@[i_lane] = 0.0",
+            "  let j_whole: i64 = M tdiv 2 * 2",
+            "  for 0 <= j < j_whole by 2:",
+            "    for 0 <= i_lane < i_lanes:",
+            "      let total_so_far: f64 = total@[i_lane]",
+            "      total_so_far += X@[j * N + (i_block + i_lane)]",
+            "      total_so_far += X@[(j + 1) * N + (i_block + i_lane)]",
+            "      total@[i_lane] = total_so_far",
+            "  for j_whole <= j < M:",
+            "    for 0 <= i_lane < i_lanes:",
+            "      total@[i_lane] = total@[i_lane] + X@[j * N + (i_block + i_lane)]",
+            "  for 0 <= i_lane < i_lanes:",
+            "    Y@[i_block + i_lane] = stored_f64(total@[i_lane])",
+        ],
+        "several terms at once are added one after the other",
+    ),
+    (
+        "reduction",
+        "version summed into long when work >= 99\nsplit long by 10 into part, piece\n"
+        "vectorise piece\nparallelise part",
+        LARGEST,
+        [
+            "for 0 <= i < M:",
+            "  let largest: i32 = -2147483648",
+            "  if N >= 99:",
+            "    parallel for 0 <= j_part < N by 10:",
+            "      let j_pieces: i64 = min_i64(10, N - j_part)",
+            "      avx2 for 0 <= j_piece < j_pieces:",
+            "        largest max= X@[i * N + (j_part + j_piece)]",
+            "  else:",
+            "    for 0 <= j < N:",
+            "      largest max= X@[i * N + j]",
+            "  Y@[i] = largest",
+        ],
+        "one result of many elements is shared by threads",
+    ),
+    (
+        "reduction",
+        "beside results into near when iterations >= 16",
+        LARGEST,
+        ["changes nothing"],
+        "results that read elements apart are not neighbours",
+    ),
+    (
+        "reduction",
+        "jam summed by 2 over results",
+        TOTAL,
+        ["changes nothing"],
+        "the totals are not in memory yet",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("shape", "actions", "items", "expected", "why"), ROWS, ids=[row[-1] for row in ROWS]
+)
+def test_action(shape: str, actions: str, items: str, expected: list[str], why: str) -> None:
+    text = f"schedule {shape} for c {{\n{actions}\n}}\n"
+    lines = stage_text(operator(items), "schedule", schedules(text)).splitlines()
+    last = [line for line in actions.splitlines() if line][-1]
+    told = lines[lines.index(f"  {last}") + 1 :]
+    assert [line[4:] for line in told] == expected, why
