@@ -5,20 +5,24 @@
 # make mutants    what every step of testing CUDA text makes of bugs put into it, as a table
 # make check      everything about the text: lint, format, types, layers, generated/ and README
 # make format     mend what can be;  make readme  list the operators in README.md
-# make bench      measure;  make clean  remove what tools left behind
+# make bench      measure, beside the libraries that are there;  make bench-peers  install them
+# make bench-check  what got slower than the baseline;  make bench-baseline  measure a new one
+# make bench-readme  its table and picture;  make clean  remove what tools left behind
 # make gpu-test   all tests of conformance on a GPU;  make gpu-sanitize  under compute-sanitizer
 # make gpu-bench  measure on a GPU
 
 VENV ?= .venv
 PYTHON ?= python3
 PYTEST_FLAGS ?= --numprocesses=auto --maxprocesses=8
+BENCH_FLAGS ?=
+PEERS ?=
 
 BIN := $(VENV)/bin
 # Named by content and place, so that neither a checkout's new time stamps nor a second run
 # reinstalls anything, and a moved checkout does.
 STAMP := $(VENV)/.installed-$(shell { cat pyproject.toml; pwd; } | cksum | cut -d ' ' -f 1)
 
-.PHONY: demo build test test-all orders sanitize mutants check format readme bench gpu-test gpu-sanitize gpu-bench clean
+.PHONY: demo build test test-all orders sanitize mutants check format readme bench bench-peers bench-check bench-baseline bench-readme gpu-test gpu-sanitize gpu-bench clean
 
 demo: build
 	@$(BIN)/python examples/digits/demo.py
@@ -70,8 +74,22 @@ format: $(STAMP)
 readme: build
 	@$(BIN)/cvmgen list --into README.md
 
-bench: $(STAMP)
-	@$(BIN)/python benchmarks/run.py
+# BENCH_FLAGS='--only conv2d --quick' measures less.
+bench: build
+	@$(BIN)/python -m benchmarks $(BENCH_FLAGS)
+
+bench-check: build
+	@$(BIN)/python -m benchmarks --check $(BENCH_FLAGS)
+
+bench-baseline: build
+	@$(BIN)/python -m benchmarks --json benchmarks/baseline.json $(BENCH_FLAGS)
+
+bench-readme: $(STAMP)
+	@$(BIN)/python -m benchmarks --readme
+
+# Large, so it comes only when asked for. PEERS=torch==2.13.0+cpu chooses a release of one of them.
+bench-peers: $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[bench]' $(PEERS)
 
 # Without a GPU it says so and is content.
 gpu-test: $(STAMP)

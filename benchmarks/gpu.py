@@ -155,7 +155,7 @@ def peer_milliseconds(product: tuple[int, int, int]) -> float | None:
         m, k, n = product
         a = torch.randint(-127, 128, (m, k), dtype=torch.int8, device="cuda")
         b = torch.randint(-127, 128, (n, k), dtype=torch.int8, device="cuda").t()
-        times = []
+        times: list[float] = []
         for _ in range(ROUNDS):
             first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             first.record()
