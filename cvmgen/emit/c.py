@@ -34,6 +34,9 @@ from cvmgen.schedule.subject import Subject
 from cvmgen.spec.formula import Input, Operator
 from cvmgen.spec.types import MOST_ROWS
 
+HEADERS = ("cvmgen.h", "cvmgen_kernel.h", "cvmgen_runtime.h")  # of CUDA too
+KERNEL_FILES = ("cvmgen.c", "cvmgen_tile.h", "cvmgen_tile.c")
+
 
 def emit_operator(program: i.Program, schedules: Schedules | None = None) -> str:
     """The C file of an operator whose program has been lowered for C; its nests are scheduled by
@@ -66,8 +69,7 @@ def emit_support() -> dict[str, str]:
             for dtype in sorted(DTYPES.values(), key=lambda dtype: dtype.code)
         ),
     }
-    names = ("cvmgen.h", "cvmgen_kernel.h", "cvmgen_runtime.h", "cvmgen.c")
-    return {name: render(f"c/{name}.j2", **values) for name in names}
+    return {name: render(f"c/{name}.j2", **values) for name in (*HEADERS, *KERNEL_FILES)}
 
 
 def dtype_bytes() -> str:
