@@ -10,9 +10,9 @@ from pathlib import Path
 from cvmgen.ir.text import block_lines
 from cvmgen.paths import schedules_folder, spec_folder
 from cvmgen.schedule.actions import ACTIONS
+from cvmgen.schedule.actions.parallelise import MEASURES
 from cvmgen.schedule.classes import CLASSES, Class
 from cvmgen.schedule.forms import Use, matched, one_of
-from cvmgen.schedule.actions.parallelise import MEASURES
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import SpecError, SpecErrors
 from cvmgen.spec.schedules import Action, Schedule, read_files

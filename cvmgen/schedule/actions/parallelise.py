@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from typing import TypeGuard
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in
+from cvmgen.ir.visit import names_in, walk
 from cvmgen.lower.copies import Run
 from cvmgen.lower.guards import assigned
 from cvmgen.schedule.dependences import carried
@@ -126,7 +127,17 @@ def entries(subject: Subject, loop: i.Loop) -> list[i.Expr]:
     return list(subject.memory)
 
 
+def products(subject: Subject, loop: i.Loop) -> list[i.Expr]:
+    """The iterations of the parallel loops and of all loops of the sums inside."""
+    return [*results(subject, loop), *(each.high for each in walk(loop) if sums(each))]
+
+
+def sums(loop: object) -> TypeGuard[i.Loop]:
+    return isinstance(loop, i.Loop) and loop.low is not None and bool(carried(loop))
+
+
 MEASURES: Mapping[str, Measure] = {
+    "products": products,
     "results": results,
     "elements": elements,
     "entries": entries,

@@ -12,6 +12,7 @@
      example dense([[1, 2]], [[3, 4], [5, 6]], [10, 20]) == [[21, 37]]
    } */
 #include "cvmgen_runtime.h"
+#include "cvmgen_contract.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -87,6 +88,54 @@ static void dense_Y_int8_int8(const dense_plan *plan, const int8_t *restrict X,
     }
 }
 
+/* What becomes of totals depends on this. */
+typedef struct dense_Y_int8_call {
+    const dense_plan *plan;
+    const int32_t *B;
+    int8_t *Y;
+} dense_Y_int8_call;
+
+static void dense_Y_int8_totals(const void *call, const cvmgen_totals *block) {
+    const dense_Y_int8_call *const given = (const dense_Y_int8_call *)call;
+    const dense_plan *const plan = given->plan;
+    const int64_t N = plan->N;
+    const int32_t *restrict B = given->B;
+    int8_t *restrict Y = given->Y;
+    /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
+    for (int64_t row = 0; row < block->rows; ++row) {
+        const int64_t i = block->row + row;
+        const int32_t *const totals = block->totals + row * block->step;
+        for (int64_t column = 0; column < block->columns; ++column) {
+            const int64_t j = block->column + column;
+            const uint32_t total = (uint32_t)totals[column];
+            Y[i * N + j] = (int8_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
+        }
+    }
+}
+
+/* The nest by tiles of its totals; false if it is to be run as it stands. */
+static bool dense_Y_int8_by_tiles(const dense_plan *plan, cvmgen_factor X, cvmgen_factor W,
+                                  const int32_t *B, int8_t *Y, cvmgen_workspace *space) {
+    const int64_t M = plan->M, K = plan->K, N = plan->N;
+    const dense_Y_int8_call call = {plan, B, Y};
+    const cvmgen_contraction nest = {
+        .x_start = 0,
+        .w_start = 0,
+        .x_count = M * K,
+        .w_count = N * K,
+        .row_group = M,
+        .column_group = N,
+        .least_products = 8192,
+        .line_count = 1,
+        .lines = {{M, 1, -1, 0, 0, M, K}},
+        .column_count = 1,
+        .columns = {{N, K}},
+        .summed_count = 1,
+        .summed = {{K, 1, 1}},
+    };
+    return cvmgen_contract(&nest, X, W, false, dense_Y_int8_totals, &call, space);
+}
+
 static void dense_Y_int8_int32(const dense_plan *plan, const int8_t *restrict X,
                                const int8_t *restrict W, const int32_t *restrict B,
                                int32_t *restrict Y) {
@@ -101,6 +150,54 @@ static void dense_Y_int8_int32(const dense_plan *plan, const int8_t *restrict X,
             Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
         }
     }
+}
+
+/* What becomes of totals depends on this. */
+typedef struct dense_Y_int32_call {
+    const dense_plan *plan;
+    const int32_t *B;
+    int32_t *Y;
+} dense_Y_int32_call;
+
+static void dense_Y_int32_totals(const void *call, const cvmgen_totals *block) {
+    const dense_Y_int32_call *const given = (const dense_Y_int32_call *)call;
+    const dense_plan *const plan = given->plan;
+    const int64_t N = plan->N;
+    const int32_t *restrict B = given->B;
+    int32_t *restrict Y = given->Y;
+    /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
+    for (int64_t row = 0; row < block->rows; ++row) {
+        const int64_t i = block->row + row;
+        const int32_t *const totals = block->totals + row * block->step;
+        for (int64_t column = 0; column < block->columns; ++column) {
+            const int64_t j = block->column + column;
+            const uint32_t total = (uint32_t)totals[column];
+            Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
+        }
+    }
+}
+
+/* The nest by tiles of its totals; false if it is to be run as it stands. */
+static bool dense_Y_int32_by_tiles(const dense_plan *plan, cvmgen_factor X, cvmgen_factor W,
+                                   const int32_t *B, int32_t *Y, cvmgen_workspace *space) {
+    const int64_t M = plan->M, K = plan->K, N = plan->N;
+    const dense_Y_int32_call call = {plan, B, Y};
+    const cvmgen_contraction nest = {
+        .x_start = 0,
+        .w_start = 0,
+        .x_count = M * K,
+        .w_count = N * K,
+        .row_group = M,
+        .column_group = N,
+        .least_products = 8192,
+        .line_count = 1,
+        .lines = {{M, 1, -1, 0, 0, M, K}},
+        .column_count = 1,
+        .columns = {{N, K}},
+        .summed_count = 1,
+        .summed = {{K, 1, 1}},
+    };
+    return cvmgen_contract(&nest, X, W, false, dense_Y_int32_totals, &call, space);
 }
 
 static void dense_Y_int32_int8(const dense_plan *plan, const int32_t *restrict X,
@@ -175,16 +272,30 @@ int cvm_dense(const cvm_dense_args *args, cvmgen_error *error) {
     if (status == CVMGEN_OK)
         status = cvmgen_widen(error, args->B, &B, &B_copy);
     if (status == CVMGEN_OK) {
-        if (narrow && narrow_result)
+        if (narrow && narrow_result) {
+            if (!dense_Y_int8_by_tiles(&plan, (cvmgen_factor){(const int8_t *)args->X->data, false},
+                (cvmgen_factor){(const int8_t *)args->W->data, false}, B, (int8_t *)args->Y->data,
+                NULL))
             dense_Y_int8_int8(&plan, (const int8_t *)args->X->data, (const int8_t *)args->W->data,
                 B, (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        } else if (narrow && !narrow_result) {
+            if (!dense_Y_int32_by_tiles(&plan,
+                (cvmgen_factor){(const int8_t *)args->X->data, false},
+                (cvmgen_factor){(const int8_t *)args->W->data, false}, B, (int32_t *)args->Y->data,
+                NULL))
             dense_Y_int8_int32(&plan, (const int8_t *)args->X->data, (const int8_t *)args->W->data,
                 B, (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        } else if (!narrow && narrow_result) {
+            if (!(cvmgen_may_be_int8(args->X) && cvmgen_may_be_int8(args->W) &&
+                  dense_Y_int8_by_tiles(&plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
+                      B, (int8_t *)args->Y->data, NULL)))
             dense_Y_int32_int8(&plan, X, W, B, (int8_t *)args->Y->data);
-        else
+        } else {
+            if (!(cvmgen_may_be_int8(args->X) && cvmgen_may_be_int8(args->W) &&
+                  dense_Y_int32_by_tiles(&plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
+                      B, (int32_t *)args->Y->data, NULL)))
             dense_Y_int32_int32(&plan, X, W, B, (int32_t *)args->Y->data);
+        }
     }
     free(X_copy);
     free(W_copy);
