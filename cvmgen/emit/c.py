@@ -17,6 +17,7 @@ from cvmgen.dtypes import (
     DType,
 )
 from cvmgen.emit import c_words, interface
+from cvmgen.emit.c_bound import bind_head, bound_text, through_pointer
 from cvmgen.emit.c_kernels import KernelPrinter
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_prologue import Prologue
@@ -43,6 +44,8 @@ KERNEL_FILES = (
     "cvmgen_tile.c",
     "cvmgen_contract.h",
     "cvmgen_contract.c",
+    "cvmgen_bound.h",
+    "cvmgen_bound.c",
 )
 
 
@@ -111,6 +114,7 @@ def declaration(operator: Operator) -> str:
         "/* Check the call; set the shape and precision of each output that is not NULL. */",
         f"int {name}_infer(const {name}_args *args, cvmgen_error *error);",
         f"int {name}(const {name}_args *args, cvmgen_error *error);",
+        *bind_head(operator, ";"),
     ]
     return "\n".join(lines)
 
@@ -137,12 +141,12 @@ class CEmitter:
 
     def text(self) -> str:
         kernels = self.kernels()
-        headers = ["cvmgen_runtime.h"]
-        if any("cvmgen_contract(" in each for each in kernels):
-            headers.append("cvmgen_contract.h")
+        spaces = self.spaces
+        parameters = [f"{self.name}_plan *plan"]
+        parameters += ["cvmgen_workspace *spaces"] if spaces else []
+        places = {item.name: at for at, item in enumerate(self.operator.inputs)}
         return render(
             "c/operator.c.j2",
-            includes="\n".join(f'#include "{name}"' for name in headers),
             header=file_header(self.program),
             opset=self.operator.opset,
             name=self.name,
@@ -156,8 +160,22 @@ class CEmitter:
             prepare="\n".join(wrap_c(indent(Prepare(self.typed).lines()))),
             kernels="\n\n".join(kernels),
             infer="\n".join(wrap_c(indent(self.infer()))),
-            run="\n".join(wrap_c(indent(self.run()))),
+            checked_head=self.head("static int", f"{self.name}_run", *parameters),
+            no_spaces="NULL, " if spaces else "",
+            run="\n".join(wrap_c(indent(through_pointer(self.run())))),
+            bound=bound_text(self.operator, [places[name] for name in spaces.values()]),
         )
+
+    @property
+    def spaces(self) -> dict[int, str]:
+        """The nests with a workspace, by their numbers, and the inputs that they pack."""
+        found: dict[int, str] = {}
+        for number, nest in enumerate(self.program.nests):
+            for variant in interface.variants(self.program, nest):
+                tiling = self.subject(nest, variant).tiling
+                if tiling is not None:
+                    found.setdefault(number, tiling.w.load.tensor)
+        return found
 
     def head(self, result: str, function: str, *more: str) -> str:
         """The head of a function that takes a call and says what is wrong with it."""
@@ -244,7 +262,17 @@ class CEmitter:
     @property
     def taken(self) -> set[str]:
         """What the file has beside its kernels."""
-        own = ("plan", "prepare", "rows", "types", "types_names", "infer")
+        own = (
+            "plan",
+            "prepare",
+            "rows",
+            "types",
+            "types_names",
+            "infer",
+            "run",
+            "bound",
+            "run_bound",
+        )
         return {f"{self.name}_{each}" for each in own} | set(interface.row_names(self.operator))
 
     def dtypes(self, variant: Variant) -> Mapping[str, DType]:
@@ -517,7 +545,8 @@ class CEmitter:
             if overflow_parameter(self.typed_body(nest, variant)):
                 arguments.append(f"&{nest.tensor}_overflow")
             call = f"{self.kernel_name(number, variant)}({', '.join(arguments)});"
-            calls.append([*self.untiled(number, nest, variant), call])
+            untiled = self.untiled(number, nest, variant)
+            calls.append([*untiled, f"    {call}" if untiled else call])
         return chosen(variants, calls)
 
     def untiled(self, number: int, nest: i.Nest, variant: Variant) -> list[str]:
@@ -541,7 +570,9 @@ class CEmitter:
             for each in dict.fromkeys(tiles.factors())
             if dtypes[each] == INT32
         ]
-        arguments = ", ".join(["&plan", *factors, *others, "NULL"])
+        at = list(self.spaces).index(number)
+        space = f"spaces == NULL ? NULL : &spaces[{at}]"
+        arguments = ", ".join(["&plan", *factors, *others, space])
         call = f"{tiles.name}_by_tiles({arguments})"
         if not tests:
             return [f"if (!{call})"]

@@ -26,8 +26,8 @@
 
      example conv2d([[[[1, 2, 3], [4, 5, 6], [7, 8, 9]]]], [[[[1, 2], [3, 4]]]]) == [[[[37, 47], [67, 77]]]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
-#include "cvmgen_contract.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -427,9 +427,9 @@ int cvm_conv2d_infer(const cvm_conv2d_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int cvm_conv2d(const cvm_conv2d_args *args, cvmgen_error *error) {
-    conv2d_plan plan;
-    if (conv2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int conv2d_run(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen_workspace *spaces,
+                      cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
@@ -439,7 +439,7 @@ int cvm_conv2d(const cvm_conv2d_args *args, cvmgen_error *error) {
     if (args->B != NULL && cvmgen_check_data(error, "B", args->B)) return CVMGEN_REFUSED;
     if (args->check_values && args->B != NULL &&
         cvmgen_check_values(error, "B", args->B, cvmgen_declared(args->B))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "W", args->W)) return CVMGEN_REFUSED;
@@ -461,33 +461,73 @@ int cvm_conv2d(const cvm_conv2d_args *args, cvmgen_error *error) {
         status = cvmgen_widen(error, args->B, &B, &B_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result) {
-            if (!conv2d_Y_int8_by_tiles(&plan,
-                (cvmgen_factor){(const int8_t *)args->X->data, false},
+            if (!conv2d_Y_int8_by_tiles(plan, (cvmgen_factor){(const int8_t *)args->X->data, false},
                 (cvmgen_factor){(const int8_t *)args->W->data, false}, B, (int8_t *)args->Y->data,
-                NULL))
-            conv2d_Y_int8_int8(&plan, (const int8_t *)args->X->data, (const int8_t *)args->W->data,
-                B, (int8_t *)args->Y->data);
+                spaces == NULL ? NULL : &spaces[0]))
+                conv2d_Y_int8_int8(plan, (const int8_t *)args->X->data,
+                    (const int8_t *)args->W->data, B, (int8_t *)args->Y->data);
         } else if (narrow && !narrow_result) {
-            if (!conv2d_Y_int32_by_tiles(&plan,
+            if (!conv2d_Y_int32_by_tiles(plan,
                 (cvmgen_factor){(const int8_t *)args->X->data, false},
                 (cvmgen_factor){(const int8_t *)args->W->data, false}, B, (int32_t *)args->Y->data,
-                NULL))
-            conv2d_Y_int8_int32(&plan, (const int8_t *)args->X->data, (const int8_t *)args->W->data,
-                B, (int32_t *)args->Y->data);
+                spaces == NULL ? NULL : &spaces[0]))
+                conv2d_Y_int8_int32(plan, (const int8_t *)args->X->data,
+                    (const int8_t *)args->W->data, B, (int32_t *)args->Y->data);
         } else if (!narrow && narrow_result) {
             if (!(cvmgen_may_be_int8(args->X) && cvmgen_may_be_int8(args->W) &&
-                  conv2d_Y_int8_by_tiles(&plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
-                      B, (int8_t *)args->Y->data, NULL)))
-            conv2d_Y_int32_int8(&plan, X, W, B, (int8_t *)args->Y->data);
+                  conv2d_Y_int8_by_tiles(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
+                      B, (int8_t *)args->Y->data, spaces == NULL ? NULL : &spaces[0])))
+                conv2d_Y_int32_int8(plan, X, W, B, (int8_t *)args->Y->data);
         } else {
             if (!(cvmgen_may_be_int8(args->X) && cvmgen_may_be_int8(args->W) &&
-                  conv2d_Y_int32_by_tiles(&plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
-                      B, (int32_t *)args->Y->data, NULL)))
-            conv2d_Y_int32_int32(&plan, X, W, B, (int32_t *)args->Y->data);
+                  conv2d_Y_int32_by_tiles(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
+                      B, (int32_t *)args->Y->data, spaces == NULL ? NULL : &spaces[0])))
+                conv2d_Y_int32_int32(plan, X, W, B, (int32_t *)args->Y->data);
         }
     }
     free(X_copy);
     free(W_copy);
     free(B_copy);
     return status;
+}
+
+int cvm_conv2d(const cvm_conv2d_args *args, cvmgen_error *error) {
+    conv2d_plan plan;
+    if (conv2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return conv2d_run(args, &plan, NULL, error);
+}
+
+typedef struct conv2d_bound {
+    cvmgen_bound common;
+    cvm_conv2d_args args;
+    conv2d_plan plan;
+    cvmgen_workspace spaces[1];
+} conv2d_bound;
+
+static int conv2d_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    conv2d_bound *const bound = (conv2d_bound *)common;
+    cvmgen_begin(error, "cvm.conv2d");
+    return conv2d_run(&bound->args, &bound->plan, bound->spaces, error);
+}
+
+int cvm_conv2d_bind(const cvm_conv2d_args *args, uint64_t constants, cvmgen_bound **bound,
+                    cvmgen_error *error) {
+    conv2d_plan plan;
+    *bound = NULL;
+    if (conv2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    conv2d_bound *const made = (conv2d_bound *)cvmgen_new_bound(error, sizeof *made, 4, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = conv2d_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.W = cvmgen_keep_tensor(common, args->W);
+    made->args.B = cvmgen_keep_tensor(common, args->B);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    common->spaces = made->spaces;
+    common->space_count = 1;
+    made->spaces[0].keeps_w = constants >> 1 & 1;
+    *bound = common;
+    return CVMGEN_OK;
 }

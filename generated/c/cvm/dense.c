@@ -11,8 +11,8 @@
      Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0)
      example dense([[1, 2]], [[3, 4], [5, 6]], [10, 20]) == [[21, 37]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
-#include "cvmgen_contract.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -239,9 +239,9 @@ int cvm_dense_infer(const cvm_dense_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int cvm_dense(const cvm_dense_args *args, cvmgen_error *error) {
-    dense_plan plan;
-    if (dense_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int dense_run(const cvm_dense_args *args, dense_plan *plan, cvmgen_workspace *spaces,
+                     cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
@@ -251,7 +251,7 @@ int cvm_dense(const cvm_dense_args *args, cvmgen_error *error) {
     if (args->B != NULL && cvmgen_check_data(error, "B", args->B)) return CVMGEN_REFUSED;
     if (args->check_values && args->B != NULL &&
         cvmgen_check_values(error, "B", args->B, cvmgen_declared(args->B))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "W", args->W)) return CVMGEN_REFUSED;
@@ -273,32 +273,72 @@ int cvm_dense(const cvm_dense_args *args, cvmgen_error *error) {
         status = cvmgen_widen(error, args->B, &B, &B_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result) {
-            if (!dense_Y_int8_by_tiles(&plan, (cvmgen_factor){(const int8_t *)args->X->data, false},
+            if (!dense_Y_int8_by_tiles(plan, (cvmgen_factor){(const int8_t *)args->X->data, false},
                 (cvmgen_factor){(const int8_t *)args->W->data, false}, B, (int8_t *)args->Y->data,
-                NULL))
-            dense_Y_int8_int8(&plan, (const int8_t *)args->X->data, (const int8_t *)args->W->data,
-                B, (int8_t *)args->Y->data);
+                spaces == NULL ? NULL : &spaces[0]))
+                dense_Y_int8_int8(plan, (const int8_t *)args->X->data,
+                    (const int8_t *)args->W->data, B, (int8_t *)args->Y->data);
         } else if (narrow && !narrow_result) {
-            if (!dense_Y_int32_by_tiles(&plan,
-                (cvmgen_factor){(const int8_t *)args->X->data, false},
+            if (!dense_Y_int32_by_tiles(plan, (cvmgen_factor){(const int8_t *)args->X->data, false},
                 (cvmgen_factor){(const int8_t *)args->W->data, false}, B, (int32_t *)args->Y->data,
-                NULL))
-            dense_Y_int8_int32(&plan, (const int8_t *)args->X->data, (const int8_t *)args->W->data,
-                B, (int32_t *)args->Y->data);
+                spaces == NULL ? NULL : &spaces[0]))
+                dense_Y_int8_int32(plan, (const int8_t *)args->X->data,
+                    (const int8_t *)args->W->data, B, (int32_t *)args->Y->data);
         } else if (!narrow && narrow_result) {
             if (!(cvmgen_may_be_int8(args->X) && cvmgen_may_be_int8(args->W) &&
-                  dense_Y_int8_by_tiles(&plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
-                      B, (int8_t *)args->Y->data, NULL)))
-            dense_Y_int32_int8(&plan, X, W, B, (int8_t *)args->Y->data);
+                  dense_Y_int8_by_tiles(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true}, B,
+                      (int8_t *)args->Y->data, spaces == NULL ? NULL : &spaces[0])))
+                dense_Y_int32_int8(plan, X, W, B, (int8_t *)args->Y->data);
         } else {
             if (!(cvmgen_may_be_int8(args->X) && cvmgen_may_be_int8(args->W) &&
-                  dense_Y_int32_by_tiles(&plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
-                      B, (int32_t *)args->Y->data, NULL)))
-            dense_Y_int32_int32(&plan, X, W, B, (int32_t *)args->Y->data);
+                  dense_Y_int32_by_tiles(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
+                      B, (int32_t *)args->Y->data, spaces == NULL ? NULL : &spaces[0])))
+                dense_Y_int32_int32(plan, X, W, B, (int32_t *)args->Y->data);
         }
     }
     free(X_copy);
     free(W_copy);
     free(B_copy);
     return status;
+}
+
+int cvm_dense(const cvm_dense_args *args, cvmgen_error *error) {
+    dense_plan plan;
+    if (dense_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return dense_run(args, &plan, NULL, error);
+}
+
+typedef struct dense_bound {
+    cvmgen_bound common;
+    cvm_dense_args args;
+    dense_plan plan;
+    cvmgen_workspace spaces[1];
+} dense_bound;
+
+static int dense_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    dense_bound *const bound = (dense_bound *)common;
+    cvmgen_begin(error, "cvm.dense");
+    return dense_run(&bound->args, &bound->plan, bound->spaces, error);
+}
+
+int cvm_dense_bind(const cvm_dense_args *args, uint64_t constants, cvmgen_bound **bound,
+                   cvmgen_error *error) {
+    dense_plan plan;
+    *bound = NULL;
+    if (dense_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    dense_bound *const made = (dense_bound *)cvmgen_new_bound(error, sizeof *made, 4, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = dense_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.W = cvmgen_keep_tensor(common, args->W);
+    made->args.B = cvmgen_keep_tensor(common, args->B);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    common->spaces = made->spaces;
+    common->space_count = 1;
+    made->spaces[0].keeps_w = constants >> 1 & 1;
+    *bound = common;
+    return CVMGEN_OK;
 }
