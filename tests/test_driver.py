@@ -96,6 +96,8 @@ def test_names_of_generated_files(operators: tuple[Operator, ...]) -> None:
         "c/cvmgen.h",
         "c/cvmgen_kernel.h",
         "c/cvmgen_runtime.h",
+        "c/cvmgen_tile.c",
+        "c/cvmgen_tile.h",
         "c/toy.h",
         "c/toy/double.c",
         "c/toy/next.c",

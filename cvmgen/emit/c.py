@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from cvmgen import rules
 from cvmgen.dtypes import (
@@ -16,10 +17,12 @@ from cvmgen.dtypes import (
     DType,
 )
 from cvmgen.emit import c_words, interface
+from cvmgen.emit.c_bound import bind_head, bound_text, through_pointer
 from cvmgen.emit.c_kernels import KernelPrinter
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_prologue import Prologue
 from cvmgen.emit.c_text import chosen, file_header, signature, wrapped
+from cvmgen.emit.c_tiles import Parameter, TilePrinter
 from cvmgen.emit.c_types import TypeChoice, dtype_names
 from cvmgen.emit.interface import Variant
 from cvmgen.emit.plan import Field, plan_fields
@@ -35,6 +38,16 @@ from cvmgen.spec.formula import Input, Operator
 from cvmgen.spec.types import MOST_ROWS
 
 VECTOR_SETS = ("avx2", "avx512")  # the later ones have the instructions of the earlier ones
+HEADERS = ("cvmgen.h", "cvmgen_kernel.h", "cvmgen_runtime.h")  # of CUDA too
+KERNEL_FILES = (
+    "cvmgen.c",
+    "cvmgen_tile.h",
+    "cvmgen_tile.c",
+    "cvmgen_contract.h",
+    "cvmgen_contract.c",
+    "cvmgen_bound.h",
+    "cvmgen_bound.c",
+)
 
 
 def emit_operator(program: i.Program, schedules: Schedules | None = None) -> str:
@@ -68,8 +81,7 @@ def emit_support() -> dict[str, str]:
             for dtype in sorted(DTYPES.values(), key=lambda dtype: dtype.code)
         ),
     }
-    names = ("cvmgen.h", "cvmgen_kernel.h", "cvmgen_runtime.h", "cvmgen.c")
-    return {name: render(f"c/{name}.j2", **values) for name in names}
+    return {name: render(f"c/{name}.j2", **values) for name in (*HEADERS, *KERNEL_FILES)}
 
 
 def dtype_bytes() -> str:
@@ -103,6 +115,7 @@ def declaration(operator: Operator) -> str:
         "/* Check the call; set the shape and precision of each output that is not NULL. */",
         f"int {name}_infer(const {name}_args *args, cvmgen_error *error);",
         f"int {name}(const {name}_args *args, cvmgen_error *error);",
+        *bind_head(operator, ";"),
     ]
     return "\n".join(lines)
 
@@ -117,6 +130,7 @@ class CEmitter:
         self.schedules = packaged() if schedules is None else schedules
         self.typed = type_prepare(program)
         self.bodies: dict[tuple[int, Variant], tuple[i.Stmt, ...]] = {}
+        self.subjects: dict[tuple[int, Variant], Subject] = {}
         self.operator = program.operator
         self.name = self.operator.name
         self.function = interface.c_name(self.operator)
@@ -127,6 +141,11 @@ class CEmitter:
         self.empty = self.operator.empty_tensors
 
     def text(self) -> str:
+        kernels = self.kernels()
+        spaces = self.spaces
+        parameters = [f"{self.name}_plan *plan"]
+        parameters += ["cvmgen_workspace *spaces"] if spaces else []
+        places = {item.name: at for at, item in enumerate(self.operator.inputs)}
         return render(
             "c/operator.c.j2",
             header=file_header(self.program),
@@ -140,10 +159,24 @@ class CEmitter:
             full_name=self.operator.full_name,
             fields="\n".join(indent(self.field_lines())),
             prepare="\n".join(wrap_c(indent(Prepare(self.typed).lines()))),
-            kernels="\n\n".join(self.kernels()),
+            kernels="\n\n".join(kernels),
             infer="\n".join(wrap_c(indent(self.infer()))),
-            run="\n".join(wrap_c(indent(self.run()))),
+            checked_head=self.head("static int", f"{self.name}_run", *parameters),
+            no_spaces="NULL, " if spaces else "",
+            run="\n".join(wrap_c(indent(through_pointer(self.run())))),
+            bound=bound_text(self.operator, [places[name] for name in spaces.values()]),
         )
+
+    @property
+    def spaces(self) -> dict[int, str]:
+        """The nests with a workspace, by their numbers, and the inputs that they pack."""
+        found: dict[int, str] = {}
+        for number, nest in enumerate(self.program.nests):
+            for variant in interface.variants(self.program, nest):
+                tiling = self.subject(nest, variant).tiling
+                if tiling is not None:
+                    found.setdefault(number, tiling.w.load.tensor)
+        return found
 
     def head(self, result: str, function: str, *more: str) -> str:
         """The head of a function that takes a call and says what is wrong with it."""
@@ -181,7 +214,41 @@ class CEmitter:
         for number, nest in enumerate(self.program.nests):
             for variant in interface.variants(self.program, nest):
                 found.append(self.kernel(number, nest, variant))
-        return found
+                if tiles := self.tiles(number, nest, variant):
+                    found.append(tiles.text())
+        return list(dict.fromkeys(found))
+
+    def tiles(self, number: int, nest: i.Nest, variant: Variant) -> TilePrinter | None:
+        """The functions that compute a nest by tiles, if its schedule has some: the same ones
+        whatever integers the factors are stored as."""
+        tiling = self.subject(nest, variant).tiling
+        if tiling is None:
+            return None
+        dtypes = self.dtypes(variant)
+        name = f"{self.nest_name(number)}{self.tiles_suffix(nest, variant)}"
+        used = interface.read_in(tiling.found.after) | {nest.tensor}
+        parameters = [
+            Parameter(tensor, element, self.restrict)
+            for tensor, element in self.tensor_types(nest, dtypes)
+            if tensor in used
+        ]
+        if overflow_parameter(tiling.found.after):
+            parameters.append(Parameter("overflow", "int64_t", ""))
+        body = self.typed_body(nest, variant)
+        return TilePrinter(
+            self.program, nest, body, tiling, name, parameters, self.nest_fields, self.unpack
+        )
+
+    def tiles_suffix(self, nest: i.Nest, variant: Variant) -> str:
+        """Without the type of the factors, if nothing behind their sums depends on it."""
+        shared = replace(variant, source=None)
+        found = {
+            (tiling.found.total.type, tiling.found.after, tiling.found.before)
+            for each in interface.variants(self.program, nest)
+            if replace(each, source=None) == shared
+            and (tiling := self.subject(nest, each).tiling) is not None
+        }
+        return (shared if len(found) == 1 else variant).suffix
 
     def nest_name(self, number: int) -> str:
         nest = self.program.nests[number]
@@ -196,7 +263,17 @@ class CEmitter:
     @property
     def taken(self) -> set[str]:
         """What the file has beside its kernels."""
-        own = ("plan", "prepare", "rows", "types", "types_names", "infer")
+        own = (
+            "plan",
+            "prepare",
+            "rows",
+            "types",
+            "types_names",
+            "infer",
+            "run",
+            "bound",
+            "run_bound",
+        )
         return {f"{self.name}_{each}" for each in own} | set(interface.row_names(self.operator))
 
     def dtypes(self, variant: Variant) -> Mapping[str, DType]:
@@ -217,18 +294,21 @@ class CEmitter:
 
     def tensor_parameters(self, nest: i.Nest, dtypes: Mapping[str, DType]) -> list[str]:
         """The tensors of a nest as parameters of its kernel."""
+        return [
+            f"{element} *{self.restrict} {identifier(tensor)}"
+            for tensor, element in self.tensor_types(nest, dtypes)
+        ]
+
+    def tensor_types(self, nest: i.Nest, dtypes: Mapping[str, DType]) -> Iterator[tuple[str, str]]:
+        """The tensors of a nest, and what they are arrays of."""
         written = interface.filled(self.program, nest)
-        parameters = []
         for tensor in self.tensors(nest):
             constant = "" if tensor in written else "const "
-            element = dtypes[tensor].c if tensor in dtypes else "int64_t"
-            parameters.append(f"{constant}{element} *{self.restrict} {identifier(tensor)}")
-        return parameters
+            yield tensor, f"{constant}{dtypes[tensor].c if tensor in dtypes else 'int64_t'}"
 
     def kernel(self, number: int, nest: i.Nest, variant: Variant) -> str:
         dtypes = self.dtypes(variant)
-        subject = Subject.of(self.program, nest, self.typed_body(nest, variant), dtypes)
-        body = self.schedules.scheduled("c", subject).body
+        body = self.subject(nest, variant).body
         parameters = [f"const {self.name}_plan *plan", *self.tensor_parameters(nest, dtypes)]
         parameters += overflow_parameter(body)
         fields = self.nest_fields(body)
@@ -420,6 +500,15 @@ class CEmitter:
             self.bodies[key] = type_nest(self.program, nest, self.dtypes(variant)).body
         return self.bodies[key]
 
+    def subject(self, nest: i.Nest, variant: Variant) -> Subject:
+        """A nest as its schedule leaves it."""
+        key = (id(nest), variant)
+        if key not in self.subjects:
+            body = self.typed_body(nest, variant)
+            subject = Subject.of(self.program, nest, body, self.dtypes(variant))
+            self.subjects[key] = self.schedules.scheduled("c", subject)
+        return self.subjects[key]
+
     def can_overflow(self, tensor: str) -> bool:
         """Whether a kernel can find that a value does not fit the type of an output."""
         if tensor in self.precise:
@@ -458,8 +547,39 @@ class CEmitter:
             arguments = ["&plan", *(self.argument(each, dtypes) for each in self.tensors(nest))]
             if overflow_parameter(self.typed_body(nest, variant)):
                 arguments.append(f"&{nest.tensor}_overflow")
-            calls.append([f"{self.kernel_name(number, variant)}({', '.join(arguments)});"])
+            call = f"{self.kernel_name(number, variant)}({', '.join(arguments)});"
+            untiled = self.untiled(number, nest, variant)
+            calls.append([*untiled, f"    {call}" if untiled else call])
         return chosen(variants, calls)
+
+    def untiled(self, number: int, nest: i.Nest, variant: Variant) -> list[str]:
+        """The condition in front of a kernel that tiles may make unnecessary."""
+        tiles = self.tiles(number, nest, variant)
+        if tiles is None:
+            return []
+        dtypes = self.dtypes(variant)
+        factors = [
+            f"(cvmgen_factor){{{self.argument(each, dtypes)}, {wide(dtypes[each])}}}"
+            for each in tiles.factors()
+        ]
+        others = [
+            f"&{nest.tensor}_overflow"
+            if each.name == "overflow"
+            else self.argument(each.name, dtypes)
+            for each in tiles.parameters
+        ]
+        tests = [
+            f"cvmgen_may_be_int8(args->{each})"
+            for each in dict.fromkeys(tiles.factors())
+            if dtypes[each] == INT32
+        ]
+        at = list(self.spaces).index(number)
+        space = f"spaces == NULL ? NULL : &spaces[{at}]"
+        arguments = ", ".join(["&plan", *factors, *others, space])
+        call = f"{tiles.name}_by_tiles({arguments})"
+        if not tests:
+            return [f"if (!{call})"]
+        return [f"if (!({' && '.join(tests)} &&", f"      {call}))"]
 
     def argument(self, tensor: str, dtypes: Mapping[str, DType]) -> str:
         if tensor not in dtypes:
@@ -511,6 +631,10 @@ def versions(body: tuple[i.Stmt, ...]) -> list[str]:
     """The macro for a kernel with loops for vector instructions."""
     sets = {each.vector for each in walk(body) if isinstance(each, i.Loop) and each.vector}
     return [f"CVMGEN_FOR_{max(sets, key=VECTOR_SETS.index).upper()}"] if sets else []
+
+
+def wide(dtype: DType) -> str:
+    return "true" if dtype == INT32 else "false"
 
 
 def overflow_parameter(body: tuple[i.Stmt, ...]) -> list[str]:

@@ -45,7 +45,7 @@ def chosen(variants: Sequence[Variant], calls: Sequence[list[str]]) -> list[str]
 def single(lines: Sequence[str]) -> bool:
     """Whether lines are one statement without braces."""
     return all(line.endswith(";") == (line is lines[-1]) for line in lines) and not any(
-        line.endswith("{") for line in lines
+        line.endswith("{") or line.startswith("if (") for line in lines
     )
 
 

@@ -105,7 +105,7 @@ def emit_support() -> dict[str, str]:
     }
     own = (*HEADERS, *(f"cpu/{name}" for name in CPU_FILES))
     return {
-        **{name: text for name, text in shared.items() if name.endswith(".h")},
+        **{name: shared[name] for name in c.HEADERS},
         **{name: render(f"cuda/{name}.j2", **values) for name in own},
     }
 

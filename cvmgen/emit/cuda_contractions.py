@@ -6,15 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from cvmgen.dtypes import CVM, INT8, INT32
+from cvmgen.dtypes import CVM
 from cvmgen.emit.c_like import MACHINE_TYPES, comment, identifier, indent
 from cvmgen.emit.c_text import single, wrapped_list
-from cvmgen.emit.cuda_kernels import CudaKernelPrinter, grid
+from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.emit.cuda_mappings import Kernel, Mapping, Task
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild
-from cvmgen.lower.contraction import Contraction, Side, contraction
+from cvmgen.lower.contraction import Contraction, Side, contraction, factor_sizes
 from cvmgen.lower.facts import Facts
+from cvmgen.lower.grid import grid
 from cvmgen.lower.unfold import opposite
 
 BOUNDS = "CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT"
@@ -24,34 +25,13 @@ def contraction_of(task: Task) -> Contraction | None:
     """The nest as a contraction of int8, or of int32 that may be as small; None if it is none."""
     outer = grid(task.body)
     facts = Facts.of(task.program, task.nest)
-    return contraction(outer.loops, outer.body, facts, factor_sizes(task))
+    sizes = factor_sizes(task.program, task.dtypes)
+    return contraction(outer.loops, outer.body, facts, sizes)
 
 
 def direct(task: Task) -> Task:
     """The nest for kernels beside those of tiles; their launches stand a level deeper."""
     return replace(task, name=f"{task.name}_direct", width=task.width - 8)
-
-
-def factor_sizes(task: Task) -> dict[str, i.Expr]:
-    """The elements of each input that may be a factor, by its name."""
-    sizes = {}
-    for statement in task.program.prepare:
-        if not isinstance(statement, i.TakeInput):
-            continue
-        item = statement.input
-        small = task.dtypes[item.name] == INT8
-        small = small or (task.dtypes[item.name] == INT32 and item.dtype == CVM)
-        if item.optional or item.variadic or not small:
-            continue
-        size: i.Expr = i.Const(1)
-        for extent, known in zip(item.extents, statement.known, strict=True):
-            value = i.Var(extent.new) if extent.new is not None else known
-            if extent.pack or value is None:
-                break
-            size = value if size == i.Const(1) else i.Binary("*", size, value)
-        else:
-            sizes[item.name] = size
-    return sizes
 
 
 class Tiles(Mapping):

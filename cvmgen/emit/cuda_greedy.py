@@ -8,7 +8,7 @@ list goes through the bits. Where the bits of a call take too much memory, a blo
 from __future__ import annotations
 
 from cvmgen.emit.c_like import identifier, indent
-from cvmgen.emit.cuda_kernels import CudaKernelPrinter, grid
+from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.emit.cuda_lists import BlockPrinter
 from cvmgen.emit.cuda_mappings import Kernel, Lists, Mapping, Task
 from cvmgen.emit.cuda_mask import Mask, MaskNests
@@ -16,6 +16,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
 from cvmgen.ir.visit import fresh, names_in
 from cvmgen.lower.greedy import Greedy, greedy
+from cvmgen.lower.grid import grid
 
 MASK_BYTES = 256 << 20  # that the pairs of a call take at most
 

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from cvmgen.dtypes import DType
 from cvmgen.emit.c_like import identifier, indent
 from cvmgen.emit.c_text import signature, wrapped, wrapped_list
-from cvmgen.emit.cuda_kernels import CudaKernelPrinter, Grid, grid
+from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.emit.cuda_lists import BlockPrinter
 from cvmgen.emit.plan import Field
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild
+from cvmgen.lower.grid import Grid, grid
 
 
 @dataclass(frozen=True, slots=True)

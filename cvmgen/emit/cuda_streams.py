@@ -14,10 +14,11 @@ from typing import Any
 
 from cvmgen.dtypes import INT64, DType
 from cvmgen.emit.c_like import PRIMARY, TERNARY, identifier, indent
-from cvmgen.emit.cuda_kernels import CudaKernelPrinter, extent
+from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.emit.cuda_mappings import Kernel, Mapping, Task
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild, substitute, walk
+from cvmgen.lower.grid import extent
 from cvmgen.lower.streams import Read, Stream, stream, walk_steps
 
 ACCESS = 16  # bytes that an access takes at most

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cvmgen import algebra
+from cvmgen.dtypes import CVM, INT8, INT32, DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, rebuild, substitute, walk
 from cvmgen.lower.facts import Facts
@@ -95,6 +96,29 @@ def contraction(
     if names_in(tuple(loop.high for loop in (*loops, *found.summed))) & inner:
         return None
     return Analysis(tuple(loops), found, facts, sizes).result()
+
+
+def factor_sizes(program: i.Program, dtypes: Mapping[str, DType]) -> dict[str, i.Expr]:
+    """How many elements each input has that may be a factor: of int8, or of int32 that may be as
+    small."""
+    sizes = {}
+    for statement in program.prepare:
+        if not isinstance(statement, i.TakeInput):
+            continue
+        item = statement.input
+        small = dtypes[item.name] == INT8
+        small = small or (dtypes[item.name] == INT32 and item.dtype == CVM)
+        if item.optional or item.variadic or not small:
+            continue
+        size: i.Expr = i.Const(1)
+        for extent, known in zip(item.extents, statement.known, strict=True):
+            value = i.Var(extent.new) if extent.new is not None else known
+            if extent.pack or value is None:
+                break
+            size = value if size == i.Const(1) else i.Binary("*", size, value)
+        else:
+            sizes[item.name] = size
+    return sizes
 
 
 # ---------------------------------------------------------------- the shape of the statements

@@ -9,6 +9,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
 from cvmgen.lower import reductions
 from cvmgen.lower.guards import assigned
+from cvmgen.lower.tiling import find_contraction
 from cvmgen.schedule import dependences
 from cvmgen.schedule.subject import Roles, Subject
 
@@ -25,6 +26,20 @@ class Class:
 
 def made_list(subject: Subject) -> Roles | None:
     return {"outer": outermost(subject.body)} if subject.memory else None
+
+
+def contracted(subject: Subject) -> Roles | None:
+    found = find_contraction(subject.body, subject.facts, subject.sizes)
+    if subject.memory or found is None:
+        return None
+    loops = {
+        "batches": found.batches,
+        "rows": found.rows.lines,
+        "columns": found.columns.lines,
+        "summed": found.summed,
+    }
+    roles = {role: tuple(loop.index for loop in own) for role, own in loops.items()}
+    return {"outer": outermost(subject.body), **roles}
 
 
 def elementwise(subject: Subject) -> Roles | None:
@@ -154,11 +169,20 @@ SUMS = {
     "totals": "what is accumulated for each result",
     "summed": "the loops over what is combined",
 }
+FACTORS = {
+    "batches": "the indices of both factors",
+    "rows": "those of one factor alone",
+    "columns": "those of the other, the innermost of the output among them",
+    "summed": "the loops of the sum",
+}
 
 # From particular classes to general ones: a nest takes the first one that knows it and for which
 # the target has a schedule.
 CLASSES: Mapping[str, Class] = {
     "list": Class("makes selected lists", OUTER, made_list),
+    "contraction": Class(
+        "sums products of two inputs as a product of matrices does", OUTER | FACTORS, contracted
+    ),
     "reduction": Class("combines elements in any order", SUMS, reduction),
     "ordered_reduction": Class("combines elements in their order", SUMS, ordered_reduction),
     "elementwise": Class("computes each element by itself", ELEMENTS, elementwise),

@@ -8,6 +8,7 @@ from functools import cache
 from typing import NoReturn
 
 from cvmgen.errors import InternalError
+from cvmgen.schedule.intrinsics import INTRINSICS
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec.schedules import Action, Clause, Name, Number, Operand, Test, parse_action
@@ -20,7 +21,8 @@ class Kind:
     """An action: its forms, what it does, and the rewrite.
 
     A form is an action whose operands say what stands there: LOOP or LOCAL, a role of the nest;
-    LOOPS, one or more of them; NEW, a name for what the action makes; NUMBER; MEASURE.
+    LOOPS, one or more of them; NEW, a name for what the action makes; NUMBER; MEASURE; INTRINSIC,
+    a name of INTRINSICS.
     """
 
     forms: tuple[str, ...]
@@ -126,6 +128,9 @@ def operand(
                     found.span, f"there is a role '{text}' already", "choose another name"
                 )
             known.add(text)
+            return (text,)
+        case "INTRINSIC", Name(text=text):
+            one_of(text, INTRINSICS, "intrinsic", found.span)
             return (text,)
         case "NUMBER", Number(value=value):
             return value

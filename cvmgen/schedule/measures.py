@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import TypeGuard
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in
+from cvmgen.ir.visit import names_in, walk
 from cvmgen.lower.copies import Run
 from cvmgen.lower.guards import assigned
+from cvmgen.schedule.dependences import carried
 from cvmgen.schedule.subject import Subject
 
 ONE = i.Const(1)
@@ -34,6 +36,15 @@ def work(subject: Subject, loop: i.Loop) -> list[i.Expr]:
     return [count(each) for each in deepest((loop,)) if not names_in(ends(each)) & within]
 
 
+def products(subject: Subject, loop: i.Loop) -> list[i.Expr]:
+    """The iterations of the parallel loops and of all loops of the sums inside."""
+    return [*results(subject, loop), *(each.high for each in walk(loop) if sums(each))]
+
+
+def sums(loop: object) -> TypeGuard[i.Loop]:
+    return isinstance(loop, i.Loop) and loop.low is not None and bool(carried(loop))
+
+
 def entries(subject: Subject, loop: i.Loop) -> list[i.Expr]:
     """The most entries that the lists of the nest may have."""
     return list(subject.memory)
@@ -45,6 +56,7 @@ def iterations(subject: Subject, loop: i.Loop) -> list[i.Expr]:
 
 
 MEASURES: Mapping[str, Measure] = {
+    "products": products,
     "results": results,
     "elements": elements,
     "work": work,

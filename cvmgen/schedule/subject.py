@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
+from cvmgen.lower.contraction import factor_sizes
 from cvmgen.lower.facts import Facts
+from cvmgen.lower.tiling import Tiling
 
 Roles = Mapping[str, tuple[str, ...]]
 """What schedules call the loops and accumulators of a nest, and the names that these have there."""
@@ -23,6 +25,8 @@ class Subject:
     memory: tuple[i.Expr, ...]  # the extents of the memory of a list, where the nest fills one
     place: str  # the line of the formula
     roles: Roles
+    sizes: Mapping[str, i.Expr]  # the elements of the inputs that may be factors of int8
+    tiling: Tiling | None = None  # how the register tile may do the nest's work, beside its body
 
     @classmethod
     def of(
@@ -35,7 +39,8 @@ class Subject:
         """The nest with its typed body."""
         memory = program.scratch_of(nest.tensor)
         shape = memory[0].shape if memory else ()
-        return cls(body, dtypes, Facts.of(program, nest), shape, nest.span.place, {})
+        sizes = factor_sizes(program, dtypes)
+        return cls(body, dtypes, Facts.of(program, nest), shape, nest.span.place, {}, sizes)
 
     def with_roles(self, more: Roles) -> Subject:
         return replace(self, roles={**self.roles, **more})

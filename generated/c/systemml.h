@@ -33,6 +33,8 @@ static inline void systemml_conv2d_defaults(systemml_conv2d_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int systemml_conv2d_infer(const systemml_conv2d_args *args, cvmgen_error *error);
 int systemml_conv2d(const systemml_conv2d_args *args, cvmgen_error *error);
+int systemml_conv2d_bind(const systemml_conv2d_args *args, uint64_t constants,
+                         cvmgen_bound **bound, cvmgen_error *error);
 
 /* The words of padding_word in systemml_conv2d_backward_filter_args. */
 enum {
@@ -60,6 +62,9 @@ static inline void systemml_conv2d_backward_filter_defaults(systemml_conv2d_back
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int systemml_conv2d_backward_filter_infer(const systemml_conv2d_backward_filter_args *args, cvmgen_error *error);
 int systemml_conv2d_backward_filter(const systemml_conv2d_backward_filter_args *args, cvmgen_error *error);
+int systemml_conv2d_backward_filter_bind(const systemml_conv2d_backward_filter_args *args,
+                                         uint64_t constants, cvmgen_bound **bound,
+                                         cvmgen_error *error);
 
 /* The words of padding_word in systemml_conv2d_backward_data_args. */
 enum {
@@ -87,6 +92,9 @@ static inline void systemml_conv2d_backward_data_defaults(systemml_conv2d_backwa
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int systemml_conv2d_backward_data_infer(const systemml_conv2d_backward_data_args *args, cvmgen_error *error);
 int systemml_conv2d_backward_data(const systemml_conv2d_backward_data_args *args, cvmgen_error *error);
+int systemml_conv2d_backward_data_bind(const systemml_conv2d_backward_data_args *args,
+                                       uint64_t constants, cvmgen_bound **bound,
+                                       cvmgen_error *error);
 
 /* systemml.bias_add: A number for each channel, added to every element of that channel. spec/systemml/convolution.cvm:74 */
 typedef struct systemml_bias_add_args {
@@ -103,6 +111,8 @@ static inline void systemml_bias_add_defaults(systemml_bias_add_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int systemml_bias_add_infer(const systemml_bias_add_args *args, cvmgen_error *error);
 int systemml_bias_add(const systemml_bias_add_args *args, cvmgen_error *error);
+int systemml_bias_add_bind(const systemml_bias_add_args *args, uint64_t constants,
+                           cvmgen_bound **bound, cvmgen_error *error);
 
 /* systemml.bias_multiply: A number for each channel, multiplied with every element of that channel. spec/systemml/convolution.cvm:84 */
 typedef struct systemml_bias_multiply_args {
@@ -119,6 +129,8 @@ static inline void systemml_bias_multiply_defaults(systemml_bias_multiply_args *
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int systemml_bias_multiply_infer(const systemml_bias_multiply_args *args, cvmgen_error *error);
 int systemml_bias_multiply(const systemml_bias_multiply_args *args, cvmgen_error *error);
+int systemml_bias_multiply_bind(const systemml_bias_multiply_args *args, uint64_t constants,
+                                cvmgen_bound **bound, cvmgen_error *error);
 
 /* systemml.add: Sum: X + Y. spec/systemml/elementwise.cvm:29 */
 typedef struct systemml_add_args {
@@ -135,6 +147,8 @@ static inline void systemml_add_defaults(systemml_add_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int systemml_add_infer(const systemml_add_args *args, cvmgen_error *error);
 int systemml_add(const systemml_add_args *args, cvmgen_error *error);
+int systemml_add_bind(const systemml_add_args *args, uint64_t constants, cvmgen_bound **bound,
+                      cvmgen_error *error);
 
 /* systemml.sub: Difference: X - Y. spec/systemml/elementwise.cvm:33 */
 typedef struct systemml_sub_args {
@@ -151,6 +165,8 @@ static inline void systemml_sub_defaults(systemml_sub_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int systemml_sub_infer(const systemml_sub_args *args, cvmgen_error *error);
 int systemml_sub(const systemml_sub_args *args, cvmgen_error *error);
+int systemml_sub_bind(const systemml_sub_args *args, uint64_t constants, cvmgen_bound **bound,
+                      cvmgen_error *error);
 
 /* systemml.mul: Product of elements: X * Y. spec/systemml/elementwise.cvm:37 */
 typedef struct systemml_mul_args {
@@ -167,6 +183,8 @@ static inline void systemml_mul_defaults(systemml_mul_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int systemml_mul_infer(const systemml_mul_args *args, cvmgen_error *error);
 int systemml_mul(const systemml_mul_args *args, cvmgen_error *error);
+int systemml_mul_bind(const systemml_mul_args *args, uint64_t constants, cvmgen_bound **bound,
+                      cvmgen_error *error);
 
 /* systemml.div: Quotient: X / Y. spec/systemml/elementwise.cvm:41 */
 typedef struct systemml_div_args {
@@ -183,6 +201,8 @@ static inline void systemml_div_defaults(systemml_div_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int systemml_div_infer(const systemml_div_args *args, cvmgen_error *error);
 int systemml_div(const systemml_div_args *args, cvmgen_error *error);
+int systemml_div_bind(const systemml_div_args *args, uint64_t constants, cvmgen_bound **bound,
+                      cvmgen_error *error);
 
 /* systemml.intdiv: Quotient rounded down: X %/% Y. spec/systemml/elementwise.cvm:45 */
 typedef struct systemml_intdiv_args {
@@ -199,6 +219,8 @@ static inline void systemml_intdiv_defaults(systemml_intdiv_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int systemml_intdiv_infer(const systemml_intdiv_args *args, cvmgen_error *error);
 int systemml_intdiv(const systemml_intdiv_args *args, cvmgen_error *error);
+int systemml_intdiv_bind(const systemml_intdiv_args *args, uint64_t constants,
+                         cvmgen_bound **bound, cvmgen_error *error);
 
 /* systemml.mod: Remainder of the quotient rounded down: X %% Y. spec/systemml/elementwise.cvm:49 */
 typedef struct systemml_mod_args {
@@ -215,6 +237,8 @@ static inline void systemml_mod_defaults(systemml_mod_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int systemml_mod_infer(const systemml_mod_args *args, cvmgen_error *error);
 int systemml_mod(const systemml_mod_args *args, cvmgen_error *error);
+int systemml_mod_bind(const systemml_mod_args *args, uint64_t constants, cvmgen_bound **bound,
+                      cvmgen_error *error);
 
 /* systemml.pow: Power: X ^ Y. spec/systemml/elementwise.cvm:53 */
 typedef struct systemml_pow_args {
@@ -231,6 +255,8 @@ static inline void systemml_pow_defaults(systemml_pow_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int systemml_pow_infer(const systemml_pow_args *args, cvmgen_error *error);
 int systemml_pow(const systemml_pow_args *args, cvmgen_error *error);
+int systemml_pow_bind(const systemml_pow_args *args, uint64_t constants, cvmgen_bound **bound,
+                      cvmgen_error *error);
 
 /* systemml.neg: Each element with the other sign: -X. spec/systemml/elementwise.cvm:58 */
 typedef struct systemml_neg_args {
@@ -246,6 +272,8 @@ static inline void systemml_neg_defaults(systemml_neg_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int systemml_neg_infer(const systemml_neg_args *args, cvmgen_error *error);
 int systemml_neg(const systemml_neg_args *args, cvmgen_error *error);
+int systemml_neg_bind(const systemml_neg_args *args, uint64_t constants, cvmgen_bound **bound,
+                      cvmgen_error *error);
 
 /* systemml.rep: C copies of a matrix side by side. spec/systemml/elementwise.cvm:66 */
 typedef struct systemml_rep_args {
@@ -262,6 +290,8 @@ static inline void systemml_rep_defaults(systemml_rep_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int systemml_rep_infer(const systemml_rep_args *args, cvmgen_error *error);
 int systemml_rep(const systemml_rep_args *args, cvmgen_error *error);
+int systemml_rep_bind(const systemml_rep_args *args, uint64_t constants, cvmgen_bound **bound,
+                      cvmgen_error *error);
 
 /* The words of padding_word in systemml_max_pool_args. */
 enum {
@@ -288,6 +318,8 @@ static inline void systemml_max_pool_defaults(systemml_max_pool_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int systemml_max_pool_infer(const systemml_max_pool_args *args, cvmgen_error *error);
 int systemml_max_pool(const systemml_max_pool_args *args, cvmgen_error *error);
+int systemml_max_pool_bind(const systemml_max_pool_args *args, uint64_t constants,
+                           cvmgen_bound **bound, cvmgen_error *error);
 
 /* The words of padding_word in systemml_max_pool_backward_args. */
 enum {
@@ -315,6 +347,9 @@ static inline void systemml_max_pool_backward_defaults(systemml_max_pool_backwar
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int systemml_max_pool_backward_infer(const systemml_max_pool_backward_args *args, cvmgen_error *error);
 int systemml_max_pool_backward(const systemml_max_pool_backward_args *args, cvmgen_error *error);
+int systemml_max_pool_backward_bind(const systemml_max_pool_backward_args *args,
+                                    uint64_t constants, cvmgen_bound **bound,
+                                    cvmgen_error *error);
 
 /* The words of padding_word in systemml_avg_pool_args. */
 enum {
@@ -341,6 +376,8 @@ static inline void systemml_avg_pool_defaults(systemml_avg_pool_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int systemml_avg_pool_infer(const systemml_avg_pool_args *args, cvmgen_error *error);
 int systemml_avg_pool(const systemml_avg_pool_args *args, cvmgen_error *error);
+int systemml_avg_pool_bind(const systemml_avg_pool_args *args, uint64_t constants,
+                           cvmgen_bound **bound, cvmgen_error *error);
 
 /* The words of padding_word in systemml_avg_pool_backward_args. */
 enum {
@@ -368,6 +405,9 @@ static inline void systemml_avg_pool_backward_defaults(systemml_avg_pool_backwar
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int systemml_avg_pool_backward_infer(const systemml_avg_pool_backward_args *args, cvmgen_error *error);
 int systemml_avg_pool_backward(const systemml_avg_pool_backward_args *args, cvmgen_error *error);
+int systemml_avg_pool_backward_bind(const systemml_avg_pool_backward_args *args,
+                                    uint64_t constants, cvmgen_bound **bound,
+                                    cvmgen_error *error);
 
 #ifdef __cplusplus
 }

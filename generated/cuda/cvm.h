@@ -34,6 +34,8 @@ static inline void cvm_broadcast_add_defaults(cvm_broadcast_add_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_broadcast_add_infer(const cvm_broadcast_add_args *args, cvmgen_error *error);
 int cvm_broadcast_add(const cvm_broadcast_add_args *args, cvmgen_error *error);
+int cvm_broadcast_add_bind(const cvm_broadcast_add_args *args, uint64_t constants,
+                           cvmgen_bound **bound, cvmgen_error *error);
 
 /* cvm.broadcast_sub: Difference of two tensors whose shapes broadcast. spec/cvm/broadcast.cvm:30 */
 typedef struct cvm_broadcast_sub_args {
@@ -50,6 +52,8 @@ static inline void cvm_broadcast_sub_defaults(cvm_broadcast_sub_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_broadcast_sub_infer(const cvm_broadcast_sub_args *args, cvmgen_error *error);
 int cvm_broadcast_sub(const cvm_broadcast_sub_args *args, cvmgen_error *error);
+int cvm_broadcast_sub_bind(const cvm_broadcast_sub_args *args, uint64_t constants,
+                           cvmgen_bound **bound, cvmgen_error *error);
 
 /* cvm.broadcast_mul: Product of two tensors whose shapes broadcast. spec/cvm/broadcast.cvm:34 */
 typedef struct cvm_broadcast_mul_args {
@@ -66,6 +70,8 @@ static inline void cvm_broadcast_mul_defaults(cvm_broadcast_mul_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_broadcast_mul_infer(const cvm_broadcast_mul_args *args, cvmgen_error *error);
 int cvm_broadcast_mul(const cvm_broadcast_mul_args *args, cvmgen_error *error);
+int cvm_broadcast_mul_bind(const cvm_broadcast_mul_args *args, uint64_t constants,
+                           cvmgen_bound **bound, cvmgen_error *error);
 
 /* cvm.broadcast_div: Quotient of two tensors whose shapes broadcast, toward zero; x / 0 is 0. spec/cvm/broadcast.cvm:38 */
 typedef struct cvm_broadcast_div_args {
@@ -82,6 +88,8 @@ static inline void cvm_broadcast_div_defaults(cvm_broadcast_div_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_broadcast_div_infer(const cvm_broadcast_div_args *args, cvmgen_error *error);
 int cvm_broadcast_div(const cvm_broadcast_div_args *args, cvmgen_error *error);
+int cvm_broadcast_div_bind(const cvm_broadcast_div_args *args, uint64_t constants,
+                           cvmgen_bound **bound, cvmgen_error *error);
 
 /* cvm.broadcast_max: The greater of two elements, shapes broadcast. spec/cvm/broadcast.cvm:42 */
 typedef struct cvm_broadcast_max_args {
@@ -98,6 +106,8 @@ static inline void cvm_broadcast_max_defaults(cvm_broadcast_max_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_broadcast_max_infer(const cvm_broadcast_max_args *args, cvmgen_error *error);
 int cvm_broadcast_max(const cvm_broadcast_max_args *args, cvmgen_error *error);
+int cvm_broadcast_max_bind(const cvm_broadcast_max_args *args, uint64_t constants,
+                           cvmgen_bound **bound, cvmgen_error *error);
 
 /* cvm.broadcast_greater: 1 where the first is greater than the second, else 0; shapes broadcast. spec/cvm/broadcast.cvm:47 */
 typedef struct cvm_broadcast_greater_args {
@@ -114,6 +124,8 @@ static inline void cvm_broadcast_greater_defaults(cvm_broadcast_greater_args *ar
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_broadcast_greater_infer(const cvm_broadcast_greater_args *args, cvmgen_error *error);
 int cvm_broadcast_greater(const cvm_broadcast_greater_args *args, cvmgen_error *error);
+int cvm_broadcast_greater_bind(const cvm_broadcast_greater_args *args, uint64_t constants,
+                               cvmgen_bound **bound, cvmgen_error *error);
 
 /* cvm.abs: Absolute value. spec/cvm/elementwise.cvm:3 */
 typedef struct cvm_abs_args {
@@ -129,6 +141,8 @@ static inline void cvm_abs_defaults(cvm_abs_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_abs_infer(const cvm_abs_args *args, cvmgen_error *error);
 int cvm_abs(const cvm_abs_args *args, cvmgen_error *error);
+int cvm_abs_bind(const cvm_abs_args *args, uint64_t constants, cvmgen_bound **bound,
+                 cvmgen_error *error);
 
 /* cvm.cvm_precision: How many bits the magnitude of each element takes; 0 takes one. spec/cvm/elementwise.cvm:11 */
 typedef struct cvm_cvm_precision_args {
@@ -144,6 +158,8 @@ static inline void cvm_cvm_precision_defaults(cvm_cvm_precision_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_cvm_precision_infer(const cvm_cvm_precision_args *args, cvmgen_error *error);
 int cvm_cvm_precision(const cvm_cvm_precision_args *args, cvmgen_error *error);
+int cvm_cvm_precision_bind(const cvm_cvm_precision_args *args, uint64_t constants,
+                           cvmgen_bound **bound, cvmgen_error *error);
 
 /* cvm.elemwise_add: Sum of two tensors of one shape. spec/cvm/elementwise.cvm:20 */
 typedef struct cvm_elemwise_add_args {
@@ -160,6 +176,8 @@ static inline void cvm_elemwise_add_defaults(cvm_elemwise_add_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_elemwise_add_infer(const cvm_elemwise_add_args *args, cvmgen_error *error);
 int cvm_elemwise_add(const cvm_elemwise_add_args *args, cvmgen_error *error);
+int cvm_elemwise_add_bind(const cvm_elemwise_add_args *args, uint64_t constants,
+                          cvmgen_bound **bound, cvmgen_error *error);
 
 /* cvm.elemwise_sub: Difference of two tensors of one shape. spec/cvm/elementwise.cvm:29 */
 typedef struct cvm_elemwise_sub_args {
@@ -176,6 +194,8 @@ static inline void cvm_elemwise_sub_defaults(cvm_elemwise_sub_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_elemwise_sub_infer(const cvm_elemwise_sub_args *args, cvmgen_error *error);
 int cvm_elemwise_sub(const cvm_elemwise_sub_args *args, cvmgen_error *error);
+int cvm_elemwise_sub_bind(const cvm_elemwise_sub_args *args, uint64_t constants,
+                          cvmgen_bound **bound, cvmgen_error *error);
 
 /* cvm.negative: Each element with the other sign. spec/cvm/elementwise.cvm:38 */
 typedef struct cvm_negative_args {
@@ -191,6 +211,8 @@ static inline void cvm_negative_defaults(cvm_negative_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_negative_infer(const cvm_negative_args *args, cvmgen_error *error);
 int cvm_negative(const cvm_negative_args *args, cvmgen_error *error);
+int cvm_negative_bind(const cvm_negative_args *args, uint64_t constants, cvmgen_bound **bound,
+                      cvmgen_error *error);
 
 /* cvm.clip: Elements cut to the range from a_min to a_max. spec/cvm/elementwise.cvm:46 */
 typedef struct cvm_clip_args {
@@ -208,6 +230,8 @@ static inline void cvm_clip_defaults(cvm_clip_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_clip_infer(const cvm_clip_args *args, cvmgen_error *error);
 int cvm_clip(const cvm_clip_args *args, cvmgen_error *error);
+int cvm_clip_bind(const cvm_clip_args *args, uint64_t constants, cvmgen_bound **bound,
+                  cvmgen_error *error);
 
 /* cvm.cvm_clip: Elements cut to what `precision` bits hold. spec/cvm/elementwise.cvm:57 */
 typedef struct cvm_cvm_clip_args {
@@ -224,6 +248,8 @@ static inline void cvm_cvm_clip_defaults(cvm_cvm_clip_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_cvm_clip_infer(const cvm_cvm_clip_args *args, cvmgen_error *error);
 int cvm_cvm_clip(const cvm_cvm_clip_args *args, cvmgen_error *error);
+int cvm_cvm_clip_bind(const cvm_cvm_clip_args *args, uint64_t constants, cvmgen_bound **bound,
+                      cvmgen_error *error);
 
 /* cvm.cvm_right_shift: Division by 2^shift_bit, rounded to nearest with halves up, then cut to `precision` bits. spec/cvm/elementwise.cvm:67 */
 typedef struct cvm_cvm_right_shift_args {
@@ -241,6 +267,8 @@ static inline void cvm_cvm_right_shift_defaults(cvm_cvm_right_shift_args *args) 
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_cvm_right_shift_infer(const cvm_cvm_right_shift_args *args, cvmgen_error *error);
 int cvm_cvm_right_shift(const cvm_cvm_right_shift_args *args, cvmgen_error *error);
+int cvm_cvm_right_shift_bind(const cvm_cvm_right_shift_args *args, uint64_t constants,
+                             cvmgen_bound **bound, cvmgen_error *error);
 
 /* cvm.cvm_left_shift: Product with 2^shift_bit, cut to `precision` bits. spec/cvm/elementwise.cvm:78 */
 typedef struct cvm_cvm_left_shift_args {
@@ -258,6 +286,8 @@ static inline void cvm_cvm_left_shift_defaults(cvm_cvm_left_shift_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_cvm_left_shift_infer(const cvm_cvm_left_shift_args *args, cvmgen_error *error);
 int cvm_cvm_left_shift(const cvm_cvm_left_shift_args *args, cvmgen_error *error);
+int cvm_cvm_left_shift_bind(const cvm_cvm_left_shift_args *args, uint64_t constants,
+                            cvmgen_bound **bound, cvmgen_error *error);
 
 /* cvm.conv2d: Group-wise 2-D convolution. spec/cvm/nn.cvm:3 */
 typedef struct cvm_conv2d_args {
@@ -284,6 +314,8 @@ static inline void cvm_conv2d_defaults(cvm_conv2d_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_conv2d_infer(const cvm_conv2d_args *args, cvmgen_error *error);
 int cvm_conv2d(const cvm_conv2d_args *args, cvmgen_error *error);
+int cvm_conv2d_bind(const cvm_conv2d_args *args, uint64_t constants, cvmgen_bound **bound,
+                    cvmgen_error *error);
 
 /* cvm.dense: Fully connected layer: X W^T, plus a bias. spec/cvm/nn.cvm:29 */
 typedef struct cvm_dense_args {
@@ -301,6 +333,8 @@ static inline void cvm_dense_defaults(cvm_dense_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_dense_infer(const cvm_dense_args *args, cvmgen_error *error);
 int cvm_dense(const cvm_dense_args *args, cvmgen_error *error);
+int cvm_dense_bind(const cvm_dense_args *args, uint64_t constants, cvmgen_bound **bound,
+                   cvmgen_error *error);
 
 /* cvm.relu: Rectified linear unit. spec/cvm/nn.cvm:40 */
 typedef struct cvm_relu_args {
@@ -316,6 +350,8 @@ static inline void cvm_relu_defaults(cvm_relu_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_relu_infer(const cvm_relu_args *args, cvmgen_error *error);
 int cvm_relu(const cvm_relu_args *args, cvmgen_error *error);
+int cvm_relu_bind(const cvm_relu_args *args, uint64_t constants, cvmgen_bound **bound,
+                  cvmgen_error *error);
 
 /* cvm.max_pool2d: Maximum over a sliding window; padding is never the maximum. spec/cvm/nn.cvm:48 */
 typedef struct cvm_max_pool2d_args {
@@ -337,6 +373,8 @@ static inline void cvm_max_pool2d_defaults(cvm_max_pool2d_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_max_pool2d_infer(const cvm_max_pool2d_args *args, cvmgen_error *error);
 int cvm_max_pool2d(const cvm_max_pool2d_args *args, cvmgen_error *error);
+int cvm_max_pool2d_bind(const cvm_max_pool2d_args *args, uint64_t constants,
+                        cvmgen_bound **bound, cvmgen_error *error);
 
 /* cvm.upsampling: Nearest-neighbour upsampling: each element becomes a scale x scale square. spec/cvm/nn.cvm:69 */
 typedef struct cvm_upsampling_args {
@@ -353,6 +391,8 @@ static inline void cvm_upsampling_defaults(cvm_upsampling_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_upsampling_infer(const cvm_upsampling_args *args, cvmgen_error *error);
 int cvm_upsampling(const cvm_upsampling_args *args, cvmgen_error *error);
+int cvm_upsampling_bind(const cvm_upsampling_args *args, uint64_t constants,
+                        cvmgen_bound **bound, cvmgen_error *error);
 
 /* cvm.sum: Sum over the given axes. spec/cvm/reduce.cvm:36 */
 typedef struct cvm_sum_args {
@@ -371,6 +411,8 @@ static inline void cvm_sum_defaults(cvm_sum_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_sum_infer(const cvm_sum_args *args, cvmgen_error *error);
 int cvm_sum(const cvm_sum_args *args, cvmgen_error *error);
+int cvm_sum_bind(const cvm_sum_args *args, uint64_t constants, cvmgen_bound **bound,
+                 cvmgen_error *error);
 
 /* cvm.max: Maximum over the given axes. spec/cvm/reduce.cvm:43 */
 typedef struct cvm_max_args {
@@ -389,6 +431,8 @@ static inline void cvm_max_defaults(cvm_max_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_max_infer(const cvm_max_args *args, cvmgen_error *error);
 int cvm_max(const cvm_max_args *args, cvmgen_error *error);
+int cvm_max_bind(const cvm_max_args *args, uint64_t constants, cvmgen_bound **bound,
+                 cvmgen_error *error);
 
 /* cvm.repeat: Each element several times in a row, along an axis. spec/cvm/transform.cvm:3 */
 typedef struct cvm_repeat_args {
@@ -406,6 +450,8 @@ static inline void cvm_repeat_defaults(cvm_repeat_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_repeat_infer(const cvm_repeat_args *args, cvmgen_error *error);
 int cvm_repeat(const cvm_repeat_args *args, cvmgen_error *error);
+int cvm_repeat_bind(const cvm_repeat_args *args, uint64_t constants, cvmgen_bound **bound,
+                    cvmgen_error *error);
 
 /* cvm.tile: The whole tensor several times along each dimension; reps and shape are aligned on the right. spec/cvm/transform.cvm:17 */
 typedef struct cvm_tile_args {
@@ -422,6 +468,8 @@ static inline void cvm_tile_defaults(cvm_tile_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_tile_infer(const cvm_tile_args *args, cvmgen_error *error);
 int cvm_tile(const cvm_tile_args *args, cvmgen_error *error);
+int cvm_tile_bind(const cvm_tile_args *args, uint64_t constants, cvmgen_bound **bound,
+                  cvmgen_error *error);
 
 /* cvm.flatten: All elements in row-major order, in one dimension. spec/cvm/transform.cvm:33 */
 typedef struct cvm_flatten_args {
@@ -437,6 +485,8 @@ static inline void cvm_flatten_defaults(cvm_flatten_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_flatten_infer(const cvm_flatten_args *args, cvmgen_error *error);
 int cvm_flatten(const cvm_flatten_args *args, cvmgen_error *error);
+int cvm_flatten_bind(const cvm_flatten_args *args, uint64_t constants, cvmgen_bound **bound,
+                     cvmgen_error *error);
 
 /* cvm.batch_flatten: All dimensions but the first in one; models call it flatten. spec/cvm/transform.cvm:41 */
 typedef struct cvm_batch_flatten_args {
@@ -452,6 +502,8 @@ static inline void cvm_batch_flatten_defaults(cvm_batch_flatten_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_batch_flatten_infer(const cvm_batch_flatten_args *args, cvmgen_error *error);
 int cvm_batch_flatten(const cvm_batch_flatten_args *args, cvmgen_error *error);
+int cvm_batch_flatten_bind(const cvm_batch_flatten_args *args, uint64_t constants,
+                           cvmgen_bound **bound, cvmgen_error *error);
 
 /* cvm.concatenate: Tensors joined along an axis. spec/cvm/transform.cvm:49 */
 typedef struct cvm_concatenate_args {
@@ -469,6 +521,8 @@ static inline void cvm_concatenate_defaults(cvm_concatenate_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_concatenate_infer(const cvm_concatenate_args *args, cvmgen_error *error);
 int cvm_concatenate(const cvm_concatenate_args *args, cvmgen_error *error);
+int cvm_concatenate_bind(const cvm_concatenate_args *args, uint64_t constants,
+                         cvmgen_bound **bound, cvmgen_error *error);
 
 /* cvm.transpose: The dimensions in another order; without axes, in the reverse one. spec/cvm/transform.cvm:65 */
 typedef struct cvm_transpose_args {
@@ -485,6 +539,8 @@ static inline void cvm_transpose_defaults(cvm_transpose_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_transpose_infer(const cvm_transpose_args *args, cvmgen_error *error);
 int cvm_transpose(const cvm_transpose_args *args, cvmgen_error *error);
+int cvm_transpose_bind(const cvm_transpose_args *args, uint64_t constants, cvmgen_bound **bound,
+                       cvmgen_error *error);
 
 /* cvm.slice: Every strides-th element from begin to just before end, in each dimension. spec/cvm/transform.cvm:80 */
 typedef struct cvm_slice_args {
@@ -503,6 +559,8 @@ static inline void cvm_slice_defaults(cvm_slice_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_slice_infer(const cvm_slice_args *args, cvmgen_error *error);
 int cvm_slice(const cvm_slice_args *args, cvmgen_error *error);
+int cvm_slice_bind(const cvm_slice_args *args, uint64_t constants, cvmgen_bound **bound,
+                   cvmgen_error *error);
 
 /* cvm.slice_like: The first elements of X, as many along each sliced axis as shape_like has. spec/cvm/transform.cvm:110 */
 typedef struct cvm_slice_like_args {
@@ -520,6 +578,8 @@ static inline void cvm_slice_like_defaults(cvm_slice_like_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_slice_like_infer(const cvm_slice_like_args *args, cvmgen_error *error);
 int cvm_slice_like(const cvm_slice_like_args *args, cvmgen_error *error);
+int cvm_slice_like_bind(const cvm_slice_like_args *args, uint64_t constants,
+                        cvmgen_bound **bound, cvmgen_error *error);
 
 /* cvm.take: Elements at given places of the flattened tensor, or slices at given places along an axis. spec/cvm/transform.cvm:130 */
 typedef struct cvm_take_args {
@@ -537,6 +597,8 @@ static inline void cvm_take_defaults(cvm_take_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_take_infer(const cvm_take_args *args, cvmgen_error *error);
 int cvm_take(const cvm_take_args *args, cvmgen_error *error);
+int cvm_take_bind(const cvm_take_args *args, uint64_t constants, cvmgen_bound **bound,
+                  cvmgen_error *error);
 
 /* cvm.cvm_lut: A table read at each index: take without an axis, with the indices in front. spec/cvm/transform.cvm:153 */
 typedef struct cvm_cvm_lut_args {
@@ -553,6 +615,8 @@ static inline void cvm_cvm_lut_defaults(cvm_cvm_lut_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_cvm_lut_infer(const cvm_cvm_lut_args *args, cvmgen_error *error);
 int cvm_cvm_lut(const cvm_cvm_lut_args *args, cvmgen_error *error);
+int cvm_cvm_lut_bind(const cvm_cvm_lut_args *args, uint64_t constants, cvmgen_bound **bound,
+                     cvmgen_error *error);
 
 /* cvm.expand_dims: New dimensions of extent 1 at an axis. spec/cvm/transform.cvm:164 */
 typedef struct cvm_expand_dims_args {
@@ -571,6 +635,8 @@ static inline void cvm_expand_dims_defaults(cvm_expand_dims_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_expand_dims_infer(const cvm_expand_dims_args *args, cvmgen_error *error);
 int cvm_expand_dims(const cvm_expand_dims_args *args, cvmgen_error *error);
+int cvm_expand_dims_bind(const cvm_expand_dims_args *args, uint64_t constants,
+                         cvmgen_bound **bound, cvmgen_error *error);
 
 /* cvm.reshape: The elements in row-major order, in another shape. spec/cvm/transform.cvm:179 */
 typedef struct cvm_reshape_args {
@@ -587,6 +653,8 @@ static inline void cvm_reshape_defaults(cvm_reshape_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_reshape_infer(const cvm_reshape_args *args, cvmgen_error *error);
 int cvm_reshape(const cvm_reshape_args *args, cvmgen_error *error);
+int cvm_reshape_bind(const cvm_reshape_args *args, uint64_t constants, cvmgen_bound **bound,
+                     cvmgen_error *error);
 
 /* cvm.squeeze: Without dimensions of extent 1: the named ones, or all. spec/cvm/transform.cvm:191 */
 typedef struct cvm_squeeze_args {
@@ -603,6 +671,8 @@ static inline void cvm_squeeze_defaults(cvm_squeeze_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_squeeze_infer(const cvm_squeeze_args *args, cvmgen_error *error);
 int cvm_squeeze(const cvm_squeeze_args *args, cvmgen_error *error);
+int cvm_squeeze_bind(const cvm_squeeze_args *args, uint64_t constants, cvmgen_bound **bound,
+                     cvmgen_error *error);
 
 /* cvm.where: Elements of A where the condition is not 0, else of B. spec/cvm/transform.cvm:217 */
 typedef struct cvm_where_args {
@@ -620,6 +690,8 @@ static inline void cvm_where_defaults(cvm_where_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_where_infer(const cvm_where_args *args, cvmgen_error *error);
 int cvm_where(const cvm_where_args *args, cvmgen_error *error);
+int cvm_where_bind(const cvm_where_args *args, uint64_t constants, cvmgen_bound **bound,
+                   cvmgen_error *error);
 
 /* cvm.get_valid_count: How many rows of each batch score above a threshold, and those rows in front, in their order. spec/cvm/vision.cvm:4 */
 typedef struct cvm_get_valid_count_args {
@@ -637,6 +709,8 @@ static inline void cvm_get_valid_count_defaults(cvm_get_valid_count_args *args) 
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_get_valid_count_infer(const cvm_get_valid_count_args *args, cvmgen_error *error);
 int cvm_get_valid_count(const cvm_get_valid_count_args *args, cvmgen_error *error);
+int cvm_get_valid_count_bind(const cvm_get_valid_count_args *args, uint64_t constants,
+                             cvmgen_bound **bound, cvmgen_error *error);
 
 /* cvm.non_max_suppression: Boxes by descending score, without those that overlap one of their class before them. spec/cvm/vision.cvm:19 */
 typedef struct cvm_non_max_suppression_args {
@@ -660,6 +734,8 @@ static inline void cvm_non_max_suppression_defaults(cvm_non_max_suppression_args
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int cvm_non_max_suppression_infer(const cvm_non_max_suppression_args *args, cvmgen_error *error);
 int cvm_non_max_suppression(const cvm_non_max_suppression_args *args, cvmgen_error *error);
+int cvm_non_max_suppression_bind(const cvm_non_max_suppression_args *args, uint64_t constants,
+                                 cvmgen_bound **bound, cvmgen_error *error);
 
 #ifdef __cplusplus
 }

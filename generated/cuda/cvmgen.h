@@ -85,6 +85,18 @@ int cvmgen_measure(cvmgen_tensor *tensor, cvmgen_error *error);
    as many as OpenMP allows. A library compiled without OpenMP uses one, whatever is set. Results
    do not depend on it. */
 void cvmgen_set_threads(int count);
+
+/* A call that was checked once, by <operator>_bind(args, constants, &bound, error), for running it
+   often. It keeps what follows from shapes, attributes and precisions (those that are not declared
+   are measured then), and memory to work in; `args` need not stay. The data of a tensor may be
+   NULL until it is run, if its precision is declared. Bit i of `constants` promises that the i-th
+   input keeps its elements as they are when the call is run first, and where they are: what is
+   made of them is made once. A bound call runs in one thread at a time. */
+typedef struct cvmgen_bound cvmgen_bound;
+/* Run a bound call. Of the tensors that it has, inputs and then outputs, data[i] is the memory of
+   the i-th from now on, where it is not NULL; `data` may be NULL. */
+int cvmgen_run(cvmgen_bound *bound, void *const *data, cvmgen_error *error);
+void cvmgen_release(cvmgen_bound *bound);
 #ifdef __cplusplus
 }
 #endif

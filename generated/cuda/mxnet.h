@@ -35,6 +35,8 @@ static inline void mxnet_index_array_defaults(mxnet_index_array_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int mxnet_index_array_infer(const mxnet_index_array_args *args, cvmgen_error *error);
 int mxnet_index_array(const mxnet_index_array_args *args, cvmgen_error *error);
+int mxnet_index_array_bind(const mxnet_index_array_args *args, uint64_t constants,
+                           cvmgen_bound **bound, cvmgen_error *error);
 
 #ifdef __cplusplus
 }

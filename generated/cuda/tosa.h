@@ -38,6 +38,8 @@ static inline void tosa_reduce_any_defaults(tosa_reduce_any_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int tosa_reduce_any_infer(const tosa_reduce_any_args *args, cvmgen_error *error);
 int tosa_reduce_any(const tosa_reduce_any_args *args, cvmgen_error *error);
+int tosa_reduce_any_bind(const tosa_reduce_any_args *args, uint64_t constants,
+                         cvmgen_bound **bound, cvmgen_error *error);
 
 /* tosa.reduce_all: Whether all elements along the axes are true. spec/tosa/reduce.cvm:35 */
 typedef struct tosa_reduce_all_args {
@@ -58,6 +60,8 @@ static inline void tosa_reduce_all_defaults(tosa_reduce_all_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int tosa_reduce_all_infer(const tosa_reduce_all_args *args, cvmgen_error *error);
 int tosa_reduce_all(const tosa_reduce_all_args *args, cvmgen_error *error);
+int tosa_reduce_all_bind(const tosa_reduce_all_args *args, uint64_t constants,
+                         cvmgen_bound **bound, cvmgen_error *error);
 
 /* The words of nan_mode in tosa_reduce_max_args. */
 enum {
@@ -85,6 +89,8 @@ static inline void tosa_reduce_max_defaults(tosa_reduce_max_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int tosa_reduce_max_infer(const tosa_reduce_max_args *args, cvmgen_error *error);
 int tosa_reduce_max(const tosa_reduce_max_args *args, cvmgen_error *error);
+int tosa_reduce_max_bind(const tosa_reduce_max_args *args, uint64_t constants,
+                         cvmgen_bound **bound, cvmgen_error *error);
 
 /* The words of nan_mode in tosa_reduce_min_args. */
 enum {
@@ -112,6 +118,8 @@ static inline void tosa_reduce_min_defaults(tosa_reduce_min_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int tosa_reduce_min_infer(const tosa_reduce_min_args *args, cvmgen_error *error);
 int tosa_reduce_min(const tosa_reduce_min_args *args, cvmgen_error *error);
+int tosa_reduce_min_bind(const tosa_reduce_min_args *args, uint64_t constants,
+                         cvmgen_bound **bound, cvmgen_error *error);
 
 /* tosa.reduce_product: Product of the elements along the axes, in their order, rounded to float32 once. spec/tosa/reduce.cvm:76 */
 typedef struct tosa_reduce_product_args {
@@ -132,6 +140,8 @@ static inline void tosa_reduce_product_defaults(tosa_reduce_product_args *args) 
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int tosa_reduce_product_infer(const tosa_reduce_product_args *args, cvmgen_error *error);
 int tosa_reduce_product(const tosa_reduce_product_args *args, cvmgen_error *error);
+int tosa_reduce_product_bind(const tosa_reduce_product_args *args, uint64_t constants,
+                             cvmgen_bound **bound, cvmgen_error *error);
 
 /* tosa.reduce_sum: Sum of the elements along the axes; of float32 in their order, rounded once. spec/tosa/reduce.cvm:86 */
 typedef struct tosa_reduce_sum_args {
@@ -152,6 +162,8 @@ static inline void tosa_reduce_sum_defaults(tosa_reduce_sum_args *args) {
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int tosa_reduce_sum_infer(const tosa_reduce_sum_args *args, cvmgen_error *error);
 int tosa_reduce_sum(const tosa_reduce_sum_args *args, cvmgen_error *error);
+int tosa_reduce_sum_bind(const tosa_reduce_sum_args *args, uint64_t constants,
+                         cvmgen_bound **bound, cvmgen_error *error);
 
 #ifdef __cplusplus
 }

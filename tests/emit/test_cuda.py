@@ -19,9 +19,10 @@ from cvmgen.build import (
 )
 from cvmgen.build.gates import GATES
 from cvmgen.emit import c, cuda, interface
-from cvmgen.emit.cuda_kernels import CudaKernelPrinter, grid
+from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.errors import BuildError
 from cvmgen.ir import nodes as i
+from cvmgen.lower.grid import grid
 from tests.emit.cuda_texts import (
     NAMES,
     WARNINGS,

@@ -8,12 +8,12 @@ import pytest
 
 from cvmgen.driver import C_LIKE, lower
 from cvmgen.dtypes import INT8
-from cvmgen.emit.cuda_kernels import grid
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
 from cvmgen.ir.visit import substitute, walk
 from cvmgen.lower.contraction import Contraction, Side, contraction
 from cvmgen.lower.facts import Facts
+from cvmgen.lower.grid import grid
 from cvmgen.lower.magnitude import covers, magnitude
 from cvmgen.lower.types import type_nest
 

@@ -13,6 +13,7 @@ from cvmgen.schedule.actions.parallelise import parallelise
 from cvmgen.schedule.actions.reorder import reorder
 from cvmgen.schedule.actions.specialise import beside, specialise, unswitch, version
 from cvmgen.schedule.actions.split import split
+from cvmgen.schedule.actions.tile import tile
 from cvmgen.schedule.actions.vectorise import vectorise
 from cvmgen.schedule.forms import Kind
 
@@ -41,6 +42,11 @@ ACTIONS: Mapping[str, Kind] = {
     ),
     "unswitch": Kind(("unswitch LOOP",), "a choice in loops goes around them", unswitch),
     "vectorise": Kind(("vectorise LOOPS",), "innermost loops by vector instructions", vectorise),
+    "tile": Kind(
+        ("tile LOOPS by INTRINSIC when MEASURE >= NUMBER",),
+        "blocks of totals are made by an intrinsic where they are worth it",
+        tile,
+    ),
     "parallelise": Kind(
         ("parallelise LOOPS when MEASURE >= NUMBER", "parallelise LOOPS"),
         "the loops run in several threads where there is enough to do",

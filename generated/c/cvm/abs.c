@@ -8,6 +8,7 @@
      Y[d...] = x if x >= 0 else -x  where x = X[d...]
      example abs([-3, 0, 3]) == [3, 0, 3]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -97,13 +98,12 @@ int cvm_abs_infer(const cvm_abs_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int cvm_abs(const cvm_abs_args *args, cvmgen_error *error) {
-    abs_plan plan;
-    if (abs_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int abs_run(const cvm_abs_args *args, abs_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
@@ -115,14 +115,50 @@ int cvm_abs(const cvm_abs_args *args, cvmgen_error *error) {
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
-            abs_Y_int8_int8(&plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+            abs_Y_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            abs_Y_int8_int32(&plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+            abs_Y_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            abs_Y_int32_int8(&plan, X, (int8_t *)args->Y->data);
+            abs_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
         else
-            abs_Y_int32_int32(&plan, X, (int32_t *)args->Y->data);
+            abs_Y_int32_int32(plan, X, (int32_t *)args->Y->data);
     }
     free(X_copy);
     return status;
+}
+
+int cvm_abs(const cvm_abs_args *args, cvmgen_error *error) {
+    abs_plan plan;
+    if (abs_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return abs_run(args, &plan, error);
+}
+
+typedef struct abs_bound {
+    cvmgen_bound common;
+    cvm_abs_args args;
+    abs_plan plan;
+} abs_bound;
+
+static int abs_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    abs_bound *const bound = (abs_bound *)common;
+    cvmgen_begin(error, "cvm.abs");
+    return abs_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_abs_bind(const cvm_abs_args *args, uint64_t constants, cvmgen_bound **bound,
+                 cvmgen_error *error) {
+    abs_plan plan;
+    *bound = NULL;
+    if (abs_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    abs_bound *const made = (abs_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = abs_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -8,6 +8,7 @@
      Y[i, j] = X[i, unflatten(j, n[1:]...)...]
      example batch_flatten([[[1, 2], [3, 4]], [[5, 6], [7, 8]]]) == [[1, 2, 3, 4], [5, 6, 7, 8]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -88,13 +89,13 @@ int cvm_batch_flatten_infer(const cvm_batch_flatten_args *args, cvmgen_error *er
     return CVMGEN_OK;
 }
 
-int cvm_batch_flatten(const cvm_batch_flatten_args *args, cvmgen_error *error) {
-    batch_flatten_plan plan;
-    if (batch_flatten_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int batch_flatten_run(const cvm_batch_flatten_args *args, batch_flatten_plan *plan,
+                             cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
@@ -106,16 +107,53 @@ int cvm_batch_flatten(const cvm_batch_flatten_args *args, cvmgen_error *error) {
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
-            batch_flatten_Y_int8_int8(&plan, (const int8_t *)args->X->data,
-                (int8_t *)args->Y->data);
+            batch_flatten_Y_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            batch_flatten_Y_int8_int32(&plan, (const int8_t *)args->X->data,
+            batch_flatten_Y_int8_int32(plan, (const int8_t *)args->X->data,
                 (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            batch_flatten_Y_int32_int8(&plan, X, (int8_t *)args->Y->data);
+            batch_flatten_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
         else
-            batch_flatten_Y_int32_int32(&plan, X, (int32_t *)args->Y->data);
+            batch_flatten_Y_int32_int32(plan, X, (int32_t *)args->Y->data);
     }
     free(X_copy);
     return status;
+}
+
+int cvm_batch_flatten(const cvm_batch_flatten_args *args, cvmgen_error *error) {
+    batch_flatten_plan plan;
+    if (batch_flatten_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return batch_flatten_run(args, &plan, error);
+}
+
+typedef struct batch_flatten_bound {
+    cvmgen_bound common;
+    cvm_batch_flatten_args args;
+    batch_flatten_plan plan;
+} batch_flatten_bound;
+
+static int batch_flatten_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    batch_flatten_bound *const bound = (batch_flatten_bound *)common;
+    cvmgen_begin(error, "cvm.batch_flatten");
+    return batch_flatten_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_batch_flatten_bind(const cvm_batch_flatten_args *args, uint64_t constants,
+                           cvmgen_bound **bound, cvmgen_error *error) {
+    batch_flatten_plan plan;
+    *bound = NULL;
+    if (batch_flatten_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    batch_flatten_bound *const made = (batch_flatten_bound *)cvmgen_new_bound(error,
+                                                                              sizeof *made, 2,
+                                                                              0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = batch_flatten_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

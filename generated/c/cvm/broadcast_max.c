@@ -19,6 +19,7 @@
      "The greater of two elements, shapes broadcast."
      example broadcast_max([[1, 5], [3, 0]], [2]) == [[2, 5], [3, 2]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -238,16 +239,16 @@ int cvm_broadcast_max_infer(const cvm_broadcast_max_args *args, cvmgen_error *er
     return CVMGEN_OK;
 }
 
-int cvm_broadcast_max(const cvm_broadcast_max_args *args, cvmgen_error *error) {
-    broadcast_max_plan plan;
-    if (broadcast_max_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int broadcast_max_run(const cvm_broadcast_max_args *args, broadcast_max_plan *plan,
+                             cvmgen_error *error) {
     if (cvmgen_check_data(error, "A", args->A)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "A", args->A, cvmgen_declared(args->A))) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "B", args->B)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "B", args->B, cvmgen_declared(args->B))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "A", args->A)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
@@ -264,17 +265,56 @@ int cvm_broadcast_max(const cvm_broadcast_max_args *args, cvmgen_error *error) {
         status = cvmgen_widen(error, args->B, &B, &B_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
-            broadcast_max_Y_int8_int8(&plan, (const int8_t *)args->A->data,
+            broadcast_max_Y_int8_int8(plan, (const int8_t *)args->A->data,
                 (const int8_t *)args->B->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            broadcast_max_Y_int8_int32(&plan, (const int8_t *)args->A->data,
+            broadcast_max_Y_int8_int32(plan, (const int8_t *)args->A->data,
                 (const int8_t *)args->B->data, (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            broadcast_max_Y_int32_int8(&plan, A, B, (int8_t *)args->Y->data);
+            broadcast_max_Y_int32_int8(plan, A, B, (int8_t *)args->Y->data);
         else
-            broadcast_max_Y_int32_int32(&plan, A, B, (int32_t *)args->Y->data);
+            broadcast_max_Y_int32_int32(plan, A, B, (int32_t *)args->Y->data);
     }
     free(A_copy);
     free(B_copy);
     return status;
+}
+
+int cvm_broadcast_max(const cvm_broadcast_max_args *args, cvmgen_error *error) {
+    broadcast_max_plan plan;
+    if (broadcast_max_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return broadcast_max_run(args, &plan, error);
+}
+
+typedef struct broadcast_max_bound {
+    cvmgen_bound common;
+    cvm_broadcast_max_args args;
+    broadcast_max_plan plan;
+} broadcast_max_bound;
+
+static int broadcast_max_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    broadcast_max_bound *const bound = (broadcast_max_bound *)common;
+    cvmgen_begin(error, "cvm.broadcast_max");
+    return broadcast_max_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_broadcast_max_bind(const cvm_broadcast_max_args *args, uint64_t constants,
+                           cvmgen_bound **bound, cvmgen_error *error) {
+    broadcast_max_plan plan;
+    *bound = NULL;
+    if (broadcast_max_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    broadcast_max_bound *const made = (broadcast_max_bound *)cvmgen_new_bound(error,
+                                                                              sizeof *made, 3,
+                                                                              0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = broadcast_max_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.A = cvmgen_keep_tensor(common, args->A);
+    made->args.B = cvmgen_keep_tensor(common, args->B);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -11,6 +11,7 @@
      Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min))  where x = X[d...]
      example clip([-30, -19, 0, 10, 11], a_min=-19, a_max=10) == [-19, -19, 0, 10, 10]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -123,13 +124,12 @@ int cvm_clip_infer(const cvm_clip_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int cvm_clip(const cvm_clip_args *args, cvmgen_error *error) {
-    clip_plan plan;
-    if (clip_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int clip_run(const cvm_clip_args *args, clip_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
@@ -141,14 +141,50 @@ int cvm_clip(const cvm_clip_args *args, cvmgen_error *error) {
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
-            clip_Y_int8_int8(&plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+            clip_Y_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            clip_Y_int8_int32(&plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+            clip_Y_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            clip_Y_int32_int8(&plan, X, (int8_t *)args->Y->data);
+            clip_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
         else
-            clip_Y_int32_int32(&plan, X, (int32_t *)args->Y->data);
+            clip_Y_int32_int32(plan, X, (int32_t *)args->Y->data);
     }
     free(X_copy);
     return status;
+}
+
+int cvm_clip(const cvm_clip_args *args, cvmgen_error *error) {
+    clip_plan plan;
+    if (clip_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return clip_run(args, &plan, error);
+}
+
+typedef struct clip_bound {
+    cvmgen_bound common;
+    cvm_clip_args args;
+    clip_plan plan;
+} clip_bound;
+
+static int clip_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    clip_bound *const bound = (clip_bound *)common;
+    cvmgen_begin(error, "cvm.clip");
+    return clip_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_clip_bind(const cvm_clip_args *args, uint64_t constants, cvmgen_bound **bound,
+                  cvmgen_error *error) {
+    clip_plan plan;
+    *bound = NULL;
+    if (clip_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    clip_bound *const made = (clip_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = clip_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

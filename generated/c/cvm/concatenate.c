@@ -16,6 +16,7 @@
      example concatenate([[1, 2], [3]], axis=0) == [1, 2, 3]
      example concatenate([[[1], [2]], [[3, 4], [5, 6]]], axis=-1) == [[1, 3, 4], [2, 5, 6]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -192,16 +193,16 @@ int cvm_concatenate_infer(const cvm_concatenate_args *args, cvmgen_error *error)
     return CVMGEN_OK;
 }
 
-int cvm_concatenate(const cvm_concatenate_args *args, cvmgen_error *error) {
-    concatenate_plan plan;
-    if (concatenate_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int concatenate_run(const cvm_concatenate_args *args, concatenate_plan *plan,
+                           cvmgen_error *error) {
     for (int64_t at = 0; at < args->I_count; ++at) {
         if (cvmgen_check_data(error, "I", args->I[at])) return CVMGEN_REFUSED;
         if (args->check_values &&
             cvmgen_check_values(error, "I", args->I[at],
                 cvmgen_declared(args->I[at]))) return CVMGEN_REFUSED;
     }
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     for (int64_t at = 0; at < args->I_count; ++at)
         if (cvmgen_check_apart(error, "Y", args->Y, "I", args->I[at])) return CVMGEN_REFUSED;
@@ -217,9 +218,9 @@ int cvm_concatenate(const cvm_concatenate_args *args, cvmgen_error *error) {
             int32_t *I_copy = NULL;
             if (!narrow) status = cvmgen_widen(error, args->I[i], &I, &I_copy);
             if (status != CVMGEN_OK) break;
-            const int64_t N = plan.N;
-            const cvmgen_list Y_shape = plan.Y_shape;
-            const int64_t a = plan.a;
+            const int64_t N = plan->N;
+            const cvmgen_list Y_shape = plan->Y_shape;
+            const int64_t a = plan->a;
             int64_t total_2 = 0;
             for (int64_t j_2 = 0; j_2 < i; ++j_2)
                 total_2 = cvmgen_saturating_add(total_2, args->I[j_2]->extents[a]);
@@ -243,24 +244,62 @@ int cvm_concatenate(const cvm_concatenate_args *args, cvmgen_error *error) {
             const int64_t d_rows = cvmgen_rows(&d_box);
             const int64_t d_run = cvmgen_last(&d_box);
             const int64_t Y_step = cvmgen_last(&Y_steps);
-            plan.Y_base = Y_base;
-            plan.Y_steps = Y_steps;
-            plan.d_box = d_box;
-            plan.d_rows = d_rows;
-            plan.d_run = d_run;
-            plan.Y_step = Y_step;
+            plan->Y_base = Y_base;
+            plan->Y_steps = Y_steps;
+            plan->d_box = d_box;
+            plan->d_rows = d_rows;
+            plan->d_run = d_run;
+            plan->Y_step = Y_step;
             if (narrow && narrow_result)
-                concatenate_Y_int8_int8(&plan, (const int8_t *)args->I[i]->data,
+                concatenate_Y_int8_int8(plan, (const int8_t *)args->I[i]->data,
                     (int8_t *)args->Y->data);
             else if (narrow && !narrow_result)
-                concatenate_Y_int8_int32(&plan, (const int8_t *)args->I[i]->data,
+                concatenate_Y_int8_int32(plan, (const int8_t *)args->I[i]->data,
                     (int32_t *)args->Y->data);
             else if (!narrow && narrow_result)
-                concatenate_Y_int32_int8(&plan, I, (int8_t *)args->Y->data);
+                concatenate_Y_int32_int8(plan, I, (int8_t *)args->Y->data);
             else
-                concatenate_Y_int32_int32(&plan, I, (int32_t *)args->Y->data);
+                concatenate_Y_int32_int32(plan, I, (int32_t *)args->Y->data);
             free(I_copy);
         }
     }
     return status;
+}
+
+int cvm_concatenate(const cvm_concatenate_args *args, cvmgen_error *error) {
+    concatenate_plan plan;
+    if (concatenate_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return concatenate_run(args, &plan, error);
+}
+
+typedef struct concatenate_bound {
+    cvmgen_bound common;
+    cvm_concatenate_args args;
+    concatenate_plan plan;
+} concatenate_bound;
+
+static int concatenate_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    concatenate_bound *const bound = (concatenate_bound *)common;
+    cvmgen_begin(error, "cvm.concatenate");
+    return concatenate_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_concatenate_bind(const cvm_concatenate_args *args, uint64_t constants,
+                         cvmgen_bound **bound, cvmgen_error *error) {
+    concatenate_plan plan;
+    *bound = NULL;
+    if (concatenate_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    concatenate_bound *const made = (concatenate_bound *)cvmgen_new_bound(error, sizeof *made,
+                                                                          args->I_count + 1,
+                                                                          args->I_count, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = concatenate_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.I = cvmgen_keep_tensors(common, args->I, args->I_count);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

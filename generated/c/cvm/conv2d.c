@@ -26,6 +26,7 @@
 
      example conv2d([[[[1, 2, 3], [4, 5, 6], [7, 8, 9]]]], [[[[1, 2], [3, 4]]]]) == [[[[37, 47], [67, 77]]]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -185,6 +186,66 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
     }
 }
 
+/* What becomes of totals depends on this. */
+typedef struct conv2d_Y_int8_call {
+    const conv2d_plan *plan;
+    const int32_t *B;
+    int8_t *Y;
+} conv2d_Y_int8_call;
+
+static void conv2d_Y_int8_totals(const void *call, const cvmgen_totals *block) {
+    const conv2d_Y_int8_call *const given = (const conv2d_Y_int8_call *)call;
+    const conv2d_plan *const plan = given->plan;
+    const int64_t OC = plan->OC, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
+    const int32_t *restrict B = given->B;
+    int8_t *restrict Y = given->Y;
+    /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
+       x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
+       (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    const int64_t oc_outer = block->batch;
+    const int64_t n = block->row / (YH * YW);
+    for (int64_t column = 0; column < block->columns; ++column) {
+        const int64_t oc_inner = block->column + column;
+        const int64_t oc = oc_outer * OPG + oc_inner;
+        const int32_t *const totals = block->totals + column * block->step;
+        for (int64_t row = 0; row < block->rows; ++row) {
+            const int64_t x = block->row % (YH * YW) + row;
+            const uint32_t total = (uint32_t)totals[row];
+            Y[(n * OC + oc) * YH * YW + x] = (int8_t)(total + (uint32_t)(B != NULL ? B[oc] : 0));
+        }
+    }
+}
+
+/* The nest by tiles of its totals; false if it is to be run as it stands. */
+static bool conv2d_Y_int8_by_tiles(const conv2d_plan *plan, cvmgen_factor X, cvmgen_factor W,
+                                   const int32_t *B, int8_t *Y, cvmgen_workspace *space) {
+    const int64_t N = plan->N, C = plan->C, XH = plan->XH, XW = plan->XW, OC = plan->OC;
+    const int64_t IC = plan->IC, KH = plan->KH, KW = plan->KW, PH = plan->PH, PW = plan->PW;
+    const int64_t SH = plan->SH, SW = plan->SW, DH = plan->DH, DW = plan->DW, OPG = plan->OPG;
+    const int64_t YH = plan->YH, YW = plan->YW;
+    if (OPG < 1 || OC % OPG != 0) return false;
+    const conv2d_Y_int8_call call = {plan, B, Y};
+    const cvmgen_contraction nest = {
+        .x_start = -PH * XW - PW,
+        .w_start = 0,
+        .x_count = N * C * XH * XW,
+        .w_count = OC * IC * KH * KW,
+        .row_group = YH * YW,
+        .column_group = OPG,
+        .least_products = 8192,
+        .batch_count = 1,
+        .batches = {{OC / OPG, IC * XH * XW, IC * KH * KW * OPG}},
+        .line_count = 3,
+        .lines = {{N, 1, -1, 0, 0, N, C * XH * XW}, {YH, SH, 1, DH, -PH, XH, XW},
+                  {YW, SW, 2, DW, -PW, XW, 1}},
+        .column_count = 1,
+        .columns = {{OPG, IC * KH * KW}},
+        .summed_count = 3,
+        .summed = {{IC, XH * XW, KH * KW}, {KH, 0, KW}, {KW, 0, 1}},
+    };
+    return cvmgen_contract(&nest, X, W, true, conv2d_Y_int8_totals, &call, space);
+}
+
 static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict X,
                                 const int8_t *restrict W, const int32_t *restrict B,
                                 int32_t *restrict Y) {
@@ -221,6 +282,66 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
             }
         }
     }
+}
+
+/* What becomes of totals depends on this. */
+typedef struct conv2d_Y_int32_call {
+    const conv2d_plan *plan;
+    const int32_t *B;
+    int32_t *Y;
+} conv2d_Y_int32_call;
+
+static void conv2d_Y_int32_totals(const void *call, const cvmgen_totals *block) {
+    const conv2d_Y_int32_call *const given = (const conv2d_Y_int32_call *)call;
+    const conv2d_plan *const plan = given->plan;
+    const int64_t OC = plan->OC, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
+    const int32_t *restrict B = given->B;
+    int32_t *restrict Y = given->Y;
+    /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
+       x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
+       (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    const int64_t oc_outer = block->batch;
+    const int64_t n = block->row / (YH * YW);
+    for (int64_t column = 0; column < block->columns; ++column) {
+        const int64_t oc_inner = block->column + column;
+        const int64_t oc = oc_outer * OPG + oc_inner;
+        const int32_t *const totals = block->totals + column * block->step;
+        for (int64_t row = 0; row < block->rows; ++row) {
+            const int64_t x = block->row % (YH * YW) + row;
+            const uint32_t total = (uint32_t)totals[row];
+            Y[(n * OC + oc) * YH * YW + x] = (int32_t)(total + (uint32_t)(B != NULL ? B[oc] : 0));
+        }
+    }
+}
+
+/* The nest by tiles of its totals; false if it is to be run as it stands. */
+static bool conv2d_Y_int32_by_tiles(const conv2d_plan *plan, cvmgen_factor X, cvmgen_factor W,
+                                    const int32_t *B, int32_t *Y, cvmgen_workspace *space) {
+    const int64_t N = plan->N, C = plan->C, XH = plan->XH, XW = plan->XW, OC = plan->OC;
+    const int64_t IC = plan->IC, KH = plan->KH, KW = plan->KW, PH = plan->PH, PW = plan->PW;
+    const int64_t SH = plan->SH, SW = plan->SW, DH = plan->DH, DW = plan->DW, OPG = plan->OPG;
+    const int64_t YH = plan->YH, YW = plan->YW;
+    if (OPG < 1 || OC % OPG != 0) return false;
+    const conv2d_Y_int32_call call = {plan, B, Y};
+    const cvmgen_contraction nest = {
+        .x_start = -PH * XW - PW,
+        .w_start = 0,
+        .x_count = N * C * XH * XW,
+        .w_count = OC * IC * KH * KW,
+        .row_group = YH * YW,
+        .column_group = OPG,
+        .least_products = 8192,
+        .batch_count = 1,
+        .batches = {{OC / OPG, IC * XH * XW, IC * KH * KW * OPG}},
+        .line_count = 3,
+        .lines = {{N, 1, -1, 0, 0, N, C * XH * XW}, {YH, SH, 1, DH, -PH, XH, XW},
+                  {YW, SW, 2, DW, -PW, XW, 1}},
+        .column_count = 1,
+        .columns = {{OPG, IC * KH * KW}},
+        .summed_count = 3,
+        .summed = {{IC, XH * XW, KH * KW}, {KH, 0, KW}, {KW, 0, 1}},
+    };
+    return cvmgen_contract(&nest, X, W, true, conv2d_Y_int32_totals, &call, space);
 }
 
 static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict X,
@@ -306,9 +427,9 @@ int cvm_conv2d_infer(const cvm_conv2d_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int cvm_conv2d(const cvm_conv2d_args *args, cvmgen_error *error) {
-    conv2d_plan plan;
-    if (conv2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int conv2d_run(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen_workspace *spaces,
+                      cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
@@ -318,7 +439,7 @@ int cvm_conv2d(const cvm_conv2d_args *args, cvmgen_error *error) {
     if (args->B != NULL && cvmgen_check_data(error, "B", args->B)) return CVMGEN_REFUSED;
     if (args->check_values && args->B != NULL &&
         cvmgen_check_values(error, "B", args->B, cvmgen_declared(args->B))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "W", args->W)) return CVMGEN_REFUSED;
@@ -339,19 +460,74 @@ int cvm_conv2d(const cvm_conv2d_args *args, cvmgen_error *error) {
     if (status == CVMGEN_OK)
         status = cvmgen_widen(error, args->B, &B, &B_copy);
     if (status == CVMGEN_OK) {
-        if (narrow && narrow_result)
-            conv2d_Y_int8_int8(&plan, (const int8_t *)args->X->data, (const int8_t *)args->W->data,
-                B, (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
-            conv2d_Y_int8_int32(&plan, (const int8_t *)args->X->data, (const int8_t *)args->W->data,
-                B, (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
-            conv2d_Y_int32_int8(&plan, X, W, B, (int8_t *)args->Y->data);
-        else
-            conv2d_Y_int32_int32(&plan, X, W, B, (int32_t *)args->Y->data);
+        if (narrow && narrow_result) {
+            if (!conv2d_Y_int8_by_tiles(plan, (cvmgen_factor){(const int8_t *)args->X->data, false},
+                (cvmgen_factor){(const int8_t *)args->W->data, false}, B, (int8_t *)args->Y->data,
+                spaces == NULL ? NULL : &spaces[0]))
+                conv2d_Y_int8_int8(plan, (const int8_t *)args->X->data,
+                    (const int8_t *)args->W->data, B, (int8_t *)args->Y->data);
+        } else if (narrow && !narrow_result) {
+            if (!conv2d_Y_int32_by_tiles(plan,
+                (cvmgen_factor){(const int8_t *)args->X->data, false},
+                (cvmgen_factor){(const int8_t *)args->W->data, false}, B, (int32_t *)args->Y->data,
+                spaces == NULL ? NULL : &spaces[0]))
+                conv2d_Y_int8_int32(plan, (const int8_t *)args->X->data,
+                    (const int8_t *)args->W->data, B, (int32_t *)args->Y->data);
+        } else if (!narrow && narrow_result) {
+            if (!(cvmgen_may_be_int8(args->X) && cvmgen_may_be_int8(args->W) &&
+                  conv2d_Y_int8_by_tiles(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
+                      B, (int8_t *)args->Y->data, spaces == NULL ? NULL : &spaces[0])))
+                conv2d_Y_int32_int8(plan, X, W, B, (int8_t *)args->Y->data);
+        } else {
+            if (!(cvmgen_may_be_int8(args->X) && cvmgen_may_be_int8(args->W) &&
+                  conv2d_Y_int32_by_tiles(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
+                      B, (int32_t *)args->Y->data, spaces == NULL ? NULL : &spaces[0])))
+                conv2d_Y_int32_int32(plan, X, W, B, (int32_t *)args->Y->data);
+        }
     }
     free(X_copy);
     free(W_copy);
     free(B_copy);
     return status;
+}
+
+int cvm_conv2d(const cvm_conv2d_args *args, cvmgen_error *error) {
+    conv2d_plan plan;
+    if (conv2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return conv2d_run(args, &plan, NULL, error);
+}
+
+typedef struct conv2d_bound {
+    cvmgen_bound common;
+    cvm_conv2d_args args;
+    conv2d_plan plan;
+    cvmgen_workspace spaces[1];
+} conv2d_bound;
+
+static int conv2d_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    conv2d_bound *const bound = (conv2d_bound *)common;
+    cvmgen_begin(error, "cvm.conv2d");
+    return conv2d_run(&bound->args, &bound->plan, bound->spaces, error);
+}
+
+int cvm_conv2d_bind(const cvm_conv2d_args *args, uint64_t constants, cvmgen_bound **bound,
+                    cvmgen_error *error) {
+    conv2d_plan plan;
+    *bound = NULL;
+    if (conv2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    conv2d_bound *const made = (conv2d_bound *)cvmgen_new_bound(error, sizeof *made, 4, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = conv2d_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.W = cvmgen_keep_tensor(common, args->W);
+    made->args.B = cvmgen_keep_tensor(common, args->B);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    common->spaces = made->spaces;
+    common->space_count = 1;
+    made->spaces[0].keeps_w = constants >> 1 & 1;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -12,6 +12,7 @@
      Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha)
      example cvm_left_shift([-3, 1, 3], precision=4, shift_bit=2) == [-7, 4, 7]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -117,13 +118,13 @@ int cvm_cvm_left_shift_infer(const cvm_cvm_left_shift_args *args, cvmgen_error *
     return CVMGEN_OK;
 }
 
-int cvm_cvm_left_shift(const cvm_cvm_left_shift_args *args, cvmgen_error *error) {
-    cvm_left_shift_plan plan;
-    if (cvm_left_shift_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int cvm_left_shift_run(const cvm_cvm_left_shift_args *args, cvm_left_shift_plan *plan,
+                              cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
@@ -135,16 +136,54 @@ int cvm_cvm_left_shift(const cvm_cvm_left_shift_args *args, cvmgen_error *error)
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
-            cvm_left_shift_Y_int8_int8(&plan, (const int8_t *)args->X->data,
+            cvm_left_shift_Y_int8_int8(plan, (const int8_t *)args->X->data,
                 (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            cvm_left_shift_Y_int8_int32(&plan, (const int8_t *)args->X->data,
+            cvm_left_shift_Y_int8_int32(plan, (const int8_t *)args->X->data,
                 (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            cvm_left_shift_Y_int32_int8(&plan, X, (int8_t *)args->Y->data);
+            cvm_left_shift_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
         else
-            cvm_left_shift_Y_int32_int32(&plan, X, (int32_t *)args->Y->data);
+            cvm_left_shift_Y_int32_int32(plan, X, (int32_t *)args->Y->data);
     }
     free(X_copy);
     return status;
+}
+
+int cvm_cvm_left_shift(const cvm_cvm_left_shift_args *args, cvmgen_error *error) {
+    cvm_left_shift_plan plan;
+    if (cvm_left_shift_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return cvm_left_shift_run(args, &plan, error);
+}
+
+typedef struct cvm_left_shift_bound {
+    cvmgen_bound common;
+    cvm_cvm_left_shift_args args;
+    cvm_left_shift_plan plan;
+} cvm_left_shift_bound;
+
+static int cvm_left_shift_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    cvm_left_shift_bound *const bound = (cvm_left_shift_bound *)common;
+    cvmgen_begin(error, "cvm.cvm_left_shift");
+    return cvm_left_shift_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_cvm_left_shift_bind(const cvm_cvm_left_shift_args *args, uint64_t constants,
+                            cvmgen_bound **bound, cvmgen_error *error) {
+    cvm_left_shift_plan plan;
+    *bound = NULL;
+    if (cvm_left_shift_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    cvm_left_shift_bound *const made = (cvm_left_shift_bound *)cvmgen_new_bound(error,
+                                                                                sizeof *made, 2,
+                                                                                0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = cvm_left_shift_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -11,6 +11,7 @@
      Y[d...] = T[clip(indices[d...], 0, size(n) - 1)]
      example cvm_lut([[0, 2], [5, -5]], [10, 20, 30]) == [[10, 30], [30, 10]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -98,9 +99,8 @@ int cvm_cvm_lut_infer(const cvm_cvm_lut_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int cvm_cvm_lut(const cvm_cvm_lut_args *args, cvmgen_error *error) {
-    cvm_lut_plan plan;
-    if (cvm_lut_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int cvm_lut_run(const cvm_cvm_lut_args *args, cvm_lut_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "indices", args->indices)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "indices", args->indices,
@@ -109,7 +109,7 @@ int cvm_cvm_lut(const cvm_cvm_lut_args *args, cvmgen_error *error) {
     if (args->check_values &&
         cvmgen_check_values(error, "table", args->table,
             cvmgen_declared(args->table))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "indices", args->indices)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "table", args->table)) return CVMGEN_REFUSED;
@@ -126,17 +126,54 @@ int cvm_cvm_lut(const cvm_cvm_lut_args *args, cvmgen_error *error) {
         status = cvmgen_widen(error, args->table, &table, &table_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
-            cvm_lut_Y_int8_int8(&plan, (const int8_t *)args->indices->data,
+            cvm_lut_Y_int8_int8(plan, (const int8_t *)args->indices->data,
                 (const int8_t *)args->table->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            cvm_lut_Y_int8_int32(&plan, (const int8_t *)args->indices->data,
+            cvm_lut_Y_int8_int32(plan, (const int8_t *)args->indices->data,
                 (const int8_t *)args->table->data, (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            cvm_lut_Y_int32_int8(&plan, indices, table, (int8_t *)args->Y->data);
+            cvm_lut_Y_int32_int8(plan, indices, table, (int8_t *)args->Y->data);
         else
-            cvm_lut_Y_int32_int32(&plan, indices, table, (int32_t *)args->Y->data);
+            cvm_lut_Y_int32_int32(plan, indices, table, (int32_t *)args->Y->data);
     }
     free(indices_copy);
     free(table_copy);
     return status;
+}
+
+int cvm_cvm_lut(const cvm_cvm_lut_args *args, cvmgen_error *error) {
+    cvm_lut_plan plan;
+    if (cvm_lut_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return cvm_lut_run(args, &plan, error);
+}
+
+typedef struct cvm_lut_bound {
+    cvmgen_bound common;
+    cvm_cvm_lut_args args;
+    cvm_lut_plan plan;
+} cvm_lut_bound;
+
+static int cvm_lut_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    cvm_lut_bound *const bound = (cvm_lut_bound *)common;
+    cvmgen_begin(error, "cvm.cvm_lut");
+    return cvm_lut_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_cvm_lut_bind(const cvm_cvm_lut_args *args, uint64_t constants, cvmgen_bound **bound,
+                     cvmgen_error *error) {
+    cvm_lut_plan plan;
+    *bound = NULL;
+    if (cvm_lut_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    cvm_lut_bound *const made = (cvm_lut_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = cvm_lut_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.indices = cvmgen_keep_tensor(common, args->indices);
+    made->args.table = cvmgen_keep_tensor(common, args->table);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -9,6 +9,7 @@
      Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1  where x = X[d...]
      example cvm_precision([0, 1, 2, 3, 4, -4]) == [1, 1, 2, 2, 3, 3]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -100,13 +101,13 @@ int cvm_cvm_precision_infer(const cvm_cvm_precision_args *args, cvmgen_error *er
     return CVMGEN_OK;
 }
 
-int cvm_cvm_precision(const cvm_cvm_precision_args *args, cvmgen_error *error) {
-    cvm_precision_plan plan;
-    if (cvm_precision_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int cvm_precision_run(const cvm_cvm_precision_args *args, cvm_precision_plan *plan,
+                             cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
@@ -118,16 +119,53 @@ int cvm_cvm_precision(const cvm_cvm_precision_args *args, cvmgen_error *error) {
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
-            cvm_precision_Y_int8_int8(&plan, (const int8_t *)args->X->data,
-                (int8_t *)args->Y->data);
+            cvm_precision_Y_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            cvm_precision_Y_int8_int32(&plan, (const int8_t *)args->X->data,
+            cvm_precision_Y_int8_int32(plan, (const int8_t *)args->X->data,
                 (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            cvm_precision_Y_int32_int8(&plan, X, (int8_t *)args->Y->data);
+            cvm_precision_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
         else
-            cvm_precision_Y_int32_int32(&plan, X, (int32_t *)args->Y->data);
+            cvm_precision_Y_int32_int32(plan, X, (int32_t *)args->Y->data);
     }
     free(X_copy);
     return status;
+}
+
+int cvm_cvm_precision(const cvm_cvm_precision_args *args, cvmgen_error *error) {
+    cvm_precision_plan plan;
+    if (cvm_precision_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return cvm_precision_run(args, &plan, error);
+}
+
+typedef struct cvm_precision_bound {
+    cvmgen_bound common;
+    cvm_cvm_precision_args args;
+    cvm_precision_plan plan;
+} cvm_precision_bound;
+
+static int cvm_precision_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    cvm_precision_bound *const bound = (cvm_precision_bound *)common;
+    cvmgen_begin(error, "cvm.cvm_precision");
+    return cvm_precision_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_cvm_precision_bind(const cvm_cvm_precision_args *args, uint64_t constants,
+                           cvmgen_bound **bound, cvmgen_error *error) {
+    cvm_precision_plan plan;
+    *bound = NULL;
+    if (cvm_precision_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    cvm_precision_bound *const made = (cvm_precision_bound *)cvmgen_new_bound(error,
+                                                                              sizeof *made, 2,
+                                                                              0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = cvm_precision_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -11,6 +11,7 @@
      Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0)
      example dense([[1, 2]], [[3, 4], [5, 6]], [10, 20]) == [[21, 37]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -76,7 +77,7 @@ static void dense_Y_int8_int8(const dense_plan *plan, const int8_t *restrict X,
                               int8_t *restrict Y) {
     const int64_t M = plan->M, K = plan->K, N = plan->N;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    CVMGEN_PARALLEL(if (M * N * K >= 32768))
+    CVMGEN_PARALLEL(collapse(2) if (M * N >= 256))
     for (int64_t i = 0; i < M; ++i) {
         for (int64_t j = 0; j < N; ++j) {
             uint32_t total = 0;
@@ -87,12 +88,60 @@ static void dense_Y_int8_int8(const dense_plan *plan, const int8_t *restrict X,
     }
 }
 
+/* What becomes of totals depends on this. */
+typedef struct dense_Y_int8_call {
+    const dense_plan *plan;
+    const int32_t *B;
+    int8_t *Y;
+} dense_Y_int8_call;
+
+static void dense_Y_int8_totals(const void *call, const cvmgen_totals *block) {
+    const dense_Y_int8_call *const given = (const dense_Y_int8_call *)call;
+    const dense_plan *const plan = given->plan;
+    const int64_t N = plan->N;
+    const int32_t *restrict B = given->B;
+    int8_t *restrict Y = given->Y;
+    /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
+    for (int64_t row = 0; row < block->rows; ++row) {
+        const int64_t i = block->row + row;
+        const int32_t *const totals = block->totals + row * block->step;
+        for (int64_t column = 0; column < block->columns; ++column) {
+            const int64_t j = block->column + column;
+            const uint32_t total = (uint32_t)totals[column];
+            Y[i * N + j] = (int8_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
+        }
+    }
+}
+
+/* The nest by tiles of its totals; false if it is to be run as it stands. */
+static bool dense_Y_int8_by_tiles(const dense_plan *plan, cvmgen_factor X, cvmgen_factor W,
+                                  const int32_t *B, int8_t *Y, cvmgen_workspace *space) {
+    const int64_t M = plan->M, K = plan->K, N = plan->N;
+    const dense_Y_int8_call call = {plan, B, Y};
+    const cvmgen_contraction nest = {
+        .x_start = 0,
+        .w_start = 0,
+        .x_count = M * K,
+        .w_count = N * K,
+        .row_group = M,
+        .column_group = N,
+        .least_products = 8192,
+        .line_count = 1,
+        .lines = {{M, 1, -1, 0, 0, M, K}},
+        .column_count = 1,
+        .columns = {{N, K}},
+        .summed_count = 1,
+        .summed = {{K, 1, 1}},
+    };
+    return cvmgen_contract(&nest, X, W, false, dense_Y_int8_totals, &call, space);
+}
+
 static void dense_Y_int8_int32(const dense_plan *plan, const int8_t *restrict X,
                                const int8_t *restrict W, const int32_t *restrict B,
                                int32_t *restrict Y) {
     const int64_t M = plan->M, K = plan->K, N = plan->N;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    CVMGEN_PARALLEL(if (M * N * K >= 32768))
+    CVMGEN_PARALLEL(collapse(2) if (M * N >= 256))
     for (int64_t i = 0; i < M; ++i) {
         for (int64_t j = 0; j < N; ++j) {
             uint32_t total = 0;
@@ -103,12 +152,60 @@ static void dense_Y_int8_int32(const dense_plan *plan, const int8_t *restrict X,
     }
 }
 
+/* What becomes of totals depends on this. */
+typedef struct dense_Y_int32_call {
+    const dense_plan *plan;
+    const int32_t *B;
+    int32_t *Y;
+} dense_Y_int32_call;
+
+static void dense_Y_int32_totals(const void *call, const cvmgen_totals *block) {
+    const dense_Y_int32_call *const given = (const dense_Y_int32_call *)call;
+    const dense_plan *const plan = given->plan;
+    const int64_t N = plan->N;
+    const int32_t *restrict B = given->B;
+    int32_t *restrict Y = given->Y;
+    /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
+    for (int64_t row = 0; row < block->rows; ++row) {
+        const int64_t i = block->row + row;
+        const int32_t *const totals = block->totals + row * block->step;
+        for (int64_t column = 0; column < block->columns; ++column) {
+            const int64_t j = block->column + column;
+            const uint32_t total = (uint32_t)totals[column];
+            Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
+        }
+    }
+}
+
+/* The nest by tiles of its totals; false if it is to be run as it stands. */
+static bool dense_Y_int32_by_tiles(const dense_plan *plan, cvmgen_factor X, cvmgen_factor W,
+                                   const int32_t *B, int32_t *Y, cvmgen_workspace *space) {
+    const int64_t M = plan->M, K = plan->K, N = plan->N;
+    const dense_Y_int32_call call = {plan, B, Y};
+    const cvmgen_contraction nest = {
+        .x_start = 0,
+        .w_start = 0,
+        .x_count = M * K,
+        .w_count = N * K,
+        .row_group = M,
+        .column_group = N,
+        .least_products = 8192,
+        .line_count = 1,
+        .lines = {{M, 1, -1, 0, 0, M, K}},
+        .column_count = 1,
+        .columns = {{N, K}},
+        .summed_count = 1,
+        .summed = {{K, 1, 1}},
+    };
+    return cvmgen_contract(&nest, X, W, false, dense_Y_int32_totals, &call, space);
+}
+
 static void dense_Y_int32_int8(const dense_plan *plan, const int32_t *restrict X,
                                const int32_t *restrict W, const int32_t *restrict B,
                                int8_t *restrict Y) {
     const int64_t M = plan->M, K = plan->K, N = plan->N;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    CVMGEN_PARALLEL(if (M * N * K >= 32768))
+    CVMGEN_PARALLEL(collapse(2) if (M * N >= 256))
     for (int64_t i = 0; i < M; ++i) {
         for (int64_t j = 0; j < N; ++j) {
             uint32_t total = 0;
@@ -124,7 +221,7 @@ static void dense_Y_int32_int32(const dense_plan *plan, const int32_t *restrict 
                                 int32_t *restrict Y) {
     const int64_t M = plan->M, K = plan->K, N = plan->N;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    CVMGEN_PARALLEL(if (M * N * K >= 32768))
+    CVMGEN_PARALLEL(collapse(2) if (M * N >= 256))
     for (int64_t i = 0; i < M; ++i) {
         for (int64_t j = 0; j < N; ++j) {
             uint32_t total = 0;
@@ -142,9 +239,9 @@ int cvm_dense_infer(const cvm_dense_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int cvm_dense(const cvm_dense_args *args, cvmgen_error *error) {
-    dense_plan plan;
-    if (dense_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int dense_run(const cvm_dense_args *args, dense_plan *plan, cvmgen_workspace *spaces,
+                     cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
@@ -154,7 +251,7 @@ int cvm_dense(const cvm_dense_args *args, cvmgen_error *error) {
     if (args->B != NULL && cvmgen_check_data(error, "B", args->B)) return CVMGEN_REFUSED;
     if (args->check_values && args->B != NULL &&
         cvmgen_check_values(error, "B", args->B, cvmgen_declared(args->B))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "W", args->W)) return CVMGEN_REFUSED;
@@ -175,19 +272,73 @@ int cvm_dense(const cvm_dense_args *args, cvmgen_error *error) {
     if (status == CVMGEN_OK)
         status = cvmgen_widen(error, args->B, &B, &B_copy);
     if (status == CVMGEN_OK) {
-        if (narrow && narrow_result)
-            dense_Y_int8_int8(&plan, (const int8_t *)args->X->data, (const int8_t *)args->W->data,
-                B, (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
-            dense_Y_int8_int32(&plan, (const int8_t *)args->X->data, (const int8_t *)args->W->data,
-                B, (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
-            dense_Y_int32_int8(&plan, X, W, B, (int8_t *)args->Y->data);
-        else
-            dense_Y_int32_int32(&plan, X, W, B, (int32_t *)args->Y->data);
+        if (narrow && narrow_result) {
+            if (!dense_Y_int8_by_tiles(plan, (cvmgen_factor){(const int8_t *)args->X->data, false},
+                (cvmgen_factor){(const int8_t *)args->W->data, false}, B, (int8_t *)args->Y->data,
+                spaces == NULL ? NULL : &spaces[0]))
+                dense_Y_int8_int8(plan, (const int8_t *)args->X->data,
+                    (const int8_t *)args->W->data, B, (int8_t *)args->Y->data);
+        } else if (narrow && !narrow_result) {
+            if (!dense_Y_int32_by_tiles(plan, (cvmgen_factor){(const int8_t *)args->X->data, false},
+                (cvmgen_factor){(const int8_t *)args->W->data, false}, B, (int32_t *)args->Y->data,
+                spaces == NULL ? NULL : &spaces[0]))
+                dense_Y_int8_int32(plan, (const int8_t *)args->X->data,
+                    (const int8_t *)args->W->data, B, (int32_t *)args->Y->data);
+        } else if (!narrow && narrow_result) {
+            if (!(cvmgen_may_be_int8(args->X) && cvmgen_may_be_int8(args->W) &&
+                  dense_Y_int8_by_tiles(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true}, B,
+                      (int8_t *)args->Y->data, spaces == NULL ? NULL : &spaces[0])))
+                dense_Y_int32_int8(plan, X, W, B, (int8_t *)args->Y->data);
+        } else {
+            if (!(cvmgen_may_be_int8(args->X) && cvmgen_may_be_int8(args->W) &&
+                  dense_Y_int32_by_tiles(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
+                      B, (int32_t *)args->Y->data, spaces == NULL ? NULL : &spaces[0])))
+                dense_Y_int32_int32(plan, X, W, B, (int32_t *)args->Y->data);
+        }
     }
     free(X_copy);
     free(W_copy);
     free(B_copy);
     return status;
+}
+
+int cvm_dense(const cvm_dense_args *args, cvmgen_error *error) {
+    dense_plan plan;
+    if (dense_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return dense_run(args, &plan, NULL, error);
+}
+
+typedef struct dense_bound {
+    cvmgen_bound common;
+    cvm_dense_args args;
+    dense_plan plan;
+    cvmgen_workspace spaces[1];
+} dense_bound;
+
+static int dense_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    dense_bound *const bound = (dense_bound *)common;
+    cvmgen_begin(error, "cvm.dense");
+    return dense_run(&bound->args, &bound->plan, bound->spaces, error);
+}
+
+int cvm_dense_bind(const cvm_dense_args *args, uint64_t constants, cvmgen_bound **bound,
+                   cvmgen_error *error) {
+    dense_plan plan;
+    *bound = NULL;
+    if (dense_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    dense_bound *const made = (dense_bound *)cvmgen_new_bound(error, sizeof *made, 4, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = dense_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.W = cvmgen_keep_tensor(common, args->W);
+    made->args.B = cvmgen_keep_tensor(common, args->B);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    common->spaces = made->spaces;
+    common->space_count = 1;
+    made->spaces[0].keeps_w = constants >> 1 & 1;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -9,6 +9,7 @@
      Y[d...] = A[d...] - B[d...]
      example elemwise_sub([1, 2], [3, -4]) == [-2, 6]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -99,16 +100,16 @@ int cvm_elemwise_sub_infer(const cvm_elemwise_sub_args *args, cvmgen_error *erro
     return CVMGEN_OK;
 }
 
-int cvm_elemwise_sub(const cvm_elemwise_sub_args *args, cvmgen_error *error) {
-    elemwise_sub_plan plan;
-    if (elemwise_sub_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int elemwise_sub_run(const cvm_elemwise_sub_args *args, elemwise_sub_plan *plan,
+                            cvmgen_error *error) {
     if (cvmgen_check_data(error, "A", args->A)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "A", args->A, cvmgen_declared(args->A))) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "B", args->B)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "B", args->B, cvmgen_declared(args->B))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "A", args->A)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
@@ -125,17 +126,55 @@ int cvm_elemwise_sub(const cvm_elemwise_sub_args *args, cvmgen_error *error) {
         status = cvmgen_widen(error, args->B, &B, &B_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
-            elemwise_sub_Y_int8_int8(&plan, (const int8_t *)args->A->data,
+            elemwise_sub_Y_int8_int8(plan, (const int8_t *)args->A->data,
                 (const int8_t *)args->B->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            elemwise_sub_Y_int8_int32(&plan, (const int8_t *)args->A->data,
+            elemwise_sub_Y_int8_int32(plan, (const int8_t *)args->A->data,
                 (const int8_t *)args->B->data, (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            elemwise_sub_Y_int32_int8(&plan, A, B, (int8_t *)args->Y->data);
+            elemwise_sub_Y_int32_int8(plan, A, B, (int8_t *)args->Y->data);
         else
-            elemwise_sub_Y_int32_int32(&plan, A, B, (int32_t *)args->Y->data);
+            elemwise_sub_Y_int32_int32(plan, A, B, (int32_t *)args->Y->data);
     }
     free(A_copy);
     free(B_copy);
     return status;
+}
+
+int cvm_elemwise_sub(const cvm_elemwise_sub_args *args, cvmgen_error *error) {
+    elemwise_sub_plan plan;
+    if (elemwise_sub_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return elemwise_sub_run(args, &plan, error);
+}
+
+typedef struct elemwise_sub_bound {
+    cvmgen_bound common;
+    cvm_elemwise_sub_args args;
+    elemwise_sub_plan plan;
+} elemwise_sub_bound;
+
+static int elemwise_sub_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    elemwise_sub_bound *const bound = (elemwise_sub_bound *)common;
+    cvmgen_begin(error, "cvm.elemwise_sub");
+    return elemwise_sub_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_elemwise_sub_bind(const cvm_elemwise_sub_args *args, uint64_t constants,
+                          cvmgen_bound **bound, cvmgen_error *error) {
+    elemwise_sub_plan plan;
+    *bound = NULL;
+    if (elemwise_sub_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    elemwise_sub_bound *const made = (elemwise_sub_bound *)cvmgen_new_bound(error, sizeof *made,
+                                                                            3, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = elemwise_sub_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.A = cvmgen_keep_tensor(common, args->A);
+    made->args.B = cvmgen_keep_tensor(common, args->B);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -15,6 +15,7 @@
      example expand_dims([1, 2], axis=1, num_newaxis=2) == [[[1]], [[2]]]
      example expand_dims([[1, 2], [3, 4]], axis=-2) == [[[1, 2]], [[3, 4]]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -165,13 +166,13 @@ int cvm_expand_dims_infer(const cvm_expand_dims_args *args, cvmgen_error *error)
     return CVMGEN_OK;
 }
 
-int cvm_expand_dims(const cvm_expand_dims_args *args, cvmgen_error *error) {
-    expand_dims_plan plan;
-    if (expand_dims_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int expand_dims_run(const cvm_expand_dims_args *args, expand_dims_plan *plan,
+                           cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
@@ -183,15 +184,51 @@ int cvm_expand_dims(const cvm_expand_dims_args *args, cvmgen_error *error) {
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
-            expand_dims_Y_int8_int8(&plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+            expand_dims_Y_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            expand_dims_Y_int8_int32(&plan, (const int8_t *)args->X->data,
-                (int32_t *)args->Y->data);
+            expand_dims_Y_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            expand_dims_Y_int32_int8(&plan, X, (int8_t *)args->Y->data);
+            expand_dims_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
         else
-            expand_dims_Y_int32_int32(&plan, X, (int32_t *)args->Y->data);
+            expand_dims_Y_int32_int32(plan, X, (int32_t *)args->Y->data);
     }
     free(X_copy);
     return status;
+}
+
+int cvm_expand_dims(const cvm_expand_dims_args *args, cvmgen_error *error) {
+    expand_dims_plan plan;
+    if (expand_dims_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return expand_dims_run(args, &plan, error);
+}
+
+typedef struct expand_dims_bound {
+    cvmgen_bound common;
+    cvm_expand_dims_args args;
+    expand_dims_plan plan;
+} expand_dims_bound;
+
+static int expand_dims_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    expand_dims_bound *const bound = (expand_dims_bound *)common;
+    cvmgen_begin(error, "cvm.expand_dims");
+    return expand_dims_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_expand_dims_bind(const cvm_expand_dims_args *args, uint64_t constants,
+                         cvmgen_bound **bound, cvmgen_error *error) {
+    expand_dims_plan plan;
+    *bound = NULL;
+    if (expand_dims_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    expand_dims_bound *const made = (expand_dims_bound *)cvmgen_new_bound(error, sizeof *made,
+                                                                          2, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = expand_dims_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

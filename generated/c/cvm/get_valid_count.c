@@ -16,6 +16,7 @@
      Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1
      example get_valid_count([[[0, 5], [1, 0], [2, 7]]], score_threshold=1) == [2]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -226,18 +227,18 @@ int cvm_get_valid_count_infer(const cvm_get_valid_count_args *args, cvmgen_error
     return CVMGEN_OK;
 }
 
-int cvm_get_valid_count(const cvm_get_valid_count_args *args, cvmgen_error *error) {
-    get_valid_count_plan plan;
-    if (get_valid_count_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int get_valid_count_run(const cvm_get_valid_count_args *args, get_valid_count_plan *plan,
+                               cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "valid_count", args->valid_count, &plan.valid_count_shape,
-        plan.valid_count_precision))
+    if (cvmgen_check_output(error, "valid_count", args->valid_count, &plan->valid_count_shape,
+        plan->valid_count_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "valid_count", args->valid_count, "X", args->X))
         return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "valid_count", args->valid_count))
@@ -252,31 +253,70 @@ int cvm_get_valid_count(const cvm_get_valid_count_args *args, cvmgen_error *erro
     if (!narrow && status == CVMGEN_OK)
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     int64_t *V = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan.V_size, &V);
+    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan->V_size, &V);
     int64_t *V_length = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan.V_length_size, &V_length);
+    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan->V_length_size, &V_length);
     if (status == CVMGEN_OK) {
         if (narrow)
-            get_valid_count_V_int8(&plan, (const int8_t *)args->X->data, V, V_length);
+            get_valid_count_V_int8(plan, (const int8_t *)args->X->data, V, V_length);
         else
-            get_valid_count_V_int32(&plan, X, V, V_length);
+            get_valid_count_V_int32(plan, X, V, V_length);
         if (narrow_result)
-            get_valid_count_valid_count_int8(&plan, V_length, (int8_t *)args->valid_count->data);
+            get_valid_count_valid_count_int8(plan, V_length, (int8_t *)args->valid_count->data);
         else
-            get_valid_count_valid_count_int32(&plan, V_length, (int32_t *)args->valid_count->data);
+            get_valid_count_valid_count_int32(plan, V_length, (int32_t *)args->valid_count->data);
         if (narrow && narrow_result)
-            get_valid_count_Y_int8_int8(&plan, (const int8_t *)args->X->data, V, V_length,
+            get_valid_count_Y_int8_int8(plan, (const int8_t *)args->X->data, V, V_length,
                 (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            get_valid_count_Y_int8_int32(&plan, (const int8_t *)args->X->data, V, V_length,
+            get_valid_count_Y_int8_int32(plan, (const int8_t *)args->X->data, V, V_length,
                 (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            get_valid_count_Y_int32_int8(&plan, X, V, V_length, (int8_t *)args->Y->data);
+            get_valid_count_Y_int32_int8(plan, X, V, V_length, (int8_t *)args->Y->data);
         else
-            get_valid_count_Y_int32_int32(&plan, X, V, V_length, (int32_t *)args->Y->data);
+            get_valid_count_Y_int32_int32(plan, X, V, V_length, (int32_t *)args->Y->data);
     }
     free(X_copy);
     free(V);
     free(V_length);
     return status;
+}
+
+int cvm_get_valid_count(const cvm_get_valid_count_args *args, cvmgen_error *error) {
+    get_valid_count_plan plan;
+    if (get_valid_count_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return get_valid_count_run(args, &plan, error);
+}
+
+typedef struct get_valid_count_bound {
+    cvmgen_bound common;
+    cvm_get_valid_count_args args;
+    get_valid_count_plan plan;
+} get_valid_count_bound;
+
+static int get_valid_count_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    get_valid_count_bound *const bound = (get_valid_count_bound *)common;
+    cvmgen_begin(error, "cvm.get_valid_count");
+    return get_valid_count_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_get_valid_count_bind(const cvm_get_valid_count_args *args, uint64_t constants,
+                             cvmgen_bound **bound, cvmgen_error *error) {
+    get_valid_count_plan plan;
+    *bound = NULL;
+    if (get_valid_count_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    get_valid_count_bound *const made = (get_valid_count_bound *)cvmgen_new_bound(error,
+                                                                                  sizeof *made,
+                                                                                  3, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = get_valid_count_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.valid_count = cvmgen_keep_tensor(common, args->valid_count);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -21,6 +21,7 @@
                        X[n, c, y*SH - PH + i, x*SW - PW + j])
      example max_pool2d([[[[1, 2], [3, 4]]]], pool_size=(2, 2)) == [[[[4]]]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -251,13 +252,13 @@ int cvm_max_pool2d_infer(const cvm_max_pool2d_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int cvm_max_pool2d(const cvm_max_pool2d_args *args, cvmgen_error *error) {
-    max_pool2d_plan plan;
-    if (max_pool2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int max_pool2d_run(const cvm_max_pool2d_args *args, max_pool2d_plan *plan,
+                          cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
@@ -269,14 +270,51 @@ int cvm_max_pool2d(const cvm_max_pool2d_args *args, cvmgen_error *error) {
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
-            max_pool2d_Y_int8_int8(&plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+            max_pool2d_Y_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            max_pool2d_Y_int8_int32(&plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+            max_pool2d_Y_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            max_pool2d_Y_int32_int8(&plan, X, (int8_t *)args->Y->data);
+            max_pool2d_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
         else
-            max_pool2d_Y_int32_int32(&plan, X, (int32_t *)args->Y->data);
+            max_pool2d_Y_int32_int32(plan, X, (int32_t *)args->Y->data);
     }
     free(X_copy);
     return status;
+}
+
+int cvm_max_pool2d(const cvm_max_pool2d_args *args, cvmgen_error *error) {
+    max_pool2d_plan plan;
+    if (max_pool2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return max_pool2d_run(args, &plan, error);
+}
+
+typedef struct max_pool2d_bound {
+    cvmgen_bound common;
+    cvm_max_pool2d_args args;
+    max_pool2d_plan plan;
+} max_pool2d_bound;
+
+static int max_pool2d_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    max_pool2d_bound *const bound = (max_pool2d_bound *)common;
+    cvmgen_begin(error, "cvm.max_pool2d");
+    return max_pool2d_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_max_pool2d_bind(const cvm_max_pool2d_args *args, uint64_t constants,
+                        cvmgen_bound **bound, cvmgen_error *error) {
+    max_pool2d_plan plan;
+    *bound = NULL;
+    if (max_pool2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    max_pool2d_bound *const made = (max_pool2d_bound *)cvmgen_new_bound(error, sizeof *made, 2,
+                                                                        0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = max_pool2d_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

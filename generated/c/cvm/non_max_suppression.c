@@ -41,6 +41,7 @@
      example non_max_suppression([[[0, 9, 0, 0, 10, 10], [0, 8, 1, 1, 10, 10], [1, 7, 1, 1, 10, 10]]], [3])
        == [[[0, 9, 0, 0, 10, 10], [1, 7, 1, 1, 10, 10], [-1, -1, -1, -1, -1, -1]]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -392,9 +393,9 @@ int cvm_non_max_suppression_infer(const cvm_non_max_suppression_args *args,
     return CVMGEN_OK;
 }
 
-int cvm_non_max_suppression(const cvm_non_max_suppression_args *args, cvmgen_error *error) {
-    non_max_suppression_plan plan;
-    if (non_max_suppression_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int non_max_suppression_run(const cvm_non_max_suppression_args *args,
+                                   non_max_suppression_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
@@ -402,7 +403,7 @@ int cvm_non_max_suppression(const cvm_non_max_suppression_args *args, cvmgen_err
     if (args->check_values &&
         cvmgen_check_values(error, "valid_count", args->valid_count,
             cvmgen_declared(args->valid_count))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "valid_count", args->valid_count))
@@ -419,38 +420,38 @@ int cvm_non_max_suppression(const cvm_non_max_suppression_args *args, cvmgen_err
     if (status == CVMGEN_OK)
         status = cvmgen_widen(error, args->valid_count, &valid_count, &valid_count_copy);
     int64_t *I = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan.I_size, &I);
+    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan->I_size, &I);
     int64_t *I_length = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan.I_length_size, &I_length);
+    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan->I_length_size, &I_length);
     int64_t *I_keys = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan.I_keys_size, &I_keys);
+    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan->I_keys_size, &I_keys);
     int64_t *I_spare = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan.I_spare_size, &I_spare);
+    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan->I_spare_size, &I_spare);
     int64_t *U = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan.U_size, &U);
+    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan->U_size, &U);
     int64_t *U_length = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan.U_length_size, &U_length);
+    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan->U_length_size, &U_length);
     if (status == CVMGEN_OK) {
         if (narrow)
-            non_max_suppression_I_int8(&plan, (const int8_t *)args->X->data, valid_count, I,
+            non_max_suppression_I_int8(plan, (const int8_t *)args->X->data, valid_count, I,
                 I_length, I_keys, I_spare);
         else
-            non_max_suppression_I_int32(&plan, X, valid_count, I, I_length, I_keys, I_spare);
+            non_max_suppression_I_int32(plan, X, valid_count, I, I_length, I_keys, I_spare);
         if (narrow)
-            non_max_suppression_U_int8(&plan, (const int8_t *)args->X->data, valid_count, I, U,
+            non_max_suppression_U_int8(plan, (const int8_t *)args->X->data, valid_count, I, U,
                 U_length);
         else
-            non_max_suppression_U_int32(&plan, X, valid_count, I, U, U_length);
+            non_max_suppression_U_int32(plan, X, valid_count, I, U, U_length);
         if (narrow && narrow_result)
-            non_max_suppression_Y_int8_int8(&plan, (const int8_t *)args->X->data, I, U, U_length,
+            non_max_suppression_Y_int8_int8(plan, (const int8_t *)args->X->data, I, U, U_length,
                 (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            non_max_suppression_Y_int8_int32(&plan, (const int8_t *)args->X->data, I, U, U_length,
+            non_max_suppression_Y_int8_int32(plan, (const int8_t *)args->X->data, I, U, U_length,
                 (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            non_max_suppression_Y_int32_int8(&plan, X, I, U, U_length, (int8_t *)args->Y->data);
+            non_max_suppression_Y_int32_int8(plan, X, I, U, U_length, (int8_t *)args->Y->data);
         else
-            non_max_suppression_Y_int32_int32(&plan, X, I, U, U_length, (int32_t *)args->Y->data);
+            non_max_suppression_Y_int32_int32(plan, X, I, U, U_length, (int32_t *)args->Y->data);
     }
     free(X_copy);
     free(valid_count_copy);
@@ -461,4 +462,44 @@ int cvm_non_max_suppression(const cvm_non_max_suppression_args *args, cvmgen_err
     free(U);
     free(U_length);
     return status;
+}
+
+int cvm_non_max_suppression(const cvm_non_max_suppression_args *args, cvmgen_error *error) {
+    non_max_suppression_plan plan;
+    if (non_max_suppression_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return non_max_suppression_run(args, &plan, error);
+}
+
+typedef struct non_max_suppression_bound {
+    cvmgen_bound common;
+    cvm_non_max_suppression_args args;
+    non_max_suppression_plan plan;
+} non_max_suppression_bound;
+
+static int non_max_suppression_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    non_max_suppression_bound *const bound = (non_max_suppression_bound *)common;
+    cvmgen_begin(error, "cvm.non_max_suppression");
+    return non_max_suppression_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_non_max_suppression_bind(const cvm_non_max_suppression_args *args, uint64_t constants,
+                                 cvmgen_bound **bound, cvmgen_error *error) {
+    non_max_suppression_plan plan;
+    *bound = NULL;
+    if (non_max_suppression_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    non_max_suppression_bound *const made = (non_max_suppression_bound *)cvmgen_new_bound(error,
+                                                                                          sizeof *made,
+                                                                                          3, 0,
+                                                                                          0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = non_max_suppression_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.valid_count = cvmgen_keep_tensor(common, args->valid_count);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -8,6 +8,7 @@
      Y[d...] = max(0, X[d...])
      example relu([-1, 2]) == [0, 2]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -89,13 +90,12 @@ int cvm_relu_infer(const cvm_relu_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int cvm_relu(const cvm_relu_args *args, cvmgen_error *error) {
-    relu_plan plan;
-    if (relu_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int relu_run(const cvm_relu_args *args, relu_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
@@ -107,14 +107,50 @@ int cvm_relu(const cvm_relu_args *args, cvmgen_error *error) {
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
-            relu_Y_int8_int8(&plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+            relu_Y_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            relu_Y_int8_int32(&plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+            relu_Y_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            relu_Y_int32_int8(&plan, X, (int8_t *)args->Y->data);
+            relu_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
         else
-            relu_Y_int32_int32(&plan, X, (int32_t *)args->Y->data);
+            relu_Y_int32_int32(plan, X, (int32_t *)args->Y->data);
     }
     free(X_copy);
     return status;
+}
+
+int cvm_relu(const cvm_relu_args *args, cvmgen_error *error) {
+    relu_plan plan;
+    if (relu_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return relu_run(args, &plan, error);
+}
+
+typedef struct relu_bound {
+    cvmgen_bound common;
+    cvm_relu_args args;
+    relu_plan plan;
+} relu_bound;
+
+static int relu_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    relu_bound *const bound = (relu_bound *)common;
+    cvmgen_begin(error, "cvm.relu");
+    return relu_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_relu_bind(const cvm_relu_args *args, uint64_t constants, cvmgen_bound **bound,
+                  cvmgen_error *error) {
+    relu_plan plan;
+    *bound = NULL;
+    if (relu_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    relu_bound *const made = (relu_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = relu_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

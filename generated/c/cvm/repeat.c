@@ -14,6 +14,7 @@
      example repeat([[1, 2], [3, 4]], axis=1, repeats=2) == [[1, 1, 2, 2], [3, 3, 4, 4]]
      example repeat([[1, 2], [3, 4]], axis=-2, repeats=2) == [[1, 2], [1, 2], [3, 4], [3, 4]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -166,13 +167,12 @@ int cvm_repeat_infer(const cvm_repeat_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int cvm_repeat(const cvm_repeat_args *args, cvmgen_error *error) {
-    repeat_plan plan;
-    if (repeat_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int repeat_run(const cvm_repeat_args *args, repeat_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
@@ -184,14 +184,50 @@ int cvm_repeat(const cvm_repeat_args *args, cvmgen_error *error) {
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
-            repeat_Y_int8_int8(&plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+            repeat_Y_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            repeat_Y_int8_int32(&plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+            repeat_Y_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            repeat_Y_int32_int8(&plan, X, (int8_t *)args->Y->data);
+            repeat_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
         else
-            repeat_Y_int32_int32(&plan, X, (int32_t *)args->Y->data);
+            repeat_Y_int32_int32(plan, X, (int32_t *)args->Y->data);
     }
     free(X_copy);
     return status;
+}
+
+int cvm_repeat(const cvm_repeat_args *args, cvmgen_error *error) {
+    repeat_plan plan;
+    if (repeat_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return repeat_run(args, &plan, error);
+}
+
+typedef struct repeat_bound {
+    cvmgen_bound common;
+    cvm_repeat_args args;
+    repeat_plan plan;
+} repeat_bound;
+
+static int repeat_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    repeat_bound *const bound = (repeat_bound *)common;
+    cvmgen_begin(error, "cvm.repeat");
+    return repeat_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_repeat_bind(const cvm_repeat_args *args, uint64_t constants, cvmgen_bound **bound,
+                    cvmgen_error *error) {
+    repeat_plan plan;
+    *bound = NULL;
+    if (repeat_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    repeat_bound *const made = (repeat_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = repeat_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -30,6 +30,7 @@
      example slice([[1, 2, 3], [4, 5, 6]], begin=(0, -2)) == [[2, 3], [5, 6]]
      example slice([1, 2, 3], strides=(-1,)) == [3, 2, 1]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -255,13 +256,12 @@ int cvm_slice_infer(const cvm_slice_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int cvm_slice(const cvm_slice_args *args, cvmgen_error *error) {
-    slice_plan plan;
-    if (slice_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int slice_run(const cvm_slice_args *args, slice_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
@@ -273,14 +273,50 @@ int cvm_slice(const cvm_slice_args *args, cvmgen_error *error) {
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
-            slice_Y_int8_int8(&plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+            slice_Y_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            slice_Y_int8_int32(&plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+            slice_Y_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            slice_Y_int32_int8(&plan, X, (int8_t *)args->Y->data);
+            slice_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
         else
-            slice_Y_int32_int32(&plan, X, (int32_t *)args->Y->data);
+            slice_Y_int32_int32(plan, X, (int32_t *)args->Y->data);
     }
     free(X_copy);
     return status;
+}
+
+int cvm_slice(const cvm_slice_args *args, cvmgen_error *error) {
+    slice_plan plan;
+    if (slice_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return slice_run(args, &plan, error);
+}
+
+typedef struct slice_bound {
+    cvmgen_bound common;
+    cvm_slice_args args;
+    slice_plan plan;
+} slice_bound;
+
+static int slice_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    slice_bound *const bound = (slice_bound *)common;
+    cvmgen_begin(error, "cvm.slice");
+    return slice_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_slice_bind(const cvm_slice_args *args, uint64_t constants, cvmgen_bound **bound,
+                   cvmgen_error *error) {
+    slice_plan plan;
+    *bound = NULL;
+    if (slice_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    slice_bound *const made = (slice_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = slice_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -20,6 +20,7 @@
      example slice_like([[1, 2, 3], [4, 5, 6]], [[0, 0]]) == [[1, 2]]
      example slice_like([[1, 2, 3], [4, 5, 6]], [[0, 0]], axes=(-1,)) == [[1, 2], [4, 5]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -219,9 +220,9 @@ int cvm_slice_like_infer(const cvm_slice_like_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int cvm_slice_like(const cvm_slice_like_args *args, cvmgen_error *error) {
-    slice_like_plan plan;
-    if (slice_like_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int slice_like_run(const cvm_slice_like_args *args, slice_like_plan *plan,
+                          cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
@@ -229,7 +230,7 @@ int cvm_slice_like(const cvm_slice_like_args *args, cvmgen_error *error) {
     if (args->check_values &&
         cvmgen_check_values(error, "shape_like", args->shape_like,
             cvmgen_declared(args->shape_like))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "shape_like", args->shape_like))
@@ -243,14 +244,52 @@ int cvm_slice_like(const cvm_slice_like_args *args, cvmgen_error *error) {
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
-            slice_like_Y_int8_int8(&plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+            slice_like_Y_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            slice_like_Y_int8_int32(&plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+            slice_like_Y_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            slice_like_Y_int32_int8(&plan, X, (int8_t *)args->Y->data);
+            slice_like_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
         else
-            slice_like_Y_int32_int32(&plan, X, (int32_t *)args->Y->data);
+            slice_like_Y_int32_int32(plan, X, (int32_t *)args->Y->data);
     }
     free(X_copy);
     return status;
+}
+
+int cvm_slice_like(const cvm_slice_like_args *args, cvmgen_error *error) {
+    slice_like_plan plan;
+    if (slice_like_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return slice_like_run(args, &plan, error);
+}
+
+typedef struct slice_like_bound {
+    cvmgen_bound common;
+    cvm_slice_like_args args;
+    slice_like_plan plan;
+} slice_like_bound;
+
+static int slice_like_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    slice_like_bound *const bound = (slice_like_bound *)common;
+    cvmgen_begin(error, "cvm.slice_like");
+    return slice_like_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_slice_like_bind(const cvm_slice_like_args *args, uint64_t constants,
+                        cvmgen_bound **bound, cvmgen_error *error) {
+    slice_like_plan plan;
+    *bound = NULL;
+    if (slice_like_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    slice_like_bound *const made = (slice_like_bound *)cvmgen_new_bound(error, sizeof *made, 3,
+                                                                        0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = slice_like_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.shape_like = cvmgen_keep_tensor(common, args->shape_like);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -26,6 +26,7 @@
      example squeeze([[[1]], [[2]]], axes=(-1,)) == [[1], [2]]
      example squeeze([[5]]) == [5]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -258,13 +259,12 @@ int cvm_squeeze_infer(const cvm_squeeze_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int cvm_squeeze(const cvm_squeeze_args *args, cvmgen_error *error) {
-    squeeze_plan plan;
-    if (squeeze_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int squeeze_run(const cvm_squeeze_args *args, squeeze_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
@@ -275,31 +275,65 @@ int cvm_squeeze(const cvm_squeeze_args *args, cvmgen_error *error) {
     if (!narrow && status == CVMGEN_OK)
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
-        if (plan.which_case == 0) {
+        if (plan->which_case == 0) {
             if (narrow && narrow_result)
-                squeeze_Y_0_int8_int8(&plan, (const int8_t *)args->X->data,
-                    (int8_t *)args->Y->data);
+                squeeze_Y_0_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
             else if (narrow && !narrow_result)
-                squeeze_Y_0_int8_int32(&plan, (const int8_t *)args->X->data,
+                squeeze_Y_0_int8_int32(plan, (const int8_t *)args->X->data,
                     (int32_t *)args->Y->data);
             else if (!narrow && narrow_result)
-                squeeze_Y_0_int32_int8(&plan, X, (int8_t *)args->Y->data);
+                squeeze_Y_0_int32_int8(plan, X, (int8_t *)args->Y->data);
             else
-                squeeze_Y_0_int32_int32(&plan, X, (int32_t *)args->Y->data);
+                squeeze_Y_0_int32_int32(plan, X, (int32_t *)args->Y->data);
         }
-        if (plan.which_case == 1) {
+        if (plan->which_case == 1) {
             if (narrow && narrow_result)
-                squeeze_Y_1_int8_int8(&plan, (const int8_t *)args->X->data,
-                    (int8_t *)args->Y->data);
+                squeeze_Y_1_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
             else if (narrow && !narrow_result)
-                squeeze_Y_1_int8_int32(&plan, (const int8_t *)args->X->data,
+                squeeze_Y_1_int8_int32(plan, (const int8_t *)args->X->data,
                     (int32_t *)args->Y->data);
             else if (!narrow && narrow_result)
-                squeeze_Y_1_int32_int8(&plan, X, (int8_t *)args->Y->data);
+                squeeze_Y_1_int32_int8(plan, X, (int8_t *)args->Y->data);
             else
-                squeeze_Y_1_int32_int32(&plan, X, (int32_t *)args->Y->data);
+                squeeze_Y_1_int32_int32(plan, X, (int32_t *)args->Y->data);
         }
     }
     free(X_copy);
     return status;
+}
+
+int cvm_squeeze(const cvm_squeeze_args *args, cvmgen_error *error) {
+    squeeze_plan plan;
+    if (squeeze_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return squeeze_run(args, &plan, error);
+}
+
+typedef struct squeeze_bound {
+    cvmgen_bound common;
+    cvm_squeeze_args args;
+    squeeze_plan plan;
+} squeeze_bound;
+
+static int squeeze_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    squeeze_bound *const bound = (squeeze_bound *)common;
+    cvmgen_begin(error, "cvm.squeeze");
+    return squeeze_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_squeeze_bind(const cvm_squeeze_args *args, uint64_t constants, cvmgen_bound **bound,
+                     cvmgen_error *error) {
+    squeeze_plan plan;
+    *bound = NULL;
+    if (squeeze_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    squeeze_bound *const made = (squeeze_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = squeeze_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -36,6 +36,7 @@
      example sum([[[1, 2], [2, 3], [1, 3]], [[1, 4], [4, 3], [5, 2]], [[7, 1], [7, 2], [7, 3]]], axes=(1, 2))
        == [12, 19, 27]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -1018,13 +1019,12 @@ int cvm_sum_infer(const cvm_sum_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int cvm_sum(const cvm_sum_args *args, cvmgen_error *error) {
-    sum_plan plan;
-    if (sum_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int sum_run(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
@@ -1035,37 +1035,73 @@ int cvm_sum(const cvm_sum_args *args, cvmgen_error *error) {
     if (!narrow && status == CVMGEN_OK)
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
-        if (plan.which_case == 0) {
+        if (plan->which_case == 0) {
             if (narrow && narrow_result)
-                sum_Y_0_int8_int8(&plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+                sum_Y_0_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
             else if (narrow && !narrow_result)
-                sum_Y_0_int8_int32(&plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+                sum_Y_0_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
             else if (!narrow && narrow_result)
-                sum_Y_0_int32_int8(&plan, X, (int8_t *)args->Y->data);
+                sum_Y_0_int32_int8(plan, X, (int8_t *)args->Y->data);
             else
-                sum_Y_0_int32_int32(&plan, X, (int32_t *)args->Y->data);
+                sum_Y_0_int32_int32(plan, X, (int32_t *)args->Y->data);
         }
-        if (plan.which_case == 1) {
+        if (plan->which_case == 1) {
             if (narrow && narrow_result)
-                sum_Y_1_int8_int8(&plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+                sum_Y_1_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
             else if (narrow && !narrow_result)
-                sum_Y_1_int8_int32(&plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+                sum_Y_1_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
             else if (!narrow && narrow_result)
-                sum_Y_1_int32_int8(&plan, X, (int8_t *)args->Y->data);
+                sum_Y_1_int32_int8(plan, X, (int8_t *)args->Y->data);
             else
-                sum_Y_1_int32_int32(&plan, X, (int32_t *)args->Y->data);
+                sum_Y_1_int32_int32(plan, X, (int32_t *)args->Y->data);
         }
-        if (plan.which_case == 2) {
+        if (plan->which_case == 2) {
             if (narrow && narrow_result)
-                sum_Y_2_int8_int8(&plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+                sum_Y_2_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
             else if (narrow && !narrow_result)
-                sum_Y_2_int8_int32(&plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+                sum_Y_2_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
             else if (!narrow && narrow_result)
-                sum_Y_2_int32_int8(&plan, X, (int8_t *)args->Y->data);
+                sum_Y_2_int32_int8(plan, X, (int8_t *)args->Y->data);
             else
-                sum_Y_2_int32_int32(&plan, X, (int32_t *)args->Y->data);
+                sum_Y_2_int32_int32(plan, X, (int32_t *)args->Y->data);
         }
     }
     free(X_copy);
     return status;
+}
+
+int cvm_sum(const cvm_sum_args *args, cvmgen_error *error) {
+    sum_plan plan;
+    if (sum_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return sum_run(args, &plan, error);
+}
+
+typedef struct sum_bound {
+    cvmgen_bound common;
+    cvm_sum_args args;
+    sum_plan plan;
+} sum_bound;
+
+static int sum_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    sum_bound *const bound = (sum_bound *)common;
+    cvmgen_begin(error, "cvm.sum");
+    return sum_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_sum_bind(const cvm_sum_args *args, uint64_t constants, cvmgen_bound **bound,
+                 cvmgen_error *error) {
+    sum_plan plan;
+    *bound = NULL;
+    if (sum_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    sum_bound *const made = (sum_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = sum_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -23,6 +23,7 @@
      example take([[1, 2], [3, 4]], [3, 9, -1]) == [4, 4, 1]
      example take([[1, 2], [3, 4]], [1, 0], axis=1) == [[2, 1], [4, 3]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -232,9 +233,8 @@ int cvm_take_infer(const cvm_take_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int cvm_take(const cvm_take_args *args, cvmgen_error *error) {
-    take_plan plan;
-    if (take_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int take_run(const cvm_take_args *args, take_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
@@ -242,7 +242,7 @@ int cvm_take(const cvm_take_args *args, cvmgen_error *error) {
     if (args->check_values &&
         cvmgen_check_values(error, "indices", args->indices,
             cvmgen_declared(args->indices))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "indices", args->indices)) return CVMGEN_REFUSED;
@@ -258,32 +258,70 @@ int cvm_take(const cvm_take_args *args, cvmgen_error *error) {
     if (!narrow && status == CVMGEN_OK)
         status = cvmgen_widen(error, args->indices, &indices, &indices_copy);
     if (status == CVMGEN_OK) {
-        if (plan.which_case == 0) {
+        if (plan->which_case == 0) {
             if (narrow && narrow_result)
-                take_Y_0_int8_int8(&plan, (const int8_t *)args->X->data,
+                take_Y_0_int8_int8(plan, (const int8_t *)args->X->data,
                     (const int8_t *)args->indices->data, (int8_t *)args->Y->data);
             else if (narrow && !narrow_result)
-                take_Y_0_int8_int32(&plan, (const int8_t *)args->X->data,
+                take_Y_0_int8_int32(plan, (const int8_t *)args->X->data,
                     (const int8_t *)args->indices->data, (int32_t *)args->Y->data);
             else if (!narrow && narrow_result)
-                take_Y_0_int32_int8(&plan, X, indices, (int8_t *)args->Y->data);
+                take_Y_0_int32_int8(plan, X, indices, (int8_t *)args->Y->data);
             else
-                take_Y_0_int32_int32(&plan, X, indices, (int32_t *)args->Y->data);
+                take_Y_0_int32_int32(plan, X, indices, (int32_t *)args->Y->data);
         }
-        if (plan.which_case == 1) {
+        if (plan->which_case == 1) {
             if (narrow && narrow_result)
-                take_Y_1_int8_int8(&plan, (const int8_t *)args->X->data,
+                take_Y_1_int8_int8(plan, (const int8_t *)args->X->data,
                     (const int8_t *)args->indices->data, (int8_t *)args->Y->data);
             else if (narrow && !narrow_result)
-                take_Y_1_int8_int32(&plan, (const int8_t *)args->X->data,
+                take_Y_1_int8_int32(plan, (const int8_t *)args->X->data,
                     (const int8_t *)args->indices->data, (int32_t *)args->Y->data);
             else if (!narrow && narrow_result)
-                take_Y_1_int32_int8(&plan, X, indices, (int8_t *)args->Y->data);
+                take_Y_1_int32_int8(plan, X, indices, (int8_t *)args->Y->data);
             else
-                take_Y_1_int32_int32(&plan, X, indices, (int32_t *)args->Y->data);
+                take_Y_1_int32_int32(plan, X, indices, (int32_t *)args->Y->data);
         }
     }
     free(X_copy);
     free(indices_copy);
     return status;
+}
+
+int cvm_take(const cvm_take_args *args, cvmgen_error *error) {
+    take_plan plan;
+    if (take_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return take_run(args, &plan, error);
+}
+
+typedef struct take_bound {
+    cvmgen_bound common;
+    cvm_take_args args;
+    take_plan plan;
+} take_bound;
+
+static int take_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    take_bound *const bound = (take_bound *)common;
+    cvmgen_begin(error, "cvm.take");
+    return take_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_take_bind(const cvm_take_args *args, uint64_t constants, cvmgen_bound **bound,
+                  cvmgen_error *error) {
+    take_plan plan;
+    *bound = NULL;
+    if (take_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    take_bound *const made = (take_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0, 1);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = take_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.indices = cvmgen_keep_tensor(common, args->indices);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    made->args.axis = cvmgen_keep_number(common, args->axis);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -16,6 +16,7 @@
      example tile([1, 2], reps=(2, 2)) == [[1, 2, 1, 2], [1, 2, 1, 2]]
      example tile([[1, 2], [3, 4]], reps=(2,)) == [[1, 2, 1, 2], [3, 4, 3, 4]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -172,13 +173,12 @@ int cvm_tile_infer(const cvm_tile_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int cvm_tile(const cvm_tile_args *args, cvmgen_error *error) {
-    tile_plan plan;
-    if (tile_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int tile_run(const cvm_tile_args *args, tile_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
@@ -190,14 +190,50 @@ int cvm_tile(const cvm_tile_args *args, cvmgen_error *error) {
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
-            tile_Y_int8_int8(&plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+            tile_Y_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            tile_Y_int8_int32(&plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+            tile_Y_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            tile_Y_int32_int8(&plan, X, (int8_t *)args->Y->data);
+            tile_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
         else
-            tile_Y_int32_int32(&plan, X, (int32_t *)args->Y->data);
+            tile_Y_int32_int32(plan, X, (int32_t *)args->Y->data);
     }
     free(X_copy);
     return status;
+}
+
+int cvm_tile(const cvm_tile_args *args, cvmgen_error *error) {
+    tile_plan plan;
+    if (tile_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return tile_run(args, &plan, error);
+}
+
+typedef struct tile_bound {
+    cvmgen_bound common;
+    cvm_tile_args args;
+    tile_plan plan;
+} tile_bound;
+
+static int tile_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    tile_bound *const bound = (tile_bound *)common;
+    cvmgen_begin(error, "cvm.tile");
+    return tile_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_tile_bind(const cvm_tile_args *args, uint64_t constants, cvmgen_bound **bound,
+                  cvmgen_error *error) {
+    tile_plan plan;
+    *bound = NULL;
+    if (tile_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    tile_bound *const made = (tile_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = tile_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -15,6 +15,7 @@
      example transpose([[1, 2], [3, 4]]) == [[1, 3], [2, 4]]
      example transpose([[[1, 2, 3]], [[4, 5, 6]]], axes=(1, -1, 0)) == [[[1, 4], [2, 5], [3, 6]]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -171,13 +172,13 @@ int cvm_transpose_infer(const cvm_transpose_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int cvm_transpose(const cvm_transpose_args *args, cvmgen_error *error) {
-    transpose_plan plan;
-    if (transpose_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int transpose_run(const cvm_transpose_args *args, transpose_plan *plan,
+                         cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
@@ -189,14 +190,51 @@ int cvm_transpose(const cvm_transpose_args *args, cvmgen_error *error) {
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
-            transpose_Y_int8_int8(&plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+            transpose_Y_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            transpose_Y_int8_int32(&plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+            transpose_Y_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            transpose_Y_int32_int8(&plan, X, (int8_t *)args->Y->data);
+            transpose_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
         else
-            transpose_Y_int32_int32(&plan, X, (int32_t *)args->Y->data);
+            transpose_Y_int32_int32(plan, X, (int32_t *)args->Y->data);
     }
     free(X_copy);
     return status;
+}
+
+int cvm_transpose(const cvm_transpose_args *args, cvmgen_error *error) {
+    transpose_plan plan;
+    if (transpose_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return transpose_run(args, &plan, error);
+}
+
+typedef struct transpose_bound {
+    cvmgen_bound common;
+    cvm_transpose_args args;
+    transpose_plan plan;
+} transpose_bound;
+
+static int transpose_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    transpose_bound *const bound = (transpose_bound *)common;
+    cvmgen_begin(error, "cvm.transpose");
+    return transpose_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_transpose_bind(const cvm_transpose_args *args, uint64_t constants, cvmgen_bound **bound,
+                       cvmgen_error *error) {
+    transpose_plan plan;
+    *bound = NULL;
+    if (transpose_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    transpose_bound *const made = (transpose_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0,
+                                                                      0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = transpose_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

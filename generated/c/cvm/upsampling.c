@@ -9,6 +9,7 @@
      Y[n, c, h, w] = X[n, c, h div scale, w div scale]
      example upsampling([[[[1, 2]]]], scale=2) == [[[[1, 1, 2, 2], [1, 1, 2, 2]]]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -129,13 +130,13 @@ int cvm_upsampling_infer(const cvm_upsampling_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int cvm_upsampling(const cvm_upsampling_args *args, cvmgen_error *error) {
-    upsampling_plan plan;
-    if (upsampling_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int upsampling_run(const cvm_upsampling_args *args, upsampling_plan *plan,
+                          cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     const bool narrow = cvmgen_is_int8(args->X);
@@ -147,14 +148,51 @@ int cvm_upsampling(const cvm_upsampling_args *args, cvmgen_error *error) {
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
-            upsampling_Y_int8_int8(&plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+            upsampling_Y_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
         else if (narrow && !narrow_result)
-            upsampling_Y_int8_int32(&plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+            upsampling_Y_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
         else if (!narrow && narrow_result)
-            upsampling_Y_int32_int8(&plan, X, (int8_t *)args->Y->data);
+            upsampling_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
         else
-            upsampling_Y_int32_int32(&plan, X, (int32_t *)args->Y->data);
+            upsampling_Y_int32_int32(plan, X, (int32_t *)args->Y->data);
     }
     free(X_copy);
     return status;
+}
+
+int cvm_upsampling(const cvm_upsampling_args *args, cvmgen_error *error) {
+    upsampling_plan plan;
+    if (upsampling_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return upsampling_run(args, &plan, error);
+}
+
+typedef struct upsampling_bound {
+    cvmgen_bound common;
+    cvm_upsampling_args args;
+    upsampling_plan plan;
+} upsampling_bound;
+
+static int upsampling_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    upsampling_bound *const bound = (upsampling_bound *)common;
+    cvmgen_begin(error, "cvm.upsampling");
+    return upsampling_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_upsampling_bind(const cvm_upsampling_args *args, uint64_t constants,
+                        cvmgen_bound **bound, cvmgen_error *error) {
+    upsampling_plan plan;
+    *bound = NULL;
+    if (upsampling_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    upsampling_bound *const made = (upsampling_bound *)cvmgen_new_bound(error, sizeof *made, 2,
+                                                                        0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = upsampling_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

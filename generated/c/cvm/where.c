@@ -21,6 +21,7 @@
      example where([1, 0, -1], [1, 2, 3], [7, 8, 9]) == [1, 8, 3]
      example where([0, 1], [[1, 2], [3, 4]], [[5, 6], [7, 8]]) == [[5, 6], [3, 4]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvm.h"
 
@@ -332,9 +333,8 @@ int cvm_where_infer(const cvm_where_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int cvm_where(const cvm_where_args *args, cvmgen_error *error) {
-    where_plan plan;
-    if (where_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int where_run(const cvm_where_args *args, where_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "Cond", args->Cond)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "Cond", args->Cond,
@@ -345,7 +345,7 @@ int cvm_where(const cvm_where_args *args, cvmgen_error *error) {
     if (cvmgen_check_data(error, "B", args->B)) return CVMGEN_REFUSED;
     if (args->check_values &&
         cvmgen_check_values(error, "B", args->B, cvmgen_declared(args->B))) return CVMGEN_REFUSED;
-    if (cvmgen_check_output(error, "Y", args->Y, &plan.Y_shape, plan.Y_precision))
+    if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "Cond", args->Cond)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "A", args->A)) return CVMGEN_REFUSED;
@@ -367,37 +367,75 @@ int cvm_where(const cvm_where_args *args, cvmgen_error *error) {
     if (!narrow && status == CVMGEN_OK)
         status = cvmgen_widen(error, args->B, &B, &B_copy);
     if (status == CVMGEN_OK) {
-        if (plan.which_case == 0) {
+        if (plan->which_case == 0) {
             if (narrow && narrow_result)
-                where_Y_0_int8_int8(&plan, (const int8_t *)args->Cond->data,
+                where_Y_0_int8_int8(plan, (const int8_t *)args->Cond->data,
                     (const int8_t *)args->A->data, (const int8_t *)args->B->data,
                     (int8_t *)args->Y->data);
             else if (narrow && !narrow_result)
-                where_Y_0_int8_int32(&plan, (const int8_t *)args->Cond->data,
+                where_Y_0_int8_int32(plan, (const int8_t *)args->Cond->data,
                     (const int8_t *)args->A->data, (const int8_t *)args->B->data,
                     (int32_t *)args->Y->data);
             else if (!narrow && narrow_result)
-                where_Y_0_int32_int8(&plan, Cond, A, B, (int8_t *)args->Y->data);
+                where_Y_0_int32_int8(plan, Cond, A, B, (int8_t *)args->Y->data);
             else
-                where_Y_0_int32_int32(&plan, Cond, A, B, (int32_t *)args->Y->data);
+                where_Y_0_int32_int32(plan, Cond, A, B, (int32_t *)args->Y->data);
         }
-        if (plan.which_case == 1) {
+        if (plan->which_case == 1) {
             if (narrow && narrow_result)
-                where_Y_1_int8_int8(&plan, (const int8_t *)args->Cond->data,
+                where_Y_1_int8_int8(plan, (const int8_t *)args->Cond->data,
                     (const int8_t *)args->A->data, (const int8_t *)args->B->data,
                     (int8_t *)args->Y->data);
             else if (narrow && !narrow_result)
-                where_Y_1_int8_int32(&plan, (const int8_t *)args->Cond->data,
+                where_Y_1_int8_int32(plan, (const int8_t *)args->Cond->data,
                     (const int8_t *)args->A->data, (const int8_t *)args->B->data,
                     (int32_t *)args->Y->data);
             else if (!narrow && narrow_result)
-                where_Y_1_int32_int8(&plan, Cond, A, B, (int8_t *)args->Y->data);
+                where_Y_1_int32_int8(plan, Cond, A, B, (int8_t *)args->Y->data);
             else
-                where_Y_1_int32_int32(&plan, Cond, A, B, (int32_t *)args->Y->data);
+                where_Y_1_int32_int32(plan, Cond, A, B, (int32_t *)args->Y->data);
         }
     }
     free(Cond_copy);
     free(A_copy);
     free(B_copy);
     return status;
+}
+
+int cvm_where(const cvm_where_args *args, cvmgen_error *error) {
+    where_plan plan;
+    if (where_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return where_run(args, &plan, error);
+}
+
+typedef struct where_bound {
+    cvmgen_bound common;
+    cvm_where_args args;
+    where_plan plan;
+} where_bound;
+
+static int where_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    where_bound *const bound = (where_bound *)common;
+    cvmgen_begin(error, "cvm.where");
+    return where_run(&bound->args, &bound->plan, error);
+}
+
+int cvm_where_bind(const cvm_where_args *args, uint64_t constants, cvmgen_bound **bound,
+                   cvmgen_error *error) {
+    where_plan plan;
+    *bound = NULL;
+    if (where_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    where_bound *const made = (where_bound *)cvmgen_new_bound(error, sizeof *made, 4, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = where_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.Cond = cvmgen_keep_tensor(common, args->Cond);
+    made->args.A = cvmgen_keep_tensor(common, args->A);
+    made->args.B = cvmgen_keep_tensor(common, args->B);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

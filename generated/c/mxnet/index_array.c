@@ -18,6 +18,7 @@
      example index_array([[7, 7, 7], [7, 7, 7]], axes=(-1, 0, 1))
        == [[[0, 0, 0], [1, 0, 1], [2, 0, 2]], [[0, 1, 0], [1, 1, 1], [2, 1, 2]]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "mxnet.h"
 
@@ -129,19 +130,56 @@ int mxnet_index_array_infer(const mxnet_index_array_args *args, cvmgen_error *er
     return CVMGEN_OK;
 }
 
-int mxnet_index_array(const mxnet_index_array_args *args, cvmgen_error *error) {
-    index_array_plan plan;
-    if (index_array_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int index_array_run(const mxnet_index_array_args *args, index_array_plan *plan,
+                           cvmgen_error *error) {
     if (cvmgen_check_data(error, "data", args->data)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "idx", args->idx, &plan.idx_shape,
-        index_array_rows[plan.types][1]))
+    if (cvmgen_check_typed_output(error, "idx", args->idx, &plan->idx_shape,
+        index_array_rows[plan->types][1]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "idx", args->idx, "data", args->data)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     int64_t idx_overflow = CVMGEN_NO_OVERFLOW;
     if (status == CVMGEN_OK) {
-        index_array_idx(&plan, (int64_t *)cvmgen_data(args->idx), &idx_overflow);
+        index_array_idx(plan, (int64_t *)cvmgen_data(args->idx), &idx_overflow);
     }
     if (status == CVMGEN_OK) status = cvmgen_refuse_overflow(error, "idx", args->idx, idx_overflow);
     return status;
+}
+
+int mxnet_index_array(const mxnet_index_array_args *args, cvmgen_error *error) {
+    index_array_plan plan;
+    if (index_array_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return index_array_run(args, &plan, error);
+}
+
+typedef struct index_array_bound {
+    cvmgen_bound common;
+    mxnet_index_array_args args;
+    index_array_plan plan;
+} index_array_bound;
+
+static int index_array_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    index_array_bound *const bound = (index_array_bound *)common;
+    cvmgen_begin(error, "mxnet.index_array");
+    return index_array_run(&bound->args, &bound->plan, error);
+}
+
+int mxnet_index_array_bind(const mxnet_index_array_args *args, uint64_t constants,
+                           cvmgen_bound **bound, cvmgen_error *error) {
+    index_array_plan plan;
+    *bound = NULL;
+    if (index_array_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    index_array_bound *const made = (index_array_bound *)cvmgen_new_bound(error, sizeof *made,
+                                                                          2, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = index_array_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.data = cvmgen_keep_tensor(common, args->data);
+    made->args.idx = cvmgen_keep_tensor(common, args->idx);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -19,6 +19,7 @@
      "Sum: X + Y."
      example add([[1, 2], [3, 4]], [[10, 20]]) == [[11, 22], [13, 24]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "systemml.h"
 
@@ -145,19 +146,55 @@ int systemml_add_infer(const systemml_add_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int systemml_add(const systemml_add_args *args, cvmgen_error *error) {
-    add_plan plan;
-    if (add_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int add_run(const systemml_add_args *args, add_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "Y", args->Y)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan.Z_shape, add_rows[plan.types][2]))
+    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan->Z_shape, add_rows[plan->types][2]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "Y", args->Y)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {
-        add_Z(&plan, (const double *)args->X->data, (const double *)args->Y->data,
+        add_Z(plan, (const double *)args->X->data, (const double *)args->Y->data,
             (double *)args->Z->data);
     }
     return status;
+}
+
+int systemml_add(const systemml_add_args *args, cvmgen_error *error) {
+    add_plan plan;
+    if (add_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return add_run(args, &plan, error);
+}
+
+typedef struct add_bound {
+    cvmgen_bound common;
+    systemml_add_args args;
+    add_plan plan;
+} add_bound;
+
+static int add_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    add_bound *const bound = (add_bound *)common;
+    cvmgen_begin(error, "systemml.add");
+    return add_run(&bound->args, &bound->plan, error);
+}
+
+int systemml_add_bind(const systemml_add_args *args, uint64_t constants, cvmgen_bound **bound,
+                      cvmgen_error *error) {
+    add_plan plan;
+    *bound = NULL;
+    if (add_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    add_bound *const made = (add_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = add_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    made->args.Z = cvmgen_keep_tensor(common, args->Z);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -10,6 +10,7 @@
      y[n, k] = x[n, k] + bias[k div (K div C), 0]
      example bias_add([[1, 2, 3, 4]], [[10], [20]]) == [[11, 12, 23, 24]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "systemml.h"
 
@@ -83,19 +84,58 @@ int systemml_bias_add_infer(const systemml_bias_add_args *args, cvmgen_error *er
     return CVMGEN_OK;
 }
 
-int systemml_bias_add(const systemml_bias_add_args *args, cvmgen_error *error) {
-    bias_add_plan plan;
-    if (bias_add_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int bias_add_run(const systemml_bias_add_args *args, bias_add_plan *plan,
+                        cvmgen_error *error) {
     if (cvmgen_check_data(error, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "bias", args->bias)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "y", args->y, &plan.y_shape, bias_add_rows[plan.types][2]))
+    if (cvmgen_check_typed_output(error, "y", args->y, &plan->y_shape,
+        bias_add_rows[plan->types][2]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "bias", args->bias)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {
-        bias_add_y(&plan, (const double *)args->x->data, (const double *)args->bias->data,
+        bias_add_y(plan, (const double *)args->x->data, (const double *)args->bias->data,
             (double *)args->y->data);
     }
     return status;
+}
+
+int systemml_bias_add(const systemml_bias_add_args *args, cvmgen_error *error) {
+    bias_add_plan plan;
+    if (bias_add_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return bias_add_run(args, &plan, error);
+}
+
+typedef struct bias_add_bound {
+    cvmgen_bound common;
+    systemml_bias_add_args args;
+    bias_add_plan plan;
+} bias_add_bound;
+
+static int bias_add_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    bias_add_bound *const bound = (bias_add_bound *)common;
+    cvmgen_begin(error, "systemml.bias_add");
+    return bias_add_run(&bound->args, &bound->plan, error);
+}
+
+int systemml_bias_add_bind(const systemml_bias_add_args *args, uint64_t constants,
+                           cvmgen_bound **bound, cvmgen_error *error) {
+    bias_add_plan plan;
+    *bound = NULL;
+    if (bias_add_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    bias_add_bound *const made = (bias_add_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0,
+                                                                    0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = bias_add_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.x = cvmgen_keep_tensor(common, args->x);
+    made->args.bias = cvmgen_keep_tensor(common, args->bias);
+    made->args.y = cvmgen_keep_tensor(common, args->y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

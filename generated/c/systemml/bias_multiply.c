@@ -10,6 +10,7 @@
      y[n, k] = x[n, k] * bias[k div (K div C), 0]
      example bias_multiply([[1, 2, 3, 4]], [[10], [20]]) == [[10, 20, 60, 80]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "systemml.h"
 
@@ -84,20 +85,59 @@ int systemml_bias_multiply_infer(const systemml_bias_multiply_args *args, cvmgen
     return CVMGEN_OK;
 }
 
-int systemml_bias_multiply(const systemml_bias_multiply_args *args, cvmgen_error *error) {
-    bias_multiply_plan plan;
-    if (bias_multiply_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int bias_multiply_run(const systemml_bias_multiply_args *args, bias_multiply_plan *plan,
+                             cvmgen_error *error) {
     if (cvmgen_check_data(error, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "bias", args->bias)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "y", args->y, &plan.y_shape,
-        bias_multiply_rows[plan.types][2]))
+    if (cvmgen_check_typed_output(error, "y", args->y, &plan->y_shape,
+        bias_multiply_rows[plan->types][2]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "bias", args->bias)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {
-        bias_multiply_y(&plan, (const double *)args->x->data, (const double *)args->bias->data,
+        bias_multiply_y(plan, (const double *)args->x->data, (const double *)args->bias->data,
             (double *)args->y->data);
     }
     return status;
+}
+
+int systemml_bias_multiply(const systemml_bias_multiply_args *args, cvmgen_error *error) {
+    bias_multiply_plan plan;
+    if (bias_multiply_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return bias_multiply_run(args, &plan, error);
+}
+
+typedef struct bias_multiply_bound {
+    cvmgen_bound common;
+    systemml_bias_multiply_args args;
+    bias_multiply_plan plan;
+} bias_multiply_bound;
+
+static int bias_multiply_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    bias_multiply_bound *const bound = (bias_multiply_bound *)common;
+    cvmgen_begin(error, "systemml.bias_multiply");
+    return bias_multiply_run(&bound->args, &bound->plan, error);
+}
+
+int systemml_bias_multiply_bind(const systemml_bias_multiply_args *args, uint64_t constants,
+                                cvmgen_bound **bound, cvmgen_error *error) {
+    bias_multiply_plan plan;
+    *bound = NULL;
+    if (bias_multiply_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    bias_multiply_bound *const made = (bias_multiply_bound *)cvmgen_new_bound(error,
+                                                                              sizeof *made, 3,
+                                                                              0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = bias_multiply_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.x = cvmgen_keep_tensor(common, args->x);
+    made->args.bias = cvmgen_keep_tensor(common, args->bias);
+    made->args.y = cvmgen_keep_tensor(common, args->y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -33,6 +33,7 @@
                     stride=(1, 1), padding=(0, 0), input_shape=(1, 1, 3, 3), filter_shape=(1, 1, 2, 2))
        == [[37, 47, 67, 77]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "systemml.h"
 
@@ -215,19 +216,56 @@ int systemml_conv2d_infer(const systemml_conv2d_args *args, cvmgen_error *error)
     return CVMGEN_OK;
 }
 
-int systemml_conv2d(const systemml_conv2d_args *args, cvmgen_error *error) {
-    conv2d_plan plan;
-    if (conv2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int conv2d_run(const systemml_conv2d_args *args, conv2d_plan *plan,
+                      cvmgen_error *error) {
     if (cvmgen_check_data(error, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "w", args->w)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "y", args->y, &plan.y_shape, conv2d_rows[plan.types][2]))
+    if (cvmgen_check_typed_output(error, "y", args->y, &plan->y_shape, conv2d_rows[plan->types][2]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "w", args->w)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {
-        conv2d_y(&plan, (const double *)args->x->data, (const double *)args->w->data,
+        conv2d_y(plan, (const double *)args->x->data, (const double *)args->w->data,
             (double *)args->y->data);
     }
     return status;
+}
+
+int systemml_conv2d(const systemml_conv2d_args *args, cvmgen_error *error) {
+    conv2d_plan plan;
+    if (conv2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return conv2d_run(args, &plan, error);
+}
+
+typedef struct conv2d_bound {
+    cvmgen_bound common;
+    systemml_conv2d_args args;
+    conv2d_plan plan;
+} conv2d_bound;
+
+static int conv2d_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    conv2d_bound *const bound = (conv2d_bound *)common;
+    cvmgen_begin(error, "systemml.conv2d");
+    return conv2d_run(&bound->args, &bound->plan, error);
+}
+
+int systemml_conv2d_bind(const systemml_conv2d_args *args, uint64_t constants,
+                         cvmgen_bound **bound, cvmgen_error *error) {
+    conv2d_plan plan;
+    *bound = NULL;
+    if (conv2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    conv2d_bound *const made = (conv2d_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = conv2d_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.x = cvmgen_keep_tensor(common, args->x);
+    made->args.w = cvmgen_keep_tensor(common, args->w);
+    made->args.y = cvmgen_keep_tensor(common, args->y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -34,6 +34,7 @@
                     stride=(1, 1), padding=(0, 0), input_shape=(1, 1, 3, 3), filter_shape=(1, 1, 2, 2))
        == [[1, 4, 4, 6, 20, 16, 9, 24, 16]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "systemml.h"
 
@@ -219,21 +220,64 @@ int systemml_conv2d_backward_data_infer(const systemml_conv2d_backward_data_args
     return CVMGEN_OK;
 }
 
-int systemml_conv2d_backward_data(const systemml_conv2d_backward_data_args *args,
-                                  cvmgen_error *error) {
-    conv2d_backward_data_plan plan;
-    if (conv2d_backward_data_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int conv2d_backward_data_run(const systemml_conv2d_backward_data_args *args,
+                                    conv2d_backward_data_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "w", args->w)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "dout", args->dout)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "dx", args->dx, &plan.dx_shape,
-        conv2d_backward_data_rows[plan.types][2]))
+    if (cvmgen_check_typed_output(error, "dx", args->dx, &plan->dx_shape,
+        conv2d_backward_data_rows[plan->types][2]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dx", args->dx, "w", args->w)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dx", args->dx, "dout", args->dout)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {
-        conv2d_backward_data_dx(&plan, (const double *)args->w->data,
+        conv2d_backward_data_dx(plan, (const double *)args->w->data,
             (const double *)args->dout->data, (double *)args->dx->data);
     }
     return status;
+}
+
+int systemml_conv2d_backward_data(const systemml_conv2d_backward_data_args *args,
+                                  cvmgen_error *error) {
+    conv2d_backward_data_plan plan;
+    if (conv2d_backward_data_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return conv2d_backward_data_run(args, &plan, error);
+}
+
+typedef struct conv2d_backward_data_bound {
+    cvmgen_bound common;
+    systemml_conv2d_backward_data_args args;
+    conv2d_backward_data_plan plan;
+} conv2d_backward_data_bound;
+
+static int conv2d_backward_data_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    conv2d_backward_data_bound *const bound = (conv2d_backward_data_bound *)common;
+    cvmgen_begin(error, "systemml.conv2d_backward_data");
+    return conv2d_backward_data_run(&bound->args, &bound->plan, error);
+}
+
+int systemml_conv2d_backward_data_bind(const systemml_conv2d_backward_data_args *args,
+                                       uint64_t constants, cvmgen_bound **bound,
+                                       cvmgen_error *error) {
+    conv2d_backward_data_plan plan;
+    *bound = NULL;
+    if (conv2d_backward_data_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    conv2d_backward_data_bound *const made = (conv2d_backward_data_bound *)cvmgen_new_bound(
+                                                                                            error,
+                                                                                            sizeof *made,
+                                                                                            3,
+                                                                                            0,
+                                                                                            0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = conv2d_backward_data_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.w = cvmgen_keep_tensor(common, args->w);
+    made->args.dout = cvmgen_keep_tensor(common, args->dout);
+    made->args.dx = cvmgen_keep_tensor(common, args->dx);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -19,6 +19,7 @@
      "Quotient: X / Y."
      example div([[1, 2], [-3, 4]], [[2, 4]]) == [[0.5, 0.5], [-1.5, 1]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "systemml.h"
 
@@ -145,19 +146,55 @@ int systemml_div_infer(const systemml_div_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int systemml_div(const systemml_div_args *args, cvmgen_error *error) {
-    div_plan plan;
-    if (div_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int div_run(const systemml_div_args *args, div_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "Y", args->Y)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan.Z_shape, div_rows[plan.types][2]))
+    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan->Z_shape, div_rows[plan->types][2]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "Y", args->Y)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {
-        div_Z(&plan, (const double *)args->X->data, (const double *)args->Y->data,
+        div_Z(plan, (const double *)args->X->data, (const double *)args->Y->data,
             (double *)args->Z->data);
     }
     return status;
+}
+
+int systemml_div(const systemml_div_args *args, cvmgen_error *error) {
+    div_plan plan;
+    if (div_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return div_run(args, &plan, error);
+}
+
+typedef struct div_bound {
+    cvmgen_bound common;
+    systemml_div_args args;
+    div_plan plan;
+} div_bound;
+
+static int div_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    div_bound *const bound = (div_bound *)common;
+    cvmgen_begin(error, "systemml.div");
+    return div_run(&bound->args, &bound->plan, error);
+}
+
+int systemml_div_bind(const systemml_div_args *args, uint64_t constants, cvmgen_bound **bound,
+                      cvmgen_error *error) {
+    div_plan plan;
+    *bound = NULL;
+    if (div_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    div_bound *const made = (div_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = div_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    made->args.Z = cvmgen_keep_tensor(common, args->Z);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

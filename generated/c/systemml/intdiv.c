@@ -19,6 +19,7 @@
      "Quotient rounded down: X %/% Y."
      example intdiv([[7, -7, 7, -7]], [[2, 2, -2, -2]]) == [[3, -4, -4, 3]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "systemml.h"
 
@@ -149,19 +150,56 @@ int systemml_intdiv_infer(const systemml_intdiv_args *args, cvmgen_error *error)
     return CVMGEN_OK;
 }
 
-int systemml_intdiv(const systemml_intdiv_args *args, cvmgen_error *error) {
-    intdiv_plan plan;
-    if (intdiv_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int intdiv_run(const systemml_intdiv_args *args, intdiv_plan *plan,
+                      cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "Y", args->Y)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan.Z_shape, intdiv_rows[plan.types][2]))
+    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan->Z_shape, intdiv_rows[plan->types][2]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "Y", args->Y)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {
-        intdiv_Z(&plan, (const double *)args->X->data, (const double *)args->Y->data,
+        intdiv_Z(plan, (const double *)args->X->data, (const double *)args->Y->data,
             (double *)args->Z->data);
     }
     return status;
+}
+
+int systemml_intdiv(const systemml_intdiv_args *args, cvmgen_error *error) {
+    intdiv_plan plan;
+    if (intdiv_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return intdiv_run(args, &plan, error);
+}
+
+typedef struct intdiv_bound {
+    cvmgen_bound common;
+    systemml_intdiv_args args;
+    intdiv_plan plan;
+} intdiv_bound;
+
+static int intdiv_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    intdiv_bound *const bound = (intdiv_bound *)common;
+    cvmgen_begin(error, "systemml.intdiv");
+    return intdiv_run(&bound->args, &bound->plan, error);
+}
+
+int systemml_intdiv_bind(const systemml_intdiv_args *args, uint64_t constants,
+                         cvmgen_bound **bound, cvmgen_error *error) {
+    intdiv_plan plan;
+    *bound = NULL;
+    if (intdiv_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    intdiv_bound *const made = (intdiv_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = intdiv_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    made->args.Z = cvmgen_keep_tensor(common, args->Z);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -35,6 +35,7 @@
                       stride=(2, 2), padding=(1, 1), input_shape=(1, 1, 2, 2), pool_size=(2, 2))
        == [[-1, -2, -3, -4]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "systemml.h"
 
@@ -203,16 +204,54 @@ int systemml_max_pool_infer(const systemml_max_pool_args *args, cvmgen_error *er
     return CVMGEN_OK;
 }
 
-int systemml_max_pool(const systemml_max_pool_args *args, cvmgen_error *error) {
-    max_pool_plan plan;
-    if (max_pool_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int max_pool_run(const systemml_max_pool_args *args, max_pool_plan *plan,
+                        cvmgen_error *error) {
     if (cvmgen_check_data(error, "x", args->x)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "y", args->y, &plan.y_shape, max_pool_rows[plan.types][1]))
+    if (cvmgen_check_typed_output(error, "y", args->y, &plan->y_shape,
+        max_pool_rows[plan->types][1]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "x", args->x)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {
-        max_pool_y(&plan, (const double *)args->x->data, (double *)args->y->data);
+        max_pool_y(plan, (const double *)args->x->data, (double *)args->y->data);
     }
     return status;
+}
+
+int systemml_max_pool(const systemml_max_pool_args *args, cvmgen_error *error) {
+    max_pool_plan plan;
+    if (max_pool_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return max_pool_run(args, &plan, error);
+}
+
+typedef struct max_pool_bound {
+    cvmgen_bound common;
+    systemml_max_pool_args args;
+    max_pool_plan plan;
+} max_pool_bound;
+
+static int max_pool_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    max_pool_bound *const bound = (max_pool_bound *)common;
+    cvmgen_begin(error, "systemml.max_pool");
+    return max_pool_run(&bound->args, &bound->plan, error);
+}
+
+int systemml_max_pool_bind(const systemml_max_pool_args *args, uint64_t constants,
+                           cvmgen_bound **bound, cvmgen_error *error) {
+    max_pool_plan plan;
+    *bound = NULL;
+    if (max_pool_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    max_pool_bound *const made = (max_pool_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0,
+                                                                    0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = max_pool_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.x = cvmgen_keep_tensor(common, args->x);
+    made->args.y = cvmgen_keep_tensor(common, args->y);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

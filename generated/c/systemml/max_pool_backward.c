@@ -45,6 +45,7 @@
                       stride=(1, 1), padding=(0, 0), input_shape=(1, 1, 2, 2), pool_size=(2, 2))
        == [[1, 0, 0, 0]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "systemml.h"
 
@@ -251,21 +252,61 @@ int systemml_max_pool_backward_infer(const systemml_max_pool_backward_args *args
     return CVMGEN_OK;
 }
 
-int systemml_max_pool_backward(const systemml_max_pool_backward_args *args,
-                               cvmgen_error *error) {
-    max_pool_backward_plan plan;
-    if (max_pool_backward_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int max_pool_backward_run(const systemml_max_pool_backward_args *args,
+                                 max_pool_backward_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "dout", args->dout)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "dx", args->dx, &plan.dx_shape,
-        max_pool_backward_rows[plan.types][2]))
+    if (cvmgen_check_typed_output(error, "dx", args->dx, &plan->dx_shape,
+        max_pool_backward_rows[plan->types][2]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dx", args->dx, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dx", args->dx, "dout", args->dout)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {
-        max_pool_backward_dx(&plan, (const double *)args->x->data, (const double *)args->dout->data,
+        max_pool_backward_dx(plan, (const double *)args->x->data, (const double *)args->dout->data,
             (double *)args->dx->data);
     }
     return status;
+}
+
+int systemml_max_pool_backward(const systemml_max_pool_backward_args *args,
+                               cvmgen_error *error) {
+    max_pool_backward_plan plan;
+    if (max_pool_backward_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return max_pool_backward_run(args, &plan, error);
+}
+
+typedef struct max_pool_backward_bound {
+    cvmgen_bound common;
+    systemml_max_pool_backward_args args;
+    max_pool_backward_plan plan;
+} max_pool_backward_bound;
+
+static int max_pool_backward_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    max_pool_backward_bound *const bound = (max_pool_backward_bound *)common;
+    cvmgen_begin(error, "systemml.max_pool_backward");
+    return max_pool_backward_run(&bound->args, &bound->plan, error);
+}
+
+int systemml_max_pool_backward_bind(const systemml_max_pool_backward_args *args,
+                                    uint64_t constants, cvmgen_bound **bound,
+                                    cvmgen_error *error) {
+    max_pool_backward_plan plan;
+    *bound = NULL;
+    if (max_pool_backward_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    max_pool_backward_bound *const made = (max_pool_backward_bound *)cvmgen_new_bound(error,
+                                                                                      sizeof *made,
+                                                                                      3, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = max_pool_backward_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.x = cvmgen_keep_tensor(common, args->x);
+    made->args.dout = cvmgen_keep_tensor(common, args->dout);
+    made->args.dx = cvmgen_keep_tensor(common, args->dx);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -19,6 +19,7 @@
      "Remainder of the quotient rounded down: X %% Y."
      example mod([[7, -7, 7, -7]], [[2, 2, -2, -2]]) == [[1, 1, -1, -1]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "systemml.h"
 
@@ -156,19 +157,55 @@ int systemml_mod_infer(const systemml_mod_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int systemml_mod(const systemml_mod_args *args, cvmgen_error *error) {
-    mod_plan plan;
-    if (mod_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int mod_run(const systemml_mod_args *args, mod_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "Y", args->Y)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan.Z_shape, mod_rows[plan.types][2]))
+    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan->Z_shape, mod_rows[plan->types][2]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "Y", args->Y)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {
-        mod_Z(&plan, (const double *)args->X->data, (const double *)args->Y->data,
+        mod_Z(plan, (const double *)args->X->data, (const double *)args->Y->data,
             (double *)args->Z->data);
     }
     return status;
+}
+
+int systemml_mod(const systemml_mod_args *args, cvmgen_error *error) {
+    mod_plan plan;
+    if (mod_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return mod_run(args, &plan, error);
+}
+
+typedef struct mod_bound {
+    cvmgen_bound common;
+    systemml_mod_args args;
+    mod_plan plan;
+} mod_bound;
+
+static int mod_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    mod_bound *const bound = (mod_bound *)common;
+    cvmgen_begin(error, "systemml.mod");
+    return mod_run(&bound->args, &bound->plan, error);
+}
+
+int systemml_mod_bind(const systemml_mod_args *args, uint64_t constants, cvmgen_bound **bound,
+                      cvmgen_error *error) {
+    mod_plan plan;
+    *bound = NULL;
+    if (mod_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    mod_bound *const made = (mod_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = mod_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    made->args.Z = cvmgen_keep_tensor(common, args->Z);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

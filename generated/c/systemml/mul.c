@@ -19,6 +19,7 @@
      "Product of elements: X * Y."
      example mul([[1, 2], [3, 4]], [[0.5, -2]]) == [[0.5, -4], [1.5, -8]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "systemml.h"
 
@@ -145,19 +146,55 @@ int systemml_mul_infer(const systemml_mul_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int systemml_mul(const systemml_mul_args *args, cvmgen_error *error) {
-    mul_plan plan;
-    if (mul_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int mul_run(const systemml_mul_args *args, mul_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "Y", args->Y)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan.Z_shape, mul_rows[plan.types][2]))
+    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan->Z_shape, mul_rows[plan->types][2]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "Y", args->Y)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {
-        mul_Z(&plan, (const double *)args->X->data, (const double *)args->Y->data,
+        mul_Z(plan, (const double *)args->X->data, (const double *)args->Y->data,
             (double *)args->Z->data);
     }
     return status;
+}
+
+int systemml_mul(const systemml_mul_args *args, cvmgen_error *error) {
+    mul_plan plan;
+    if (mul_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return mul_run(args, &plan, error);
+}
+
+typedef struct mul_bound {
+    cvmgen_bound common;
+    systemml_mul_args args;
+    mul_plan plan;
+} mul_bound;
+
+static int mul_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    mul_bound *const bound = (mul_bound *)common;
+    cvmgen_begin(error, "systemml.mul");
+    return mul_run(&bound->args, &bound->plan, error);
+}
+
+int systemml_mul_bind(const systemml_mul_args *args, uint64_t constants, cvmgen_bound **bound,
+                      cvmgen_error *error) {
+    mul_plan plan;
+    *bound = NULL;
+    if (mul_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    mul_bound *const made = (mul_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = mul_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    made->args.Z = cvmgen_keep_tensor(common, args->Z);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

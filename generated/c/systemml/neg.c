@@ -8,6 +8,7 @@
      Z[d...] = -X[d...]
      example neg([[1, -2.5]]) == [[-1, 2.5]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "systemml.h"
 
@@ -62,16 +63,51 @@ int systemml_neg_infer(const systemml_neg_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int systemml_neg(const systemml_neg_args *args, cvmgen_error *error) {
-    neg_plan plan;
-    if (neg_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int neg_run(const systemml_neg_args *args, neg_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan.Z_shape, neg_rows[plan.types][1]))
+    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan->Z_shape, neg_rows[plan->types][1]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {
-        neg_Z(&plan, (const double *)args->X->data, (double *)args->Z->data);
+        neg_Z(plan, (const double *)args->X->data, (double *)args->Z->data);
     }
     return status;
+}
+
+int systemml_neg(const systemml_neg_args *args, cvmgen_error *error) {
+    neg_plan plan;
+    if (neg_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return neg_run(args, &plan, error);
+}
+
+typedef struct neg_bound {
+    cvmgen_bound common;
+    systemml_neg_args args;
+    neg_plan plan;
+} neg_bound;
+
+static int neg_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    neg_bound *const bound = (neg_bound *)common;
+    cvmgen_begin(error, "systemml.neg");
+    return neg_run(&bound->args, &bound->plan, error);
+}
+
+int systemml_neg_bind(const systemml_neg_args *args, uint64_t constants, cvmgen_bound **bound,
+                      cvmgen_error *error) {
+    neg_plan plan;
+    *bound = NULL;
+    if (neg_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    neg_bound *const made = (neg_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = neg_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Z = cvmgen_keep_tensor(common, args->Z);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -19,6 +19,7 @@
      "Power: X ^ Y."
      example pow([[2, 4, -2]], [[-1, 0.5, 3]]) == [[0.5, 2, -8]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "systemml.h"
 
@@ -164,19 +165,55 @@ int systemml_pow_infer(const systemml_pow_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int systemml_pow(const systemml_pow_args *args, cvmgen_error *error) {
-    pow_plan plan;
-    if (pow_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int pow_run(const systemml_pow_args *args, pow_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "Y", args->Y)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan.Z_shape, pow_rows[plan.types][2]))
+    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan->Z_shape, pow_rows[plan->types][2]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "Y", args->Y)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {
-        pow_Z(&plan, (const double *)args->X->data, (const double *)args->Y->data,
+        pow_Z(plan, (const double *)args->X->data, (const double *)args->Y->data,
             (double *)args->Z->data);
     }
     return status;
+}
+
+int systemml_pow(const systemml_pow_args *args, cvmgen_error *error) {
+    pow_plan plan;
+    if (pow_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return pow_run(args, &plan, error);
+}
+
+typedef struct pow_bound {
+    cvmgen_bound common;
+    systemml_pow_args args;
+    pow_plan plan;
+} pow_bound;
+
+static int pow_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    pow_bound *const bound = (pow_bound *)common;
+    cvmgen_begin(error, "systemml.pow");
+    return pow_run(&bound->args, &bound->plan, error);
+}
+
+int systemml_pow_bind(const systemml_pow_args *args, uint64_t constants, cvmgen_bound **bound,
+                      cvmgen_error *error) {
+    pow_plan plan;
+    *bound = NULL;
+    if (pow_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    pow_bound *const made = (pow_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = pow_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    made->args.Z = cvmgen_keep_tensor(common, args->Z);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -10,6 +10,7 @@
      ret[i, c*K + j] = Z[i, j]  forall i < N, c < C, j < K
      example rep([[1, 2], [3, 4]], C=2) == [[1, 2, 1, 2], [3, 4, 3, 4]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "systemml.h"
 
@@ -77,17 +78,52 @@ int systemml_rep_infer(const systemml_rep_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int systemml_rep(const systemml_rep_args *args, cvmgen_error *error) {
-    rep_plan plan;
-    if (rep_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int rep_run(const systemml_rep_args *args, rep_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "Z", args->Z)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "ret", args->ret, &plan.ret_shape,
-        rep_rows[plan.types][1]))
+    if (cvmgen_check_typed_output(error, "ret", args->ret, &plan->ret_shape,
+        rep_rows[plan->types][1]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "ret", args->ret, "Z", args->Z)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {
-        rep_ret(&plan, (const double *)args->Z->data, (double *)args->ret->data);
+        rep_ret(plan, (const double *)args->Z->data, (double *)args->ret->data);
     }
     return status;
+}
+
+int systemml_rep(const systemml_rep_args *args, cvmgen_error *error) {
+    rep_plan plan;
+    if (rep_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return rep_run(args, &plan, error);
+}
+
+typedef struct rep_bound {
+    cvmgen_bound common;
+    systemml_rep_args args;
+    rep_plan plan;
+} rep_bound;
+
+static int rep_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    rep_bound *const bound = (rep_bound *)common;
+    cvmgen_begin(error, "systemml.rep");
+    return rep_run(&bound->args, &bound->plan, error);
+}
+
+int systemml_rep_bind(const systemml_rep_args *args, uint64_t constants, cvmgen_bound **bound,
+                      cvmgen_error *error) {
+    rep_plan plan;
+    *bound = NULL;
+    if (rep_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    rep_bound *const made = (rep_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = rep_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.Z = cvmgen_keep_tensor(common, args->Z);
+    made->args.ret = cvmgen_keep_tensor(common, args->ret);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

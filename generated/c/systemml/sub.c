@@ -19,6 +19,7 @@
      "Difference: X - Y."
      example sub([[1, 2], [3, 4]], [[10], [20]]) == [[-9, -8], [-17, -16]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "systemml.h"
 
@@ -145,19 +146,55 @@ int systemml_sub_infer(const systemml_sub_args *args, cvmgen_error *error) {
     return CVMGEN_OK;
 }
 
-int systemml_sub(const systemml_sub_args *args, cvmgen_error *error) {
-    sub_plan plan;
-    if (sub_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int sub_run(const systemml_sub_args *args, sub_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "Y", args->Y)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan.Z_shape, sub_rows[plan.types][2]))
+    if (cvmgen_check_typed_output(error, "Z", args->Z, &plan->Z_shape, sub_rows[plan->types][2]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "Y", args->Y)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {
-        sub_Z(&plan, (const double *)args->X->data, (const double *)args->Y->data,
+        sub_Z(plan, (const double *)args->X->data, (const double *)args->Y->data,
             (double *)args->Z->data);
     }
     return status;
+}
+
+int systemml_sub(const systemml_sub_args *args, cvmgen_error *error) {
+    sub_plan plan;
+    if (sub_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return sub_run(args, &plan, error);
+}
+
+typedef struct sub_bound {
+    cvmgen_bound common;
+    systemml_sub_args args;
+    sub_plan plan;
+} sub_bound;
+
+static int sub_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    sub_bound *const bound = (sub_bound *)common;
+    cvmgen_begin(error, "systemml.sub");
+    return sub_run(&bound->args, &bound->plan, error);
+}
+
+int systemml_sub_bind(const systemml_sub_args *args, uint64_t constants, cvmgen_bound **bound,
+                      cvmgen_error *error) {
+    sub_plan plan;
+    *bound = NULL;
+    if (sub_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    sub_bound *const made = (sub_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = sub_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.X = cvmgen_keep_tensor(common, args->X);
+    made->args.Y = cvmgen_keep_tensor(common, args->Y);
+    made->args.Z = cvmgen_keep_tensor(common, args->Z);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

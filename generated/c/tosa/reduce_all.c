@@ -26,6 +26,7 @@
      example reduce_all([[true, true], [true, false]], axis=1) == [[true], [false]]
      example reduce_all([[true, true], [true, false]], axes=(0, 1), keep_dims=0) == [false]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "tosa.h"
 
@@ -252,19 +253,57 @@ int tosa_reduce_all_infer(const tosa_reduce_all_args *args, cvmgen_error *error)
     return CVMGEN_OK;
 }
 
-int tosa_reduce_all(const tosa_reduce_all_args *args, cvmgen_error *error) {
-    reduce_all_plan plan;
-    if (reduce_all_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int reduce_all_run(const tosa_reduce_all_args *args, reduce_all_plan *plan,
+                          cvmgen_error *error) {
     if (cvmgen_check_data(error, "input1", args->input1)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "output1", args->output1, &plan.output1_shape,
-        reduce_all_rows[plan.types][1]))
+    if (cvmgen_check_typed_output(error, "output1", args->output1, &plan->output1_shape,
+        reduce_all_rows[plan->types][1]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "output1", args->output1, "input1", args->input1))
         return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {
-        reduce_all_output1_bool(&plan, (const uint8_t *)args->input1->data,
+        reduce_all_output1_bool(plan, (const uint8_t *)args->input1->data,
             (uint8_t *)args->output1->data);
     }
     return status;
+}
+
+int tosa_reduce_all(const tosa_reduce_all_args *args, cvmgen_error *error) {
+    reduce_all_plan plan;
+    if (reduce_all_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return reduce_all_run(args, &plan, error);
+}
+
+typedef struct reduce_all_bound {
+    cvmgen_bound common;
+    tosa_reduce_all_args args;
+    reduce_all_plan plan;
+} reduce_all_bound;
+
+static int reduce_all_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    reduce_all_bound *const bound = (reduce_all_bound *)common;
+    cvmgen_begin(error, "tosa.reduce_all");
+    return reduce_all_run(&bound->args, &bound->plan, error);
+}
+
+int tosa_reduce_all_bind(const tosa_reduce_all_args *args, uint64_t constants,
+                         cvmgen_bound **bound, cvmgen_error *error) {
+    reduce_all_plan plan;
+    *bound = NULL;
+    if (reduce_all_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    reduce_all_bound *const made = (reduce_all_bound *)cvmgen_new_bound(error, sizeof *made, 2,
+                                                                        0, 1);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = reduce_all_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.input1 = cvmgen_keep_tensor(common, args->input1);
+    made->args.output1 = cvmgen_keep_tensor(common, args->output1);
+    made->args.axis = cvmgen_keep_number(common, args->axis);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

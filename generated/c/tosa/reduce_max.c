@@ -31,6 +31,7 @@
      example reduce_max([[1, 7, 3], [-4, -6, -5]], axis=1) == [[7], [-4]]
      example reduce_max([[1, 7, 3], [-4, -6, -5]], axes=(0,), keep_dims=0) == [1, 7, 3]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "tosa.h"
 
@@ -657,29 +658,67 @@ int tosa_reduce_max_infer(const tosa_reduce_max_args *args, cvmgen_error *error)
     return CVMGEN_OK;
 }
 
-int tosa_reduce_max(const tosa_reduce_max_args *args, cvmgen_error *error) {
-    reduce_max_plan plan;
-    if (reduce_max_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int reduce_max_run(const tosa_reduce_max_args *args, reduce_max_plan *plan,
+                          cvmgen_error *error) {
     if (cvmgen_check_data(error, "input1", args->input1)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "output1", args->output1, &plan.output1_shape,
-        reduce_max_rows[plan.types][1]))
+    if (cvmgen_check_typed_output(error, "output1", args->output1, &plan->output1_shape,
+        reduce_max_rows[plan->types][1]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "output1", args->output1, "input1", args->input1))
         return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {
-        if (plan.types == reduce_max_of_int8)
-            reduce_max_output1_int8(&plan, (const int8_t *)args->input1->data,
+        if (plan->types == reduce_max_of_int8)
+            reduce_max_output1_int8(plan, (const int8_t *)args->input1->data,
                 (int8_t *)args->output1->data);
-        else if (plan.types == reduce_max_of_int16)
-            reduce_max_output1_int16(&plan, (const int16_t *)args->input1->data,
+        else if (plan->types == reduce_max_of_int16)
+            reduce_max_output1_int16(plan, (const int16_t *)args->input1->data,
                 (int16_t *)args->output1->data);
-        else if (plan.types == reduce_max_of_int32)
-            reduce_max_output1_int32(&plan, (const int32_t *)args->input1->data,
+        else if (plan->types == reduce_max_of_int32)
+            reduce_max_output1_int32(plan, (const int32_t *)args->input1->data,
                 (int32_t *)args->output1->data);
         else
-            reduce_max_output1_float32(&plan, (const float *)args->input1->data,
+            reduce_max_output1_float32(plan, (const float *)args->input1->data,
                 (float *)args->output1->data);
     }
     return status;
+}
+
+int tosa_reduce_max(const tosa_reduce_max_args *args, cvmgen_error *error) {
+    reduce_max_plan plan;
+    if (reduce_max_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return reduce_max_run(args, &plan, error);
+}
+
+typedef struct reduce_max_bound {
+    cvmgen_bound common;
+    tosa_reduce_max_args args;
+    reduce_max_plan plan;
+} reduce_max_bound;
+
+static int reduce_max_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    reduce_max_bound *const bound = (reduce_max_bound *)common;
+    cvmgen_begin(error, "tosa.reduce_max");
+    return reduce_max_run(&bound->args, &bound->plan, error);
+}
+
+int tosa_reduce_max_bind(const tosa_reduce_max_args *args, uint64_t constants,
+                         cvmgen_bound **bound, cvmgen_error *error) {
+    reduce_max_plan plan;
+    *bound = NULL;
+    if (reduce_max_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    reduce_max_bound *const made = (reduce_max_bound *)cvmgen_new_bound(error, sizeof *made, 2,
+                                                                        0, 1);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = reduce_max_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.input1 = cvmgen_keep_tensor(common, args->input1);
+    made->args.output1 = cvmgen_keep_tensor(common, args->output1);
+    made->args.axis = cvmgen_keep_number(common, args->axis);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -25,6 +25,7 @@
        forall d[i] < n[i] for i in K
      example reduce_product([[0.5, -3.0], [2.0, 4.0]], axis=1) == [[-1.5], [8.0]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "tosa.h"
 
@@ -291,19 +292,58 @@ int tosa_reduce_product_infer(const tosa_reduce_product_args *args, cvmgen_error
     return CVMGEN_OK;
 }
 
-int tosa_reduce_product(const tosa_reduce_product_args *args, cvmgen_error *error) {
-    reduce_product_plan plan;
-    if (reduce_product_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int reduce_product_run(const tosa_reduce_product_args *args, reduce_product_plan *plan,
+                              cvmgen_error *error) {
     if (cvmgen_check_data(error, "input1", args->input1)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "output1", args->output1, &plan.output1_shape,
-        reduce_product_rows[plan.types][1]))
+    if (cvmgen_check_typed_output(error, "output1", args->output1, &plan->output1_shape,
+        reduce_product_rows[plan->types][1]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "output1", args->output1, "input1", args->input1))
         return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     if (status == CVMGEN_OK) {
-        reduce_product_output1_float32(&plan, (const float *)args->input1->data,
+        reduce_product_output1_float32(plan, (const float *)args->input1->data,
             (float *)args->output1->data);
     }
     return status;
+}
+
+int tosa_reduce_product(const tosa_reduce_product_args *args, cvmgen_error *error) {
+    reduce_product_plan plan;
+    if (reduce_product_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return reduce_product_run(args, &plan, error);
+}
+
+typedef struct reduce_product_bound {
+    cvmgen_bound common;
+    tosa_reduce_product_args args;
+    reduce_product_plan plan;
+} reduce_product_bound;
+
+static int reduce_product_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    reduce_product_bound *const bound = (reduce_product_bound *)common;
+    cvmgen_begin(error, "tosa.reduce_product");
+    return reduce_product_run(&bound->args, &bound->plan, error);
+}
+
+int tosa_reduce_product_bind(const tosa_reduce_product_args *args, uint64_t constants,
+                             cvmgen_bound **bound, cvmgen_error *error) {
+    reduce_product_plan plan;
+    *bound = NULL;
+    if (reduce_product_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    reduce_product_bound *const made = (reduce_product_bound *)cvmgen_new_bound(error,
+                                                                                sizeof *made, 2,
+                                                                                0, 1);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = reduce_product_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.input1 = cvmgen_keep_tensor(common, args->input1);
+    made->args.output1 = cvmgen_keep_tensor(common, args->output1);
+    made->args.axis = cvmgen_keep_number(common, args->axis);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

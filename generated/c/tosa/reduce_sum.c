@@ -26,6 +26,7 @@
      example reduce_sum([[1, 2, 3], [4, 5, 6]], axis=1) == [[6], [15]]
      example reduce_sum([[1, 2, 3], [4, 5, 6]], axes=(0, 1)) == [[21]]
    } */
+#include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "tosa.h"
 
@@ -393,26 +394,64 @@ int tosa_reduce_sum_infer(const tosa_reduce_sum_args *args, cvmgen_error *error)
     return CVMGEN_OK;
 }
 
-int tosa_reduce_sum(const tosa_reduce_sum_args *args, cvmgen_error *error) {
-    reduce_sum_plan plan;
-    if (reduce_sum_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+/* A call that was checked, on the memory that it has. */
+static int reduce_sum_run(const tosa_reduce_sum_args *args, reduce_sum_plan *plan,
+                          cvmgen_error *error) {
     if (cvmgen_check_data(error, "input1", args->input1)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "output1", args->output1, &plan.output1_shape,
-        reduce_sum_rows[plan.types][1]))
+    if (cvmgen_check_typed_output(error, "output1", args->output1, &plan->output1_shape,
+        reduce_sum_rows[plan->types][1]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "output1", args->output1, "input1", args->input1))
         return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     int64_t output1_overflow = CVMGEN_NO_OVERFLOW;
     if (status == CVMGEN_OK) {
-        if (plan.types == reduce_sum_of_int32)
-            reduce_sum_output1_int32(&plan, (const int32_t *)args->input1->data,
+        if (plan->types == reduce_sum_of_int32)
+            reduce_sum_output1_int32(plan, (const int32_t *)args->input1->data,
                 (int32_t *)args->output1->data, &output1_overflow);
         else
-            reduce_sum_output1_float32(&plan, (const float *)args->input1->data,
+            reduce_sum_output1_float32(plan, (const float *)args->input1->data,
                 (float *)args->output1->data);
     }
     if (status == CVMGEN_OK) status = cvmgen_refuse_overflow(error, "output1", args->output1,
         output1_overflow);
     return status;
+}
+
+int tosa_reduce_sum(const tosa_reduce_sum_args *args, cvmgen_error *error) {
+    reduce_sum_plan plan;
+    if (reduce_sum_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    return reduce_sum_run(args, &plan, error);
+}
+
+typedef struct reduce_sum_bound {
+    cvmgen_bound common;
+    tosa_reduce_sum_args args;
+    reduce_sum_plan plan;
+} reduce_sum_bound;
+
+static int reduce_sum_run_bound(cvmgen_bound *common, cvmgen_error *error) {
+    reduce_sum_bound *const bound = (reduce_sum_bound *)common;
+    cvmgen_begin(error, "tosa.reduce_sum");
+    return reduce_sum_run(&bound->args, &bound->plan, error);
+}
+
+int tosa_reduce_sum_bind(const tosa_reduce_sum_args *args, uint64_t constants,
+                         cvmgen_bound **bound, cvmgen_error *error) {
+    reduce_sum_plan plan;
+    *bound = NULL;
+    if (reduce_sum_prepare(args, &plan, error)) return CVMGEN_REFUSED;
+    reduce_sum_bound *const made = (reduce_sum_bound *)cvmgen_new_bound(error, sizeof *made, 2,
+                                                                        0, 1);
+    if (made == NULL) return CVMGEN_NO_MEMORY;
+    cvmgen_bound *const common = &made->common;
+    common->run = reduce_sum_run_bound;
+    made->args = *args;
+    made->plan = plan;
+    made->args.input1 = cvmgen_keep_tensor(common, args->input1);
+    made->args.output1 = cvmgen_keep_tensor(common, args->output1);
+    made->args.axis = cvmgen_keep_number(common, args->axis);
+    (void)constants;
+    *bound = common;
+    return CVMGEN_OK;
 }

@@ -1,0 +1,75 @@
+"""The register tile: every variant that a processor has gives what the definition says."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from cvmgen.build import c_compiler
+from cvmgen.emit.c import emit_support
+
+PROGRAM = Path(__file__).with_name("tiles.c")
+FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off")
+
+
+def compiled(folder: Path, compiler: Sequence[str], *flags: str) -> Path:
+    for name, text in emit_support().items():
+        (folder / name).write_text(text)
+    sources = (str(PROGRAM), str(folder / "cvmgen_tile.c"))
+    program = folder / "tiles"
+    line = (*compiler, *FLAGS, *flags, f"-I{folder}", *sources, "-lm", "-o", str(program))
+    made = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    return program
+
+
+def variants(*command: str) -> list[str]:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.split()
+
+
+def test_every_variant_here(tmp_path: Path) -> None:
+    found = variants(str(compiled(tmp_path, c_compiler().command)))
+    assert found[-1] == "generic"
+
+
+def test_no_variant_reads_or_writes_beyond_what_it_is_given(tmp_path: Path) -> None:
+    flags = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    try:
+        program = compiled(tmp_path, c_compiler().command, *flags)
+    except AssertionError as error:
+        pytest.skip(f"no sanitizers here: {error}")
+    assert variants(str(program))[-1] == "generic"
+
+
+def test_the_variant_for_arm(tmp_path: Path) -> None:
+    """$CVMGEN_AARCH64_CC and $CVMGEN_AARCH64_RUN name a compiler and an emulator for ARM."""
+    words = os.environ.get("CVMGEN_AARCH64_CC", "aarch64-linux-gnu-gcc").split()
+    names = ("qemu-aarch64", "qemu-aarch64-static")
+    run = os.environ.get("CVMGEN_AARCH64_RUN") or next(filter(shutil.which, names), names[0])
+    for program in (words[0], run):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not here")
+    made = compiled(tmp_path, words, "-static")
+    assert variants(run, str(made)) == ["neon_dot", "generic"]
+
+
+@pytest.mark.parametrize(("name", "wanted"), [("generic", "generic"), ("none such", None)])
+def test_the_environment_names_a_variant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, wanted: str | None
+) -> None:
+    program = tmp_path / "shown.c"
+    program.write_text(
+        '#include "cvmgen_tile.h"\n#include <stdio.h>\n'
+        "int main(void) { puts(cvmgen_variant()); puts(cvmgen_variant_name(0)); return 0; }\n"
+    )
+    monkeypatch.setattr("tests.emit.test_tile.PROGRAM", program)
+    monkeypatch.setenv("CVMGEN_VARIANT", name)
+    chosen, best = variants(str(compiled(tmp_path, c_compiler().command)))
+    assert chosen == (wanted or best)
