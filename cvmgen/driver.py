@@ -15,6 +15,7 @@ from cvmgen.errors import CvmgenError, InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
 from cvmgen.ir.verify import verify
+from cvmgen.lower.decisions import decide_early
 from cvmgen.lower.eager import eager_loads
 from cvmgen.lower.flatten import flatten_packs
 from cvmgen.lower.guards import place_guards
@@ -84,7 +85,7 @@ def all_int32(program: i.Program) -> dict[str, DType]:
     return dict.fromkeys(tensors, INT32) | program.operator.choices[0]
 
 
-SHOWN: Passes = (*C_LIKE, ("types", typed))
+SHOWN: Passes = (*C_LIKE, ("decisions", decide_early), ("types", typed))
 STAGES = ("parse", "check", "translate", *(name for name, _ in SHOWN), "schedule")
 
 

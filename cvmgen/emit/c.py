@@ -18,6 +18,7 @@ from cvmgen.dtypes import (
 )
 from cvmgen.emit import c_words, interface
 from cvmgen.emit.c_bound import bind_head, bound_text, through_pointer
+from cvmgen.emit.c_entries import KeptLists, entry_arguments, entry_parameters
 from cvmgen.emit.c_kernels import KernelPrinter
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_prologue import Prologue
@@ -31,6 +32,7 @@ from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
+from cvmgen.lower.decisions import decide_early
 from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.subject import Subject
@@ -53,7 +55,7 @@ KERNEL_FILES = (
 def emit_operator(program: i.Program, schedules: Schedules | None = None) -> str:
     """The C file of an operator whose program has been lowered for C; its nests are scheduled by
     cvmgen's own schedules if no others are given."""
-    return CEmitter(program, schedules).text()
+    return CEmitter(decide_early(program), schedules).text()
 
 
 def emit_support() -> dict[str, str]:
@@ -308,9 +310,11 @@ class CEmitter:
 
     def kernel(self, number: int, nest: i.Nest, variant: Variant) -> str:
         dtypes = self.dtypes(variant)
-        body = self.subject(nest, variant).body
+        subject = self.subject(nest, variant)
+        body = subject.body
         parameters = [f"const {self.name}_plan *plan", *self.tensor_parameters(nest, dtypes)]
         parameters += overflow_parameter(body)
+        parameters += entry_parameters(subject.kept, self.restrict)
         fields = self.nest_fields(body)
         lists = [field.name for field in fields if field.type == "cvmgen_list"]
         printer = KernelPrinter(self.program, body, lists)
@@ -478,6 +482,7 @@ class CEmitter:
             pointers = f"&{identifier(item.name)}, &{item.name}_copy"
             lines.append(f"    status = cvmgen_widen(error, args->{item.name}, {pointers});")
         lines += self.allocate("cvmgen_scratch(error, ")
+        lines += [line for each in self.lists for line in each.allocate()]
         overflowing = [name for name in self.operator.output_names if self.can_overflow(name)]
         lines += [f"int64_t {name}_overflow = CVMGEN_NO_OVERFLOW;" for name in overflowing]
         lines += ["if (status == CVMGEN_OK) {"]
@@ -491,6 +496,7 @@ class CEmitter:
         ]
         lines += [f"free({item.name}_copy);" for item in plain]
         lines += [f"free({identifier(each.name)});" for each in self.program.scratch]
+        lines += [f"free({each.name});" for each in self.lists]
         lines.append("return status;")
         return lines
 
@@ -508,6 +514,17 @@ class CEmitter:
             subject = Subject.of(self.program, nest, body, self.dtypes(variant))
             self.subjects[key] = self.schedules.scheduled("c", subject)
         return self.subjects[key]
+
+    @property
+    def lists(self) -> list[KeptLists]:
+        """The selected lists with values of their entries beside them."""
+        found = []
+        for nest in self.program.nests:
+            if memory := self.program.scratch_of(nest.tensor):
+                variants = interface.variants(self.program, nest)
+                most = max(len(self.subject(nest, variant).kept) for variant in variants)
+                found += [KeptLists(memory[0], most)] if most else []
+        return found
 
     def can_overflow(self, tensor: str) -> bool:
         """Whether a kernel can find that a value does not fit the type of an output."""
@@ -547,6 +564,8 @@ class CEmitter:
             arguments = ["&plan", *(self.argument(each, dtypes) for each in self.tensors(nest))]
             if overflow_parameter(self.typed_body(nest, variant)):
                 arguments.append(f"&{nest.tensor}_overflow")
+            kept = self.subject(nest, variant).kept
+            arguments += entry_arguments(self.program.scratch_of(nest.tensor), kept)
             call = f"{self.kernel_name(number, variant)}({', '.join(arguments)});"
             untiled = self.untiled(number, nest, variant)
             calls.append([*untiled, f"    {call}" if untiled else call])

@@ -135,6 +135,9 @@ class CPrinter:
                 return f"{first} {sign} {second}", level
             case i.Compare(op=op, left=left, right=right):
                 return f"{self.expr(left, 8)} {op} {self.expr(right, 8)}", 6
+            case i.Logic(op="both" | "either" as op, operands=operands):
+                level, sign = (5, "&") if op == "both" else (4, "|")
+                return f" {sign} ".join(self.expr(each, UNARY) for each in operands), level
             case i.Logic(op=op, operands=operands):
                 level, sign = (3, "&&") if op == "and" else (2, "||")
                 return f" {sign} ".join(self.expr(each, 4) for each in operands), level
@@ -368,6 +371,8 @@ class CPrinter:
                 return f"{name} = {name} && {self.expr(value, 4)};"
             case "or":
                 return f"{name} = {name} || {self.expr(value, 4)};"
+            case "|":
+                return f"{name} |= {self.expr(value)};"
             case _:
                 return f"{name} = {self.extreme(statement)};"
 

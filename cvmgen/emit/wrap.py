@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 WIDTH = 100
-BREAKS = (", ", "; ", " && ", " || ", " + ", " - ", " * ", " ? ", " : ", " PRId64")
+BREAKS = (", ", "; ", " && ", " || ", " & ", " | ", " + ", " - ", " * ", " ? ", " : ", " PRId64")
 PYTHON_WORDS = (" if ", " else ", " and ", " or ", " for ")
 PYTHON_BREAKS = (", ", *PYTHON_WORDS, " + ", " - ", " * ", " // ", " % ")
 # What may stand on both sides of a value that gets parentheses.

@@ -71,7 +71,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Logic:
-    """op: and, or; short-circuit from the left."""
+    """op: and, or; short-circuit from the left. both, either: all operands are evaluated."""
 
     op: str
     operands: tuple[Expr, ...]
@@ -297,7 +297,7 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Accumulate:
-    """`name` becomes `name op value`; op: + * max min and or."""
+    """`name` becomes `name op value`; op: + * max min and or, | of bits."""
 
     name: str
     op: str

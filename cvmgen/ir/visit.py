@@ -32,6 +32,22 @@ def rebuild(node: Any, change: Callable[[Any], Any]) -> Any:
     return change(node)
 
 
+def replaced(node: Any, change: Callable[[Any], Any]) -> Any:
+    """The tree with others for the topmost nodes that `change` gives others for."""
+    if isinstance(node, tuple):
+        return tuple(replaced(child, change) for child in node)
+    if not is_dataclass(node) or isinstance(node, LEAVES):
+        return node
+    other = change(node)
+    if other is not node:
+        return other
+    values: dict[str, Any] = {name: getattr(node, name) for name in _names(node.__class__)}
+    inner = {name: replaced(value, change) for name, value in values.items()}
+    if all(inner[name] is values[name] for name in values):
+        return node
+    return replace(node, **inner)
+
+
 def walk(node: Any) -> Iterator[Any]:
     """Every node of a tree, parents first."""
     if isinstance(node, tuple):

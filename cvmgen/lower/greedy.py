@@ -12,10 +12,8 @@ from dataclasses import dataclass, replace
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, substitute, walk
 from cvmgen.lower.guards import assigned, changed, conjunction, conjuncts, joined
-from cvmgen.lower.list_loops import changed_outside, decision, selection
+from cvmgen.lower.list_loops import Block, changed_outside, decision, selection
 from cvmgen.lower.settled import settled
-
-Block = tuple[i.Stmt, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +135,21 @@ def leading(body: Block, test: i.Loop, ruled_out: i.Stmt) -> Block:
     for at, each in enumerate(body):
         last: Block = ()
         if each is test:
-            *before, decides = test.body
-            assert isinstance(decides, i.If)
-            last = (*before, replace(decides, then=(ruled_out,)))
+            last = deciding(test.body, ruled_out)
         elif isinstance(each, i.If) and inside(each, test):
             last = (replace(each, then=leading(each.then, test, ruled_out), otherwise=()),)
         if last:
             return tested_at_once(settled((*relevant(body[:at], last), *last)))
     return ()
+
+
+def deciding(body: Block, ruled_out: i.Stmt) -> Block:
+    """The tests of an entry with a statement behind them."""
+    *before, decides = body
+    assert isinstance(decides, i.If)
+    if isinstance(decides.then[-1], i.Break):
+        return (*before, replace(decides, then=(ruled_out,)))
+    return (*before, replace(decides, then=deciding(decides.then, ruled_out)))
 
 
 def relevant(before: Block, last: Block) -> Block:

@@ -6,6 +6,8 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
 from cvmgen.lower.guards import changed
 
+Block = tuple[i.Stmt, ...]
+
 
 def reads_own(statements: tuple[i.Stmt, ...], own: frozenset[str]) -> bool:
     """Whether statements read memory that their nest fills; a sort reads all of it."""
@@ -33,11 +35,22 @@ def changed_outside(loop: i.Loop) -> set[str]:
 
 def decision(loop: i.Loop) -> i.Assign | None:
     """The assignment of a loop that does nothing but look for an element that decides."""
-    match loop.body:
-        case (*before, i.If(then=(i.Assign() as found, i.Break()), otherwise=())):
+    return decided_by(loop.body)
+
+
+def decided_by(body: Block) -> i.Assign | None:
+    """The assignment behind tests one in the other, before which nothing but locals is set."""
+    match body:
+        case (*before, i.If(then=then, otherwise=())):
             own = {each.name for each in walk(tuple(before)) if isinstance(each, i.Let)}
             stores = any(isinstance(each, i.Store) for each in walk(tuple(before)))
-            return found if changed(tuple(before)) <= own and not stores else None
+            if stores or not changed(tuple(before)) <= own:
+                return None
+            match then:
+                case (i.Assign() as found, i.Break()):
+                    return found
+                case _:
+                    return decided_by(then)
         case _:
             return None
 

@@ -19,6 +19,7 @@ from cvmgen.dtypes import (
 )
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, walk
 from cvmgen.lower import ranges
 from cvmgen.lower.machine_types import (
     BITS,
@@ -76,6 +77,8 @@ class ValueTyper:
         self.types: dict[str, str] = {}
         self.modular: frozenset[str] = frozenset()
         self.scratch: dict[str, Range | None] = {}  # what the memory of selected lists holds
+        self.around = 0  # how many loads are around the expression at hand
+        self.of_call: frozenset[str] = frozenset()  # names that the host has values for
         self.empty: set[str] = set()  # lists that have no entry yet
         self.extent_of: dict[str, str] = {}
         # The outputs with a storage type of their own, into which values go exactly.
@@ -255,7 +258,10 @@ class ValueTyper:
             case i.Load(tensor=tensor) if tensor in self.scratch:
                 return self.place(expr), "i64", self.scratch[tensor]
             case i.Load(tensor=tensor, offset=place):
-                return self.loaded(replace(expr, offset=self.index(place)), self.dtypes[tensor])
+                self.around += 1
+                offset_of = self.index(place)
+                self.around -= 1
+                return self.loaded(replace(expr, offset=offset_of), self.dtypes[tensor])
             case i.Given():
                 return expr, "bool", Range(0, 1)
             case i.PrecisionOf():
@@ -559,6 +565,7 @@ class ValueTyper:
 
     def suffixed(self, function: str, typed: list[Typed], found: Range | None) -> Typed:
         """abs, min, max: the helper for the type of all arguments and the result."""
+        typed = self.narrow_ends(function, typed)
         natural = max((each[1] for each in typed), key=BITS.__getitem__)
         narrow = all(each[2] is not None and each[2].fits(32) for each in typed)
         if narrow and any(each[1] == "i32" and not isinstance(each[0], i.Const) for each in typed):
@@ -574,3 +581,30 @@ class ValueTyper:
         for value in values[2:]:  # max(a, b, c) is max(max(a, b), c)
             result = i.Call(name, (result, value))
         return result, natural, found if natural == "i128" else clamp(found)
+
+    def narrow_ends(self, function: str, typed: list[Typed]) -> list[Typed]:
+        """In an index, elements beside numbers of the call: min(x, e) of 32 bits is
+        min(x, min(e, 2^31 - 1)), where e is not below them, so that a loop over elements stays
+        in their type."""
+        elements = any(each[1] == "i32" and not isinstance(each[0], i.Const) for each in typed)
+        if not self.around or not elements or function not in ("min", "max"):
+            return typed
+        return [self.narrow_end(function, each) for each in typed]
+
+    def narrow_end(self, function: str, typed: Typed) -> Typed:
+        value, type_name, found = typed
+        if type_name != "i64" or found is None or found.fits(32) or not self.fixed(value):
+            return typed
+        ends = limits("i32")
+        if function == "min" and found.low >= ends.low:
+            cut = i.Call("min_i64", (value, i.Const(ends.high)))
+            return i.Convert("i32", cut), "i32", Range(found.low, ends.high)
+        if function == "max" and found.high <= ends.high:
+            cut = i.Call("max_i64", (value, i.Const(ends.low)))
+            return i.Convert("i32", cut), "i32", Range(ends.low, found.high)
+        return typed
+
+    def fixed(self, value: i.Expr) -> bool:
+        """Whether a value is the same for all iterations of a nest."""
+        read = any(isinstance(each, i.Load) for each in walk(value))
+        return not read and names_in(value) <= self.of_call

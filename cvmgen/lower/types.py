@@ -79,6 +79,7 @@ def typed_nest(
     while True:
         typer = Typer(program.operator, dtypes, host=False)
         typer.ranges = dict(host.ranges)
+        typer.of_call = frozenset(host.ranges)
         typer.scratch = dict(scratch)
         typer.counters = counters(nest.body)
         typer.types = dict.fromkeys(host.ranges, "i64") | dict(host.types)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
 from cvmgen.lower import reductions
+from cvmgen.lower.greedy import greedy
 from cvmgen.lower.guards import assigned
+from cvmgen.lower.list_loops import selection
 from cvmgen.lower.tiling import find_contraction
 from cvmgen.schedule import dependences
 from cvmgen.schedule.subject import Roles, Subject
@@ -40,6 +42,56 @@ def contracted(subject: Subject) -> Roles | None:
     }
     roles = {role: tuple(loop.index for loop in own) for role, own in loops.items()}
     return {"outer": outermost(subject.body), **roles}
+
+
+def greedy_list(subject: Subject) -> Roles | None:
+    body = subject.body
+    while subject.own:
+        found = greedy(body, frozenset(subject.own))
+        if found is not None:
+            loops = outermost(subject.body)
+            around = loops[: loops.index(found.loop.index)] if found.loop.index in loops else loops
+            roles = {"candidates": (found.loop.index,), "entries": (found.test.index,)}
+            return {"outer": around, **roles}
+        match body:
+            case (i.Loop() as loop,):
+                body = loop.body
+            case _:
+                return None
+    return None
+
+
+def filtered_list(subject: Subject) -> Roles | None:
+    """The one loop that appends what passes a test."""
+    loops = [each for each in walk(subject.body) if isinstance(each, i.Loop)]
+    found = [each.index for each in loops if selection(each.body) is not None]
+    if not subject.own or len(found) != 1:
+        return None
+    around = tuple(name for name in outermost(subject.body) if name not in found)
+    return {"outer": around, "candidates": tuple(found)}
+
+
+def listed(subject: Subject) -> Roles | None:
+    """A loop of an output's nest that asks, for each of its results, how long a list is."""
+    if subject.memory or elementwise(subject) is None:
+        return None
+    loops = outermost(subject.body)
+    tests = (each for each in walk(subject.body) if isinstance(each, (i.Select, i.If)))
+    for each in tests:
+        for index in loops:
+            if by_length(each.condition, index):
+                return {"outer": loops, "rows": (index,)}
+    return None
+
+
+def by_length(test: i.Expr, index: str) -> bool:
+    """Whether a test compares an index with what memory says, at a place that is not its own."""
+    match test:
+        case i.Compare(op="<", left=i.Var(name=name), right=right) if name == index:
+            read = any(isinstance(each, i.Load) for each in walk(right))
+            return read and index not in names_in(right)
+        case _:
+            return False
 
 
 def elementwise(subject: Subject) -> Roles | None:
@@ -179,12 +231,31 @@ FACTORS = {
 # From particular classes to general ones: a nest takes the first one that knows it and for which
 # the target has a schedule.
 CLASSES: Mapping[str, Class] = {
+    "selection": Class(
+        "makes lists whose candidates are tested against the entries before them",
+        {
+            **OUTER,
+            "candidates": "the loop over what may become an entry",
+            "entries": "the loop that looks for an entry that rules it out",
+        },
+        greedy_list,
+    ),
+    "filtered_list": Class(
+        "makes lists of what passes a test",
+        {**OUTER, "candidates": "the loop over what may become an entry"},
+        filtered_list,
+    ),
     "list": Class("makes selected lists", OUTER, made_list),
     "contraction": Class(
         "sums products of two inputs as a product of matrices does", OUTER | FACTORS, contracted
     ),
     "reduction": Class("combines elements in any order", SUMS, reduction),
     "ordered_reduction": Class("combines elements in their order", SUMS, ordered_reduction),
+    "listed": Class(
+        "has rows up to the length of a list, and others behind them",
+        {**OUTER, "rows": "the loop over the rows"},
+        listed,
+    ),
     "elementwise": Class("computes each element by itself", ELEMENTS, elementwise),
     "other": Class("any nest", OUTER, other),
 }

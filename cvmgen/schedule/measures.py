@@ -55,6 +55,11 @@ def iterations(subject: Subject, loop: i.Loop) -> list[i.Expr]:
     return [count(loop)]
 
 
+def points(subject: Subject, loop: i.Loop) -> list[i.Expr]:
+    """The iterations of the nest as it stood before any action."""
+    return list(subject.written)
+
+
 MEASURES: Mapping[str, Measure] = {
     "products": products,
     "results": results,
@@ -62,6 +67,7 @@ MEASURES: Mapping[str, Measure] = {
     "work": work,
     "entries": entries,
     "iterations": iterations,
+    "points": points,
 }
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.lower.contraction import factor_sizes
+from cvmgen.lower.entries import Kept
 from cvmgen.lower.facts import Facts
+from cvmgen.lower.inside import Inside
 from cvmgen.lower.tiling import Tiling
 
 Roles = Mapping[str, tuple[str, ...]]
@@ -23,10 +25,15 @@ class Subject:
     dtypes: Mapping[str, DType]
     facts: Facts
     memory: tuple[i.Expr, ...]  # the extents of the memory of a list, where the nest fills one
+    own: tuple[str, ...]  # the names of that memory, the list first
+    inside: Inside  # what is known of elements' places
+    taken: frozenset[str]  # names that mean something else where the kernel stands
+    written: tuple[i.Expr, ...]  # how often each of its outermost loops runs before any action
     place: str  # the line of the formula
     roles: Roles
     sizes: Mapping[str, i.Expr]  # the elements of the inputs that may be factors of int8
     tiling: Tiling | None = None  # how the register tile may do the nest's work, beside its body
+    kept: tuple[Kept, ...] = ()  # arrays for what is kept of the entries of a list
 
     @classmethod
     def of(
@@ -40,10 +47,26 @@ class Subject:
         memory = program.scratch_of(nest.tensor)
         shape = memory[0].shape if memory else ()
         sizes = factor_sizes(program, dtypes)
-        return cls(body, dtypes, Facts.of(program, nest), shape, nest.span.place, {}, sizes)
+        operator = program.operator
+        own = tuple(each.name for each in memory)
+        lets = (each.name for each in program.prepare if isinstance(each, i.Let))
+        taken = frozenset((*operator.type_of, *(each.name for each in program.scratch), *lets))
+        facts, inside = Facts.of(program, nest), Inside.of(operator)
+        place, points = nest.span.place, tuple(extents(body))
+        return cls(body, dtypes, facts, shape, own, inside, taken, points, place, {}, sizes)
 
     def with_roles(self, more: Roles) -> Subject:
         return replace(self, roles={**self.roles, **more})
 
     def with_body(self, body: tuple[i.Stmt, ...]) -> Subject:
         return replace(self, body=body)
+
+
+def extents(body: tuple[i.Stmt, ...]) -> Iterator[i.Expr]:
+    """The ends of loops that stand right in each other, from the outermost one on."""
+    match body:
+        case (i.Loop(low=i.Const(value=0), high=high, body=inner),):
+            yield high
+            yield from extents(inner)
+        case _:
+            pass

@@ -194,7 +194,27 @@ static inline void cvmgen_merge(cvmgen_list *box, int count, cvmgen_list *const 
 /* Runs of more bytes are worth threads, with a piece of this size for each in turn. */
 #define CVMGEN_PIECE (INT64_C(1) << 19)
 
+/* Up to 32 bytes, of which those in the middle may be copied twice: a row of a few elements is
+   there before a call of memcpy would have begun. */
+static inline void cvmgen_copy_few(char *to, const char *from, int64_t bytes) {
+    if (bytes >= 16) {
+        memcpy(to, from, 16);
+        memcpy(to + bytes - 16, from + bytes - 16, 16);
+    } else if (bytes >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + bytes - 8, from + bytes - 8, 8);
+    } else if (bytes >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + bytes - 4, from + bytes - 4, 4);
+    } else {
+        for (int64_t i = 0; i < bytes; ++i) to[i] = from[i];
+    }
+}
 static inline void cvmgen_copy_bytes(char *to, const char *from, int64_t bytes) {
+    if (bytes <= 32) {
+        cvmgen_copy_few(to, from, bytes);
+        return;
+    }
     if (bytes < 2 * CVMGEN_PIECE) {
         memcpy(to, from, (size_t)bytes);
         return;

@@ -53,7 +53,13 @@ def kernel(items: str, variant: str) -> str:
         (
             "Y[i] = X[max(0, min(X[i], N - 1))]",
             "int32_int32",
-            "Y[i] = X[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)X[i], N - 1))];",
+            "cvmgen_min_i32(X[i], (int32_t)cvmgen_min_i64(N - 1, INT32_MAX))",
+            "beside an element that is an index, a number of the call is cut to its type",
+        ),
+        (
+            "Y[i] = min(max(0, min(X[i], N - 1)), 7)",
+            "int32_int32",
+            "cvmgen_max_i64(0, cvmgen_min_i64((int64_t)X[i], N - 1))",
             "a constant does not make an int64 value narrower",
         ),
         (

@@ -27,7 +27,7 @@ def schedules(text: str) -> Schedules:
 
 CLASSES_OF = [
     (ADD, ["elementwise"], "nothing is carried from one element to the next"),
-    (CHOSEN, ["list", "elementwise"], "a nest that makes a list, and one that reads it"),
+    (CHOSEN, ["filtered_list", "listed"], "a nest that makes a list, and one that reads it"),
 ]
 
 

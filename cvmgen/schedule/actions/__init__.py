@@ -8,6 +8,7 @@ from cvmgen.schedule.actions.copy import copy
 from cvmgen.schedule.actions.distribute import distribute
 from cvmgen.schedule.actions.expand import expand
 from cvmgen.schedule.actions.jam import jam
+from cvmgen.schedule.actions.lists import append, cut, stage
 from cvmgen.schedule.actions.merge import merge
 from cvmgen.schedule.actions.parallelise import parallelise
 from cvmgen.schedule.actions.reorder import reorder
@@ -52,4 +53,13 @@ ACTIONS: Mapping[str, Kind] = {
         "the loops run in several threads where there is enough to do",
         parallelise,
     ),
+    "stage": Kind(
+        ("stage LOOP by NUMBER",),
+        "what is asked of the entries of a list so far lies side by side, tested in blocks",
+        stage,
+    ),
+    "append": Kind(
+        ("append LOOP",), "entries are stored always, and counted where they pass", append
+    ),
+    "cut": Kind(("cut LOOP",), "a loop up to the length of a list, and one from there on", cut),
 }

@@ -59,7 +59,8 @@ static void cvm_lut_Y_int8_int8(const cvm_lut_plan *plan, const int8_t *restrict
     /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     CVMGEN_PARALLEL(if (m_size >= 16384))
     for (int64_t d = 0; d < m_size; ++d)
-        Y[d] = table[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
+        Y[d] = table[cvmgen_max_i32(0,
+            cvmgen_min_i32(indices[d], (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
 }
 
 CVMGEN_FOR_AVX2
@@ -69,7 +70,8 @@ static void cvm_lut_Y_int8_int32(const cvm_lut_plan *plan, const int8_t *restric
     /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     CVMGEN_PARALLEL(if (m_size >= 16384))
     for (int64_t d = 0; d < m_size; ++d)
-        Y[d] = table[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
+        Y[d] = table[cvmgen_max_i32(0,
+            cvmgen_min_i32(indices[d], (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
 }
 
 CVMGEN_FOR_AVX2
@@ -79,7 +81,8 @@ static void cvm_lut_Y_int32_int8(const cvm_lut_plan *plan, const int32_t *restri
     /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     CVMGEN_PARALLEL(if (m_size >= 16384))
     for (int64_t d = 0; d < m_size; ++d)
-        Y[d] = (int8_t)table[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
+        Y[d] = (int8_t)table[cvmgen_max_i32(0,
+            cvmgen_min_i32(indices[d], (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
 }
 
 CVMGEN_FOR_AVX2
@@ -89,7 +92,8 @@ static void cvm_lut_Y_int32_int32(const cvm_lut_plan *plan, const int32_t *restr
     /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     CVMGEN_PARALLEL(if (m_size >= 16384))
     for (int64_t d = 0; d < m_size; ++d)
-        Y[d] = table[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
+        Y[d] = table[cvmgen_max_i32(0,
+            cvmgen_min_i32(indices[d], (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
 }
 
 int cvm_cvm_lut_infer(const cvm_cvm_lut_args *args, cvmgen_error *error) {

@@ -96,10 +96,8 @@ static void get_valid_count_V_int8(const get_valid_count_plan *plan, const int8_
     for (int64_t b = 0; b < B; ++b) {
         int64_t count = 0;
         for (int64_t q = 0; q < N; ++q) {
-            if (X[(b * N + q) * K + 1] > (int32_t)score_threshold) {
-                V[b * N + count] = q;
-                count += 1;
-            }
+            V[b * N + count] = q;
+            count += (int64_t)(X[(b * N + q) * K + 1] > (int32_t)score_threshold);
         }
         V_length[b] = count;
     }
@@ -114,10 +112,8 @@ static void get_valid_count_V_int32(const get_valid_count_plan *plan, const int3
     for (int64_t b = 0; b < B; ++b) {
         int64_t count = 0;
         for (int64_t q = 0; q < N; ++q) {
-            if (X[(b * N + q) * K + 1] > (int32_t)score_threshold) {
-                V[b * N + count] = q;
-                count += 1;
-            }
+            V[b * N + count] = q;
+            count += (int64_t)(X[(b * N + q) * K + 1] > (int32_t)score_threshold);
         }
         V_length[b] = count;
     }
@@ -150,54 +146,45 @@ static void get_valid_count_Y_int8_int8(const get_valid_count_plan *plan,
                                         const int64_t *restrict V_length, int8_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, K = plan->K;
     /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    CVMGEN_PARALLEL(collapse(2) if (B * N * K >= 16384))
+    CVMGEN_PARALLEL(if (B > 1 && B * N * K >= 16384))
     for (int64_t b = 0; b < B; ++b) {
-        for (int64_t i = 0; i < N; ++i) {
-            if (i < V_length[b]) {
-                cvmgen_copy_i8(&Y[(b * N + i) * K], &X[(b * N + V[b * N + i]) * K], K);
-            } else {
-                cvmgen_fill_i8(&Y[(b * N + i) * K], -1, K);
-            }
-        }
+        const int64_t cut = cvmgen_max_i64(0, cvmgen_min_i64(V_length[b], N));
+        for (int64_t i = 0; i < cut; ++i)
+            cvmgen_copy_i8(&Y[(b * N + i) * K], &X[(b * N + V[b * N + i]) * K], K);
+        cvmgen_fill_i8(&Y[(b * N + cut) * K], -1, (N - cut) * K);
     }
 }
 
-CVMGEN_FOR_AVX2
 static void get_valid_count_Y_int8_int32(const get_valid_count_plan *plan,
                                          const int8_t *restrict X, const int64_t *restrict V,
                                          const int64_t *restrict V_length,
                                          int32_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, K = plan->K;
     /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    CVMGEN_PARALLEL(collapse(2) if (B * N * K >= 16384))
+    CVMGEN_PARALLEL(if (B > 1 && B * N * K >= 16384))
     for (int64_t b = 0; b < B; ++b) {
-        for (int64_t i = 0; i < N; ++i) {
-            if (i < V_length[b]) {
-                for (int64_t k = 0; k < K; ++k)
-                    Y[(b * N + i) * K + k] = X[(b * N + V[b * N + i]) * K + k];
-            } else {
-                cvmgen_fill_i32(&Y[(b * N + i) * K], -1, K);
-            }
+        const int64_t cut = cvmgen_max_i64(0, cvmgen_min_i64(V_length[b], N));
+        for (int64_t i = 0; i < cut; ++i) {
+            for (int64_t k = 0; k < K; ++k)
+                Y[(b * N + i) * K + k] = X[(b * N + V[b * N + i]) * K + k];
         }
+        cvmgen_fill_i32(&Y[(b * N + cut) * K], -1, (N - cut) * K);
     }
 }
 
-CVMGEN_FOR_AVX2
 static void get_valid_count_Y_int32_int8(const get_valid_count_plan *plan,
                                          const int32_t *restrict X, const int64_t *restrict V,
                                          const int64_t *restrict V_length, int8_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, K = plan->K;
     /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    CVMGEN_PARALLEL(collapse(2) if (B * N * K >= 16384))
+    CVMGEN_PARALLEL(if (B > 1 && B * N * K >= 16384))
     for (int64_t b = 0; b < B; ++b) {
-        for (int64_t i = 0; i < N; ++i) {
-            if (i < V_length[b]) {
-                for (int64_t k = 0; k < K; ++k)
-                    Y[(b * N + i) * K + k] = (int8_t)X[(b * N + V[b * N + i]) * K + k];
-            } else {
-                cvmgen_fill_i8(&Y[(b * N + i) * K], -1, K);
-            }
+        const int64_t cut = cvmgen_max_i64(0, cvmgen_min_i64(V_length[b], N));
+        for (int64_t i = 0; i < cut; ++i) {
+            for (int64_t k = 0; k < K; ++k)
+                Y[(b * N + i) * K + k] = (int8_t)X[(b * N + V[b * N + i]) * K + k];
         }
+        cvmgen_fill_i8(&Y[(b * N + cut) * K], -1, (N - cut) * K);
     }
 }
 
@@ -207,15 +194,12 @@ static void get_valid_count_Y_int32_int32(const get_valid_count_plan *plan,
                                           int32_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, K = plan->K;
     /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    CVMGEN_PARALLEL(collapse(2) if (B * N * K >= 16384))
+    CVMGEN_PARALLEL(if (B > 1 && B * N * K >= 16384))
     for (int64_t b = 0; b < B; ++b) {
-        for (int64_t i = 0; i < N; ++i) {
-            if (i < V_length[b]) {
-                cvmgen_copy_i32(&Y[(b * N + i) * K], &X[(b * N + V[b * N + i]) * K], K);
-            } else {
-                cvmgen_fill_i32(&Y[(b * N + i) * K], -1, K);
-            }
-        }
+        const int64_t cut = cvmgen_max_i64(0, cvmgen_min_i64(V_length[b], N));
+        for (int64_t i = 0; i < cut; ++i)
+            cvmgen_copy_i32(&Y[(b * N + i) * K], &X[(b * N + V[b * N + i]) * K], K);
+        cvmgen_fill_i32(&Y[(b * N + cut) * K], -1, (N - cut) * K);
     }
 }
 

@@ -167,7 +167,10 @@ static void non_max_suppression_U_int8(const non_max_suppression_plan *plan,
                                        const int8_t *restrict X,
                                        const int32_t *restrict valid_count,
                                        const int64_t *restrict I, int64_t *restrict U,
-                                       int64_t *restrict U_length) {
+                                       int64_t *restrict U_length, int32_t *restrict U_X,
+                                       int32_t *restrict U_left, int32_t *restrict U_right,
+                                       int32_t *restrict U_top, int32_t *restrict U_bottom,
+                                       int32_t *restrict U_near) {
     const int64_t B = plan->B, N = plan->N, iou_threshold = plan->iou_threshold;
     const int64_t top_k = plan->top_k;
     const bool force_suppress = plan->force_suppress;
@@ -179,49 +182,73 @@ static void non_max_suppression_U_int8(const non_max_suppression_plan *plan,
             ? cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
             : cvmgen_min_i64(top_k, cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
         int64_t count = 0;
+        int64_t entries = 0;
         for (int64_t p = 0; p < TK; ++p) {
-            bool test = X[(b * N + I[b * N + p]) * 6] >= 0;
-            if (test) {
-                bool holds = true;
-                for (int64_t q_at = 0; q_at < count; ++q_at) {
-                    const int64_t q = U[b * N + q_at];
-                    int64_t chosen = 0;
-                    if (force_suppress
-                        || X[(b * N + I[b * N + p]) * 6] == X[(b * N + I[b * N + q]) * 6]) {
-                        const int32_t R = X[(b * N + I[b * N + p]) * 6 + 2];
-                        const int32_t R_2 = X[(b * N + I[b * N + p]) * 6 + 4];
-                        const int32_t R_3 = X[(b * N + I[b * N + q]) * 6 + 2];
-                        const int32_t R_4 = X[(b * N + I[b * N + q]) * 6 + 4];
-                        const int32_t R_5 = X[(b * N + I[b * N + p]) * 6 + 3];
-                        const int32_t R_6 = X[(b * N + I[b * N + p]) * 6 + 5];
-                        const int32_t R_7 = X[(b * N + I[b * N + q]) * 6 + 3];
-                        const int32_t R_8 = X[(b * N + I[b * N + q]) * 6 + 5];
-                        const int32_t right = cvmgen_max_i32(R, R_2);
-                        const int32_t right_2 = cvmgen_max_i32(R_3, R_4);
-                        const int32_t left = cvmgen_min_i32(R, R_2);
-                        const int32_t left_2 = cvmgen_min_i32(R_3, R_4);
-                        const int32_t bottom = cvmgen_max_i32(R_5, R_6);
-                        const int32_t bottom_2 = cvmgen_max_i32(R_7, R_8);
-                        const int32_t top = cvmgen_min_i32(R_5, R_6);
-                        const int32_t top_2 = cvmgen_min_i32(R_7, R_8);
-                        const int32_t V = cvmgen_max_i32(0, cvmgen_min_i32(right, right_2)
-                            - cvmgen_max_i32(left, left_2))
-                            * cvmgen_max_i32(0, cvmgen_min_i32(bottom, bottom_2)
-                            - cvmgen_max_i32(top, top_2));
-                        chosen = V > 0
-                            ? cvmgen_floor_div(100 * V, (right - left) * (bottom - top)
-                            + (right_2 - left_2) * (bottom_2 - top_2) - V) : 0;
-                    }
-                    if (chosen >= iou_threshold) {
-                        holds = false;
-                        break;
+            if (X[(b * N + I[b * N + p]) * 6] >= 0) {
+                const int32_t R = X[(b * N + I[b * N + p]) * 6 + 2];
+                const int32_t R_2 = X[(b * N + I[b * N + p]) * 6 + 4];
+                const int32_t right = cvmgen_max_i32(R, R_2);
+                const int32_t left = cvmgen_min_i32(R, R_2);
+                const int32_t R_5 = X[(b * N + I[b * N + p]) * 6 + 3];
+                const int32_t R_6 = X[(b * N + I[b * N + p]) * 6 + 5];
+                const int32_t bottom = cvmgen_max_i32(R_5, R_6);
+                const int32_t top = cvmgen_min_i32(R_5, R_6);
+                const int32_t X_p = X[(b * N + I[b * N + p]) * 6];
+                bool keeps = true;
+                if (right > left && bottom > top) {
+                    for (int64_t block = 0; block < (entries + 63) / 64; ++block) {
+                        const int64_t first = block * 64;
+                        const int64_t end = cvmgen_min_i64(first + 64, entries);
+                        int32_t near = 0;
+                        for (int64_t at = first; at < end; ++at) {
+                            const int32_t X_q = U_X[b * N + at];
+                            const int32_t left_2 = U_left[b * N + at];
+                            const int32_t right_2 = U_right[b * N + at];
+                            const int32_t top_2 = U_top[b * N + at];
+                            const int32_t bottom_2 = U_bottom[b * N + at];
+                            const int32_t passes = (force_suppress | (X_p == X_q))
+                                & (right > left_2) & (right_2 > left) & (bottom > top_2)
+                                & (bottom_2 > top);
+                            U_near[b * N + (at - first)] = passes;
+                            near |= passes;
+                        }
+                        if (near != 0) {
+                            for (int64_t at = first; at < end; ++at) {
+                                if (U_near[b * N + (at - first)] != 0) {
+                                    const int32_t left_2 = U_left[b * N + at];
+                                    const int32_t right_2 = U_right[b * N + at];
+                                    const int32_t top_2 = U_top[b * N + at];
+                                    const int32_t bottom_2 = U_bottom[b * N + at];
+                                    const int32_t V = cvmgen_max_i32(0,
+                                        cvmgen_min_i32(right, right_2)
+                                        - cvmgen_max_i32(left, left_2))
+                                        * cvmgen_max_i32(0, cvmgen_min_i32(bottom, bottom_2)
+                                        - cvmgen_max_i32(top, top_2));
+                                    const int32_t divisor = (right - left) * (bottom - top)
+                                        + (right_2 - left_2) * (bottom_2 - top_2) - V;
+                                    if (divisor > 0 ? 100 * V >= iou_threshold * divisor
+                                        : cvmgen_floor_div(100 * V, divisor) >= iou_threshold) {
+                                        keeps = false;
+                                        break;
+                                    }
+                                }
+                            }
+                            if (!keeps) break;
+                        }
                     }
                 }
-                test = holds;
-            }
-            if (test) {
-                U[b * N + count] = p;
-                count += 1;
+                if (keeps) {
+                    U[b * N + count] = p;
+                    count += 1;
+                    if (right > left && bottom > top) {
+                        U_X[b * N + entries] = X_p;
+                        U_left[b * N + entries] = left;
+                        U_right[b * N + entries] = right;
+                        U_top[b * N + entries] = top;
+                        U_bottom[b * N + entries] = bottom;
+                        entries += 1;
+                    }
+                }
             }
         }
         U_length[b] = count;
@@ -232,7 +259,10 @@ static void non_max_suppression_U_int32(const non_max_suppression_plan *plan,
                                         const int32_t *restrict X,
                                         const int32_t *restrict valid_count,
                                         const int64_t *restrict I, int64_t *restrict U,
-                                        int64_t *restrict U_length) {
+                                        int64_t *restrict U_length, int32_t *restrict U_X,
+                                        int32_t *restrict U_left, int32_t *restrict U_right,
+                                        int32_t *restrict U_top, int32_t *restrict U_bottom,
+                                        int32_t *restrict U_near) {
     const int64_t B = plan->B, N = plan->N, iou_threshold = plan->iou_threshold;
     const int64_t top_k = plan->top_k;
     const bool force_suppress = plan->force_suppress;
@@ -244,50 +274,77 @@ static void non_max_suppression_U_int32(const non_max_suppression_plan *plan,
             ? cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
             : cvmgen_min_i64(top_k, cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
         int64_t count = 0;
+        int64_t entries = 0;
         for (int64_t p = 0; p < TK; ++p) {
-            bool test = X[(b * N + I[b * N + p]) * 6] >= 0;
-            if (test) {
-                bool holds = true;
-                for (int64_t q_at = 0; q_at < count; ++q_at) {
-                    const int64_t q = U[b * N + q_at];
-                    __int128 chosen = 0;
-                    if (force_suppress
-                        || X[(b * N + I[b * N + p]) * 6] == X[(b * N + I[b * N + q]) * 6]) {
-                        const int32_t R = X[(b * N + I[b * N + p]) * 6 + 2];
-                        const int32_t R_2 = X[(b * N + I[b * N + p]) * 6 + 4];
-                        const int32_t R_3 = X[(b * N + I[b * N + q]) * 6 + 2];
-                        const int32_t R_4 = X[(b * N + I[b * N + q]) * 6 + 4];
-                        const int32_t R_5 = X[(b * N + I[b * N + p]) * 6 + 3];
-                        const int32_t R_6 = X[(b * N + I[b * N + p]) * 6 + 5];
-                        const int32_t R_7 = X[(b * N + I[b * N + q]) * 6 + 3];
-                        const int32_t R_8 = X[(b * N + I[b * N + q]) * 6 + 5];
-                        const int32_t right = cvmgen_max_i32(R, R_2);
-                        const int32_t right_2 = cvmgen_max_i32(R_3, R_4);
-                        const int32_t left = cvmgen_min_i32(R, R_2);
-                        const int32_t left_2 = cvmgen_min_i32(R_3, R_4);
-                        const int32_t bottom = cvmgen_max_i32(R_5, R_6);
-                        const int32_t bottom_2 = cvmgen_max_i32(R_7, R_8);
-                        const int32_t top = cvmgen_min_i32(R_5, R_6);
-                        const int32_t top_2 = cvmgen_min_i32(R_7, R_8);
-                        const __int128 V = (__int128)cvmgen_max_i64(0,
-                            (int64_t)cvmgen_min_i32(right, right_2) - cvmgen_max_i32(left, left_2))
-                            * cvmgen_max_i64(0, (int64_t)cvmgen_min_i32(bottom, bottom_2)
-                            - cvmgen_max_i32(top, top_2));
-                        chosen = V > 0
-                            ? cvmgen_floor_div_i128(100 * V, (__int128)((int64_t)right - left)
-                            * ((int64_t)bottom - top) + (__int128)((int64_t)right_2 - left_2)
-                            * ((int64_t)bottom_2 - top_2) - V) : 0;
-                    }
-                    if (chosen >= iou_threshold) {
-                        holds = false;
-                        break;
+            if (X[(b * N + I[b * N + p]) * 6] >= 0) {
+                const int32_t R = X[(b * N + I[b * N + p]) * 6 + 2];
+                const int32_t R_2 = X[(b * N + I[b * N + p]) * 6 + 4];
+                const int32_t right = cvmgen_max_i32(R, R_2);
+                const int32_t left = cvmgen_min_i32(R, R_2);
+                const int32_t R_5 = X[(b * N + I[b * N + p]) * 6 + 3];
+                const int32_t R_6 = X[(b * N + I[b * N + p]) * 6 + 5];
+                const int32_t bottom = cvmgen_max_i32(R_5, R_6);
+                const int32_t top = cvmgen_min_i32(R_5, R_6);
+                const int32_t X_p = X[(b * N + I[b * N + p]) * 6];
+                bool keeps = true;
+                if (right > left && bottom > top) {
+                    for (int64_t block = 0; block < (entries + 63) / 64; ++block) {
+                        const int64_t first = block * 64;
+                        const int64_t end = cvmgen_min_i64(first + 64, entries);
+                        int32_t near = 0;
+                        for (int64_t at = first; at < end; ++at) {
+                            const int32_t X_q = U_X[b * N + at];
+                            const int32_t left_2 = U_left[b * N + at];
+                            const int32_t right_2 = U_right[b * N + at];
+                            const int32_t top_2 = U_top[b * N + at];
+                            const int32_t bottom_2 = U_bottom[b * N + at];
+                            const int32_t passes = (force_suppress | (X_p == X_q))
+                                & (right > left_2) & (right_2 > left) & (bottom > top_2)
+                                & (bottom_2 > top);
+                            U_near[b * N + (at - first)] = passes;
+                            near |= passes;
+                        }
+                        if (near != 0) {
+                            for (int64_t at = first; at < end; ++at) {
+                                if (U_near[b * N + (at - first)] != 0) {
+                                    const int32_t left_2 = U_left[b * N + at];
+                                    const int32_t right_2 = U_right[b * N + at];
+                                    const int32_t top_2 = U_top[b * N + at];
+                                    const int32_t bottom_2 = U_bottom[b * N + at];
+                                    const __int128 V = (__int128)cvmgen_max_i64(0,
+                                        (int64_t)cvmgen_min_i32(right, right_2)
+                                        - cvmgen_max_i32(left, left_2))
+                                        * cvmgen_max_i64(0,
+                                        (int64_t)cvmgen_min_i32(bottom, bottom_2)
+                                        - cvmgen_max_i32(top, top_2));
+                                    const __int128 divisor = (__int128)((int64_t)right - left)
+                                        * ((int64_t)bottom - top)
+                                        + (__int128)((int64_t)right_2 - left_2)
+                                        * ((int64_t)bottom_2 - top_2) - V;
+                                    if (divisor > 0 ? 100 * V >= iou_threshold * divisor
+                                        : cvmgen_floor_div_i128(100 * V,
+                                        divisor) >= iou_threshold) {
+                                        keeps = false;
+                                        break;
+                                    }
+                                }
+                            }
+                            if (!keeps) break;
+                        }
                     }
                 }
-                test = holds;
-            }
-            if (test) {
-                U[b * N + count] = p;
-                count += 1;
+                if (keeps) {
+                    U[b * N + count] = p;
+                    count += 1;
+                    if (right > left && bottom > top) {
+                        U_X[b * N + entries] = X_p;
+                        U_left[b * N + entries] = left;
+                        U_right[b * N + entries] = right;
+                        U_top[b * N + entries] = top;
+                        U_bottom[b * N + entries] = bottom;
+                        entries += 1;
+                    }
+                }
             }
         }
         U_length[b] = count;
@@ -301,22 +358,20 @@ static void non_max_suppression_Y_int8_int8(const non_max_suppression_plan *plan
                                             int8_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, max_output_size = plan->max_output_size;
     /* spec/cvm/vision.cvm:52: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
-    CVMGEN_PARALLEL(collapse(2) if (B * N * 6 >= 16384))
+    CVMGEN_PARALLEL(if (B > 1 && B * N * 6 >= 16384))
     for (int64_t b = 0; b < B; ++b) {
-        for (int64_t n = 0; n < N; ++n) {
-            if (n < (max_output_size < 0 ? U_length[b]
-                : cvmgen_min_i64(max_output_size, U_length[b]))) {
-                cvmgen_copy_i8(&Y[(b * N + n) * 6],
-                    &X[(b * N + I[b * N + U[b * N + n]]) * 6],
-                    6);
-            } else {
-                cvmgen_fill_i8(&Y[(b * N + n) * 6], -1, 6);
-            }
+        const int64_t cut = cvmgen_max_i64(0,
+            cvmgen_min_i64(max_output_size < 0 ? U_length[b]
+            : cvmgen_min_i64(max_output_size, U_length[b]), N));
+        for (int64_t n = 0; n < cut; ++n) {
+            cvmgen_copy_i8(&Y[(b * N + n) * 6],
+                &X[(b * N + I[b * N + U[b * N + n]]) * 6],
+                6);
         }
+        cvmgen_fill_i8(&Y[(b * N + cut) * 6], -1, (N - cut) * 6);
     }
 }
 
-CVMGEN_FOR_AVX2
 static void non_max_suppression_Y_int8_int32(const non_max_suppression_plan *plan,
                                              const int8_t *restrict X,
                                              const int64_t *restrict I,
@@ -325,21 +380,19 @@ static void non_max_suppression_Y_int8_int32(const non_max_suppression_plan *pla
                                              int32_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, max_output_size = plan->max_output_size;
     /* spec/cvm/vision.cvm:52: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
-    CVMGEN_PARALLEL(collapse(2) if (B * N * 6 >= 16384))
+    CVMGEN_PARALLEL(if (B > 1 && B * N * 6 >= 16384))
     for (int64_t b = 0; b < B; ++b) {
-        for (int64_t n = 0; n < N; ++n) {
-            if (n < (max_output_size < 0 ? U_length[b]
-                : cvmgen_min_i64(max_output_size, U_length[b]))) {
-                for (int64_t k = 0; k < 6; ++k)
-                    Y[(b * N + n) * 6 + k] = X[(b * N + I[b * N + U[b * N + n]]) * 6 + k];
-            } else {
-                cvmgen_fill_i32(&Y[(b * N + n) * 6], -1, 6);
-            }
+        const int64_t cut = cvmgen_max_i64(0,
+            cvmgen_min_i64(max_output_size < 0 ? U_length[b]
+            : cvmgen_min_i64(max_output_size, U_length[b]), N));
+        for (int64_t n = 0; n < cut; ++n) {
+            for (int64_t k = 0; k < 6; ++k)
+                Y[(b * N + n) * 6 + k] = X[(b * N + I[b * N + U[b * N + n]]) * 6 + k];
         }
+        cvmgen_fill_i32(&Y[(b * N + cut) * 6], -1, (N - cut) * 6);
     }
 }
 
-CVMGEN_FOR_AVX2
 static void non_max_suppression_Y_int32_int8(const non_max_suppression_plan *plan,
                                              const int32_t *restrict X,
                                              const int64_t *restrict I,
@@ -348,17 +401,16 @@ static void non_max_suppression_Y_int32_int8(const non_max_suppression_plan *pla
                                              int8_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, max_output_size = plan->max_output_size;
     /* spec/cvm/vision.cvm:52: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
-    CVMGEN_PARALLEL(collapse(2) if (B * N * 6 >= 16384))
+    CVMGEN_PARALLEL(if (B > 1 && B * N * 6 >= 16384))
     for (int64_t b = 0; b < B; ++b) {
-        for (int64_t n = 0; n < N; ++n) {
-            if (n < (max_output_size < 0 ? U_length[b]
-                : cvmgen_min_i64(max_output_size, U_length[b]))) {
-                for (int64_t k = 0; k < 6; ++k)
-                    Y[(b * N + n) * 6 + k] = (int8_t)X[(b * N + I[b * N + U[b * N + n]]) * 6 + k];
-            } else {
-                cvmgen_fill_i8(&Y[(b * N + n) * 6], -1, 6);
-            }
+        const int64_t cut = cvmgen_max_i64(0,
+            cvmgen_min_i64(max_output_size < 0 ? U_length[b]
+            : cvmgen_min_i64(max_output_size, U_length[b]), N));
+        for (int64_t n = 0; n < cut; ++n) {
+            for (int64_t k = 0; k < 6; ++k)
+                Y[(b * N + n) * 6 + k] = (int8_t)X[(b * N + I[b * N + U[b * N + n]]) * 6 + k];
         }
+        cvmgen_fill_i8(&Y[(b * N + cut) * 6], -1, (N - cut) * 6);
     }
 }
 
@@ -370,18 +422,17 @@ static void non_max_suppression_Y_int32_int32(const non_max_suppression_plan *pl
                                               int32_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, max_output_size = plan->max_output_size;
     /* spec/cvm/vision.cvm:52: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
-    CVMGEN_PARALLEL(collapse(2) if (B * N * 6 >= 16384))
+    CVMGEN_PARALLEL(if (B > 1 && B * N * 6 >= 16384))
     for (int64_t b = 0; b < B; ++b) {
-        for (int64_t n = 0; n < N; ++n) {
-            if (n < (max_output_size < 0 ? U_length[b]
-                : cvmgen_min_i64(max_output_size, U_length[b]))) {
-                cvmgen_copy_i32(&Y[(b * N + n) * 6],
-                    &X[(b * N + I[b * N + U[b * N + n]]) * 6],
-                    6);
-            } else {
-                cvmgen_fill_i32(&Y[(b * N + n) * 6], -1, 6);
-            }
+        const int64_t cut = cvmgen_max_i64(0,
+            cvmgen_min_i64(max_output_size < 0 ? U_length[b]
+            : cvmgen_min_i64(max_output_size, U_length[b]), N));
+        for (int64_t n = 0; n < cut; ++n) {
+            cvmgen_copy_i32(&Y[(b * N + n) * 6],
+                &X[(b * N + I[b * N + U[b * N + n]]) * 6],
+                6);
         }
+        cvmgen_fill_i32(&Y[(b * N + cut) * 6], -1, (N - cut) * 6);
     }
 }
 
@@ -431,6 +482,9 @@ static int non_max_suppression_run(const cvm_non_max_suppression_args *args,
     if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan->U_size, &U);
     int64_t *U_length = NULL;
     if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan->U_length_size, &U_length);
+    int64_t *U_entries = NULL;
+    if (status == CVMGEN_OK) status = cvmgen_scratch(error, cvmgen_saturating_mul(6, plan->U_size),
+        &U_entries);
     if (status == CVMGEN_OK) {
         if (narrow)
             non_max_suppression_I_int8(plan, (const int8_t *)args->X->data, valid_count, I,
@@ -439,9 +493,17 @@ static int non_max_suppression_run(const cvm_non_max_suppression_args *args,
             non_max_suppression_I_int32(plan, X, valid_count, I, I_length, I_keys, I_spare);
         if (narrow)
             non_max_suppression_U_int8(plan, (const int8_t *)args->X->data, valid_count, I, U,
-                U_length);
+                U_length, (int32_t *)U_entries, (int32_t *)(U_entries + plan->U_size),
+                (int32_t *)(U_entries + 2 * plan->U_size),
+                (int32_t *)(U_entries + 3 * plan->U_size),
+                (int32_t *)(U_entries + 4 * plan->U_size),
+                (int32_t *)(U_entries + 5 * plan->U_size));
         else
-            non_max_suppression_U_int32(plan, X, valid_count, I, U, U_length);
+            non_max_suppression_U_int32(plan, X, valid_count, I, U, U_length, (int32_t *)U_entries,
+                (int32_t *)(U_entries + plan->U_size), (int32_t *)(U_entries + 2 * plan->U_size),
+                (int32_t *)(U_entries + 3 * plan->U_size),
+                (int32_t *)(U_entries + 4 * plan->U_size),
+                (int32_t *)(U_entries + 5 * plan->U_size));
         if (narrow && narrow_result)
             non_max_suppression_Y_int8_int8(plan, (const int8_t *)args->X->data, I, U, U_length,
                 (int8_t *)args->Y->data);
@@ -461,6 +523,7 @@ static int non_max_suppression_run(const cvm_non_max_suppression_args *args,
     free(I_spare);
     free(U);
     free(U_length);
+    free(U_entries);
     return status;
 }
 

@@ -121,7 +121,8 @@ static void take_Y_0_int8_int8(const take_plan *plan, const int8_t *restrict X,
     /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     CVMGEN_PARALLEL(if (m_size >= 16384))
     for (int64_t d = 0; d < m_size; ++d)
-        Y[d] = X[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
+        Y[d] = X[cvmgen_max_i32(0,
+            cvmgen_min_i32(indices[d], (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
 }
 
 CVMGEN_FOR_AVX2
@@ -131,7 +132,8 @@ static void take_Y_0_int8_int32(const take_plan *plan, const int8_t *restrict X,
     /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     CVMGEN_PARALLEL(if (m_size >= 16384))
     for (int64_t d = 0; d < m_size; ++d)
-        Y[d] = X[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
+        Y[d] = X[cvmgen_max_i32(0,
+            cvmgen_min_i32(indices[d], (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
 }
 
 CVMGEN_FOR_AVX2
@@ -141,7 +143,8 @@ static void take_Y_0_int32_int8(const take_plan *plan, const int32_t *restrict X
     /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     CVMGEN_PARALLEL(if (m_size >= 16384))
     for (int64_t d = 0; d < m_size; ++d)
-        Y[d] = (int8_t)X[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
+        Y[d] = (int8_t)X[cvmgen_max_i32(0,
+            cvmgen_min_i32(indices[d], (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
 }
 
 CVMGEN_FOR_AVX2
@@ -151,7 +154,8 @@ static void take_Y_0_int32_int32(const take_plan *plan, const int32_t *restrict 
     /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     CVMGEN_PARALLEL(if (m_size >= 16384))
     for (int64_t d = 0; d < m_size; ++d)
-        Y[d] = X[cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[d], n_size - 1))];
+        Y[d] = X[cvmgen_max_i32(0,
+            cvmgen_min_i32(indices[d], (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
 }
 
 static void take_Y_1_int8_int8(const take_plan *plan, const int8_t *restrict X,
@@ -164,7 +168,9 @@ static void take_Y_1_int8_int8(const take_plan *plan, const int8_t *restrict X,
     for (int64_t i = 0; i < i_extents_size; ++i) {
         for (int64_t j = 0; j < m_size; ++j) {
             cvmgen_copy_i8(&Y[(i * m_size + j) * k_extents_size],
-                &X[(i * n_a + cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[j], n_a - 1)))
+                &X[(i * n_a
+                    + cvmgen_max_i32(0,
+                    cvmgen_min_i32(indices[j], (int32_t)cvmgen_min_i64(n_a - 1, INT32_MAX))))
                     * k_extents_size],
                 k_extents_size);
         }
@@ -184,7 +190,8 @@ static void take_Y_1_int8_int32(const take_plan *plan, const int8_t *restrict X,
             for (int64_t k = 0; k < k_extents_size; ++k)
                 Y[(i * m_size + j) * k_extents_size
                     + k] = X[(i * n_a
-                    + cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[j], n_a - 1)))
+                    + cvmgen_max_i32(0,
+                    cvmgen_min_i32(indices[j], (int32_t)cvmgen_min_i64(n_a - 1, INT32_MAX))))
                     * k_extents_size + k];
         }
     }
@@ -203,7 +210,8 @@ static void take_Y_1_int32_int8(const take_plan *plan, const int32_t *restrict X
             for (int64_t k = 0; k < k_extents_size; ++k)
                 Y[(i * m_size + j) * k_extents_size
                     + k] = (int8_t)X[(i * n_a
-                    + cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[j], n_a - 1)))
+                    + cvmgen_max_i32(0,
+                    cvmgen_min_i32(indices[j], (int32_t)cvmgen_min_i64(n_a - 1, INT32_MAX))))
                     * k_extents_size + k];
         }
     }
@@ -219,7 +227,9 @@ static void take_Y_1_int32_int32(const take_plan *plan, const int32_t *restrict 
     for (int64_t i = 0; i < i_extents_size; ++i) {
         for (int64_t j = 0; j < m_size; ++j) {
             cvmgen_copy_i32(&Y[(i * m_size + j) * k_extents_size],
-                &X[(i * n_a + cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[j], n_a - 1)))
+                &X[(i * n_a
+                    + cvmgen_max_i32(0,
+                    cvmgen_min_i32(indices[j], (int32_t)cvmgen_min_i64(n_a - 1, INT32_MAX))))
                     * k_extents_size],
                 k_extents_size);
         }

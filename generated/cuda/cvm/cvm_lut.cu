@@ -33,8 +33,9 @@ cvm_cvm_lut_Y_int8_int8(const __grid_constant__ cvm_lut_Y_values values,
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = table[cvmgen_max_i64(0,
-                cvmgen_min_i64((int64_t)indices_vector.at[lane], n_size - 1))];
+            Y_vector.at[lane] = table[cvmgen_max_i32(0,
+                cvmgen_min_i32(indices_vector.at[lane],
+                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
         Y_vector.store(&Y[d], 1, lanes);
     }
 }
@@ -53,8 +54,9 @@ cvm_cvm_lut_Y_int8_int32(const __grid_constant__ cvm_lut_Y_values values,
         cvmgen_vector<int32_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = table[cvmgen_max_i64(0,
-                cvmgen_min_i64((int64_t)indices_vector.at[lane], n_size - 1))];
+            Y_vector.at[lane] = table[cvmgen_max_i32(0,
+                cvmgen_min_i32(indices_vector.at[lane],
+                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
         Y_vector.store(&Y[d], 1, lanes);
     }
 }
@@ -73,8 +75,9 @@ cvm_cvm_lut_Y_int32_int8(const __grid_constant__ cvm_lut_Y_values values,
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = (int8_t)table[cvmgen_max_i64(0,
-                cvmgen_min_i64((int64_t)indices_vector.at[lane], n_size - 1))];
+            Y_vector.at[lane] = (int8_t)table[cvmgen_max_i32(0,
+                cvmgen_min_i32(indices_vector.at[lane],
+                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
         Y_vector.store(&Y[d], 1, lanes);
     }
 }
@@ -93,8 +96,9 @@ cvm_cvm_lut_Y_int32_int32(const __grid_constant__ cvm_lut_Y_values values,
         cvmgen_vector<int32_t, 4> Y_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 4; ++lane)
-            Y_vector.at[lane] = table[cvmgen_max_i64(0,
-                cvmgen_min_i64((int64_t)indices_vector.at[lane], n_size - 1))];
+            Y_vector.at[lane] = table[cvmgen_max_i32(0,
+                cvmgen_min_i32(indices_vector.at[lane],
+                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
         Y_vector.store(&Y[d], 1, lanes);
     }
 }

@@ -45,8 +45,9 @@ cvm_take_Y_0_int8_int8(const __grid_constant__ take_Y_0_values values,
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = X[cvmgen_max_i64(0,
-                cvmgen_min_i64((int64_t)indices_vector.at[lane], n_size - 1))];
+            Y_vector.at[lane] = X[cvmgen_max_i32(0,
+                cvmgen_min_i32(indices_vector.at[lane],
+                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
         Y_vector.store(&Y[d], 1, lanes);
     }
 }
@@ -65,8 +66,9 @@ cvm_take_Y_0_int8_int32(const __grid_constant__ take_Y_0_values values,
         cvmgen_vector<int32_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = X[cvmgen_max_i64(0,
-                cvmgen_min_i64((int64_t)indices_vector.at[lane], n_size - 1))];
+            Y_vector.at[lane] = X[cvmgen_max_i32(0,
+                cvmgen_min_i32(indices_vector.at[lane],
+                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
         Y_vector.store(&Y[d], 1, lanes);
     }
 }
@@ -85,8 +87,9 @@ cvm_take_Y_0_int32_int8(const __grid_constant__ take_Y_0_values values,
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = (int8_t)X[cvmgen_max_i64(0,
-                cvmgen_min_i64((int64_t)indices_vector.at[lane], n_size - 1))];
+            Y_vector.at[lane] = (int8_t)X[cvmgen_max_i32(0,
+                cvmgen_min_i32(indices_vector.at[lane],
+                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
         Y_vector.store(&Y[d], 1, lanes);
     }
 }
@@ -105,8 +108,9 @@ cvm_take_Y_0_int32_int32(const __grid_constant__ take_Y_0_values values,
         cvmgen_vector<int32_t, 4> Y_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 4; ++lane)
-            Y_vector.at[lane] = X[cvmgen_max_i64(0,
-                cvmgen_min_i64((int64_t)indices_vector.at[lane], n_size - 1))];
+            Y_vector.at[lane] = X[cvmgen_max_i32(0,
+                cvmgen_min_i32(indices_vector.at[lane],
+                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
         Y_vector.store(&Y[d], 1, lanes);
     }
 }
@@ -132,8 +136,9 @@ cvm_take_Y_1_int8_int8(const __grid_constant__ take_Y_1_values values,
         const int lanes = (int)cvmgen_min_i64(k_extents_size - k, 16);
         const int64_t j = cvmgen_innermost(&i, m_size);
         const auto X_vector = cvmgen_load<16>(&X[(i * n_a
-            + cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[j], n_a - 1))) * k_extents_size
-            + k], 1, lanes);
+            + cvmgen_max_i32(0,
+            cvmgen_min_i32(indices[j], (int32_t)cvmgen_min_i64(n_a - 1, INT32_MAX))))
+            * k_extents_size + k], 1, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 16; ++lane)
@@ -158,8 +163,9 @@ cvm_take_Y_1_int8_int32(const __grid_constant__ take_Y_1_values values,
         const int lanes = (int)cvmgen_min_i64(k_extents_size - k, 16);
         const int64_t j = cvmgen_innermost(&i, m_size);
         const auto X_vector = cvmgen_load<16>(&X[(i * n_a
-            + cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[j], n_a - 1))) * k_extents_size
-            + k], 1, lanes);
+            + cvmgen_max_i32(0,
+            cvmgen_min_i32(indices[j], (int32_t)cvmgen_min_i64(n_a - 1, INT32_MAX))))
+            * k_extents_size + k], 1, lanes);
         cvmgen_vector<int32_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 16; ++lane)
@@ -184,8 +190,9 @@ cvm_take_Y_1_int32_int8(const __grid_constant__ take_Y_1_values values,
         const int lanes = (int)cvmgen_min_i64(k_extents_size - k, 16);
         const int64_t j = cvmgen_innermost(&i, m_size);
         const auto X_vector = cvmgen_load<16>(&X[(i * n_a
-            + cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[j], n_a - 1))) * k_extents_size
-            + k], 1, lanes);
+            + cvmgen_max_i32(0,
+            cvmgen_min_i32(indices[j], (int32_t)cvmgen_min_i64(n_a - 1, INT32_MAX))))
+            * k_extents_size + k], 1, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 16; ++lane)
@@ -210,8 +217,9 @@ cvm_take_Y_1_int32_int32(const __grid_constant__ take_Y_1_values values,
         const int lanes = (int)cvmgen_min_i64(k_extents_size - k, 4);
         const int64_t j = cvmgen_innermost(&i, m_size);
         const auto X_vector = cvmgen_load<4>(&X[(i * n_a
-            + cvmgen_max_i64(0, cvmgen_min_i64((int64_t)indices[j], n_a - 1))) * k_extents_size
-            + k], 1, lanes);
+            + cvmgen_max_i32(0,
+            cvmgen_min_i32(indices[j], (int32_t)cvmgen_min_i64(n_a - 1, INT32_MAX))))
+            * k_extents_size + k], 1, lanes);
         cvmgen_vector<int32_t, 4> Y_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 4; ++lane)

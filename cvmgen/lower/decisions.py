@@ -1,0 +1,232 @@
+"""Tests of loops that look for an element that decides, as comparisons that are cheap to make.
+
+`all[q in U](x < t)` leaves its loop at the first q for which x >= t. What x is made of often says
+so earlier: where it is 0 unless a condition holds, and t is at least 1, that condition comes first;
+a product of two values that are not negative is above 0 where both are; `min(a, b) > max(c, d)` is
+four comparisons; and a quotient rounded down reaches t where the dividend reaches t times a divisor
+above 0. Each step is exact over the integers; real numbers are left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import fresh, names_in, rebuild
+from cvmgen.lower.facts import Facts
+from cvmgen.lower.guards import assigned, changed, conjunction, conjuncts
+from cvmgen.lower.list_loops import Block, decision
+
+ZERO = i.Const(0)
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+def decide_early(program: i.Program) -> i.Program:
+    """The program with such tests in its nests taken apart."""
+    if program.operator.has_reals:
+        return program
+    nests = tuple(
+        replace(nest, body=rebuild(nest.body, Tests(Facts.of(program, nest)).loop))
+        for nest in program.nests
+    )
+    return replace(program, nests=nests)
+
+
+class Tests:
+    """Takes tests apart, knowing what holds of the values of the host."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.locals: list[i.Stmt] = []
+        self.taken: set[str] = set()
+        self.span: Any = None  # of the loop at hand
+
+    def loop(self, node: Any) -> Any:
+        if not isinstance(node, i.Loop) or decision(node) is None:
+            return node
+        self.span = node.span
+        return replace(node, body=self.early(self.unchosen(node.body)))
+
+    def unchosen(self, body: Block) -> Block:
+        """Without a local that one branch sets, where what it is otherwise does not decide."""
+        match body:
+            case (
+                *before,
+                i.Let(name=name, value=default),
+                i.If(then=(*inner, i.Assign(name=set_, value=value)), otherwise=()) as branch,
+                i.If(condition=i.Compare() as test) as decides,
+            ) if name == set_ and sum(each == name for each in self.set_in(inner, decides)) == 0:
+                turned = toward(test, name)
+                if turned is None or not self.never(turned.op, default, turned.right):
+                    return body
+                self.locals, self.taken = [], {*names_in(body), *assigned(body)}
+                asked = self.asked(turned.op, value, turned.right, straight=True)
+                then = (*inner, *self.locals, replace(decides, condition=asked))
+                return (*before, replace(branch, then=then))
+            case _:
+                return body
+
+    @staticmethod
+    def set_in(inner: list[i.Stmt], decides: i.If) -> Iterator[str]:
+        """What the statements around an assignment set, or read where it decides."""
+        yield from changed(tuple(inner))
+        yield from names_in((tuple(inner), decides.then))
+
+    def never(self, op: str, value: i.Expr, threshold: i.Expr) -> bool:
+        """Whether a comparison never holds: of at most 0 with at least 1."""
+        match value:
+            case i.Const(value=number) if number <= 0:
+                return op in (">=", ">", "==") and self.facts.positive(threshold)
+            case _:
+                return False
+
+    def asked(self, op: str, value: i.Expr, threshold: i.Expr, *, straight: bool = False) -> i.Expr:
+        """A comparison of a value, asked of the parts of the value; `straight`: if all tests
+        before it hold, it is asked, so that it may have locals."""
+        match value:
+            case i.Select(condition=condition, then=then, otherwise=otherwise):
+                if self.never(op, otherwise, threshold):
+                    yes = self.asked(op, then, threshold, straight=straight)
+                    return conjunction((*conjuncts(condition), *conjuncts(yes)))
+                yes = self.asked(op, then, threshold)
+                return i.Select(condition, yes, self.asked(op, otherwise, threshold))
+            case i.Binary(op="floordiv", left=dividend, right=divisor) if op == ">=":
+                if self.facts.positive(divisor):
+                    return i.Compare(op, dividend, i.Binary("*", threshold, divisor))
+                if straight and not isinstance(divisor, i.Var):
+                    name = fresh("divisor", self.taken)
+                    self.locals.append(i.Let(name, "int", divisor, self.span))
+                    divisor = i.Var(name)
+                reached = i.Compare(op, dividend, i.Binary("*", threshold, divisor))
+                divided = i.Compare(op, replace(value, right=divisor), threshold)
+                return i.Select(i.Compare(">", divisor, ZERO), reached, divided)
+            case _:
+                return i.Compare(op, value, threshold)
+
+    # -------------------------------------------------------- order
+
+    def early(self, body: Block) -> Block:
+        """Each test as soon as the locals are there that it reads, and not before."""
+        locals_: dict[str, i.Let] = {}
+        for at, each in enumerate(body):
+            match each:
+                case i.Let(name=name) if name not in changed(body):
+                    locals_[name] = each
+                case i.If(otherwise=()) if at == len(body) - 1:
+                    values = {name: local.value for name, local in locals_.items()}
+                    tests = [
+                        part
+                        for test in conjuncts(each.condition)
+                        for part in split_test(test, values)
+                    ]
+                    return self.nested(locals_, tests, replace(each, then=self.early_in(each)))
+                case _:
+                    return body
+        return body
+
+    def early_in(self, test: i.If) -> Block:
+        decides = any(isinstance(each, i.Break) for each in test.then)
+        return test.then if decides else self.early(test.then)
+
+    def nested(self, locals_: dict[str, i.Let], tests: list[i.Expr], last: i.If) -> Block:
+        """Locals and tests in turn; what only the statements behind all tests read comes last."""
+        body: list[i.Stmt] = []
+        together: list[i.Expr] = []
+        left = dict(locals_)
+        for at, test in enumerate(tests):
+            wanted = needed(test, left)
+            if wanted and together:
+                inner = self.nested(left, tests[at:], last)
+                return (*body, replace(last, condition=conjunction(together), then=inner))
+            body += [left.pop(name) for name in list(left) if name in wanted]
+            together.append(test)
+        rest = [local for name, local in left.items() if name in needed(last.then, left)]
+        return (*body, replace(last, condition=conjunction(together), then=(*rest, *last.then)))
+
+
+def toward(test: i.Compare, name: str) -> i.Compare | None:
+    """A comparison with the local on its left."""
+    if test.left == i.Var(name) and name not in names_in(test.right):
+        return test
+    if test.right == i.Var(name) and name not in names_in(test.left):
+        return i.Compare(MIRRORED[test.op], test.right, test.left)
+    return None
+
+
+def needed(node: object, locals_: Mapping[str, i.Let]) -> set[str]:
+    """Those of the locals that a node reads, and those that these read."""
+    found: set[str] = set()
+    names = [name for name in names_in(node) if name in locals_]
+    while names:
+        name = names.pop()
+        if name not in found:
+            found.add(name)
+            names += [each for each in names_in(locals_[name].value) if each in locals_]
+    return found
+
+
+# ---------------------------------------------------------------- comparisons
+
+
+def split_test(test: i.Expr, values: Mapping[str, i.Expr]) -> tuple[i.Expr, ...]:
+    """Comparisons that hold together where a test holds."""
+    match test:
+        case i.Compare(op=">", left=left, right=right):
+            return above(left, right, values)
+        case i.Compare(op="<", left=left, right=right):
+            return above(right, left, values)
+        case _:
+            return (test,)
+
+
+def above(high: i.Expr, low: i.Expr, values: Mapping[str, i.Expr]) -> tuple[i.Expr, ...]:
+    """Comparisons that hold together where high > low."""
+    if low == ZERO:
+        meaning = values.get(high.name, high) if isinstance(high, i.Var) else high
+        match meaning:
+            case i.Binary(op="*", left=one, right=other) if not_negative(
+                one, values
+            ) and not_negative(other, values):
+                return (*above(one, ZERO, values), *above(other, ZERO, values))
+            case i.Binary(op="-", left=left, right=right) if left != ZERO:
+                return above(left, right, values)
+            case i.Call(function="max", arguments=arguments):
+                others = [each for each in arguments if not at_most_0(each)]
+                if len(others) == 1 and len(arguments) > 1:
+                    return above(others[0], ZERO, values)
+            case _:
+                pass
+    for value, function in ((high, "min"), (low, "max")):
+        if isinstance(value, i.Call) and value.function == function and len(value.arguments) > 1:
+            return tuple(
+                part
+                for each in value.arguments
+                for part in (
+                    above(each, low, values) if value is high else above(high, each, values)
+                )
+            )
+    return (i.Compare(">", high, low),)
+
+
+def at_most_0(expr: i.Expr) -> bool:
+    return isinstance(expr, i.Const) and expr.value <= 0
+
+
+def not_negative(expr: i.Expr, values: Mapping[str, i.Expr]) -> bool:
+    match expr:
+        case i.Const(value=value):
+            return value >= 0
+        case i.Var(name=name):
+            return name in values and not_negative(values[name], values)
+        case i.Call(function="abs"):
+            return True
+        case i.Call(function="max", arguments=arguments):
+            return any(not_negative(each, values) for each in arguments)
+        case i.Call(function="min", arguments=arguments):
+            return all(not_negative(each, values) for each in arguments)
+        case i.Binary(op="+" | "*", left=left, right=right):
+            return not_negative(left, values) and not_negative(right, values)
+        case _:
+            return False

@@ -1,0 +1,35 @@
+"""Lists and what is made of them: `stage`, `append`, `cut`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cvmgen.ir.visit import names_in
+from cvmgen.lower.counting import Cuts, store_always
+from cvmgen.lower.entries import side_by_side
+from cvmgen.schedule.forms import Use
+from cvmgen.schedule.subject import Subject
+
+
+def stage(subject: Subject, use: Use) -> Subject:
+    """What tests ask of the entries so far lies side by side; nothing changes where that may not
+    be computed before the tests around it."""
+    block = use.number(1)
+    if block < 1:
+        use.refuse("a block has at least one entry")
+    found = side_by_side(
+        subject.body, subject.own, subject.dtypes, subject.inside, subject.taken, block
+    )
+    return subject if found is None else replace(subject, body=found.body, kept=found.arrays)
+
+
+def append(subject: Subject, use: Use) -> Subject:
+    """Entries are stored before it is known whether they pass, where there is room for that."""
+    return subject.with_body(store_always(subject.body, subject.own, subject.memory[-1]))
+
+
+def cut(subject: Subject, use: Use) -> Subject:
+    """A loop that asks whether its index is below the length of a list becomes two."""
+    taken = {*names_in(subject.body), *subject.taken}
+    cuts = Cuts(dict(subject.dtypes), subject.facts, taken)
+    return subject.with_body(cuts.block(subject.body))
