@@ -11,6 +11,7 @@ from cvmgen.lower import reductions
 from cvmgen.lower.guards import assigned
 from cvmgen.lower.tiling import find_contraction
 from cvmgen.schedule import dependences
+from cvmgen.schedule.moves import move_of
 from cvmgen.schedule.subject import Roles, Subject
 
 
@@ -40,6 +41,11 @@ def contracted(subject: Subject) -> Roles | None:
     }
     roles = {role: tuple(loop.index for loop in own) for role, own in loops.items()}
     return {"outer": outermost(subject.body), **roles}
+
+
+def moving(subject: Subject) -> Roles | None:
+    found = move_of(subject)
+    return None if found is None else {"moved": tuple(each.index for each in found[0].loops)}
 
 
 def elementwise(subject: Subject) -> Roles | None:
@@ -185,6 +191,9 @@ CLASSES: Mapping[str, Class] = {
     ),
     "reduction": Class("combines elements in any order", SUMS, reduction),
     "ordered_reduction": Class("combines elements in their order", SUMS, ordered_reduction),
+    "move": Class(
+        "moves the elements of a box", {"moved": "the loops over its dimensions"}, moving
+    ),
     "elementwise": Class("computes each element by itself", ELEMENTS, elementwise),
     "other": Class("any nest", OUTER, other),
 }

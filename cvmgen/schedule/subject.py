@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, walk
 from cvmgen.lower.contraction import factor_sizes
 from cvmgen.lower.facts import Facts
+from cvmgen.lower.guards import assigned
 from cvmgen.lower.tiling import Tiling
 
 Roles = Mapping[str, tuple[str, ...]]
@@ -26,6 +28,7 @@ class Subject:
     place: str  # the line of the formula
     roles: Roles
     sizes: Mapping[str, i.Expr]  # the elements of the inputs that may be factors of int8
+    host: frozenset[str]  # names of the host's, which a kernel may be given
     tiling: Tiling | None = None  # how the register tile may do the nest's work, beside its body
 
     @classmethod
@@ -40,7 +43,16 @@ class Subject:
         memory = program.scratch_of(nest.tensor)
         shape = memory[0].shape if memory else ()
         sizes = factor_sizes(program, dtypes)
-        return cls(body, dtypes, Facts.of(program, nest), shape, nest.span.place, {}, sizes)
+        facts = Facts.of(program, nest)
+        prepared = (*program.prepare, *nest.prologue)
+        host = names_in(prepared) | assigned(prepared)
+        return cls(body, dtypes, facts, shape, nest.span.place, {}, sizes, host)
+
+    @property
+    def taken(self) -> set[str]:
+        """The names that are not free for what an action makes."""
+        tensors = {each.tensor for each in walk(self.body) if isinstance(each, i.Load)}
+        return set(names_in(self.body)) | assigned(self.body) | tensors | self.host
 
     def with_roles(self, more: Roles) -> Subject:
         return replace(self, roles={**self.roles, **more})

@@ -9,6 +9,7 @@ from cvmgen.schedule.actions.distribute import distribute
 from cvmgen.schedule.actions.expand import expand
 from cvmgen.schedule.actions.jam import jam
 from cvmgen.schedule.actions.merge import merge
+from cvmgen.schedule.actions.move import move
 from cvmgen.schedule.actions.parallelise import parallelise
 from cvmgen.schedule.actions.reorder import reorder
 from cvmgen.schedule.actions.specialise import beside, specialise, unswitch, version
@@ -28,6 +29,9 @@ ACTIONS: Mapping[str, Kind] = {
         ("jam LOOP by NUMBER over LOOP",),
         "several iterations at once in each pass over the loop inside",
         jam,
+    ),
+    "move": Kind(
+        ("move LOOPS",), "loops that only move the elements of a box become one call", move
     ),
     "specialise": Kind(("specialise LOOP",), "copies of loops for the steps 1 and 0", specialise),
     "beside": Kind(
