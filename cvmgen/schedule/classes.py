@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.visit import names_in, substitute, walk
 from cvmgen.lower import reductions
 from cvmgen.lower.guards import assigned
 from cvmgen.lower.tiling import find_contraction
@@ -83,6 +83,33 @@ def outermost(body: tuple[i.Stmt, ...]) -> tuple[str, ...]:
             return tuple(found)
         case _:
             return ()
+
+
+def window(subject: Subject) -> Roles | None:
+    """Neighbouring results combine elements of boxes that overlap, as far as these lie in the
+    tensor."""
+    found = summed(subject)
+    if found is None or not found.around:
+        return None
+    taps, guards = [], []
+    values: dict[str, i.Expr] = {}
+    body: tuple[i.Stmt, ...] = (found.sweep,)
+    while not isinstance(body[-1], i.Accumulate):
+        *between, last = body
+        if not all(isinstance(each, i.Let) for each in between):
+            return None
+        values |= {each.name: each.value for each in between if isinstance(each, i.Let)}
+        match last:
+            case i.Loop(index=index, body=body):
+                taps.append(index)
+            case i.If(condition=condition, then=body, otherwise=()):
+                guards.append(substitute(condition, values))
+            case _:
+                return None
+    column = found.indices[-1]
+    if not any(column in names_in(each) for each in guards):
+        return None
+    return {**found.roles, "taps": tuple(taps)}
 
 
 def reduction(subject: Subject) -> Roles | None:
@@ -182,6 +209,8 @@ FACTORS = {
     "summed": "the loops of the sum",
 }
 
+WINDOWS = {**SUMS, "taps": "the loops over the elements of a window"}
+
 # From particular classes to general ones: a nest takes the first one that knows it and for which
 # the target has a schedule.
 CLASSES: Mapping[str, Class] = {
@@ -189,6 +218,7 @@ CLASSES: Mapping[str, Class] = {
     "contraction": Class(
         "sums products of two inputs as a product of matrices does", OUTER | FACTORS, contracted
     ),
+    "window": Class("combines elements of a box around each result", WINDOWS, window),
     "reduction": Class("combines elements in any order", SUMS, reduction),
     "ordered_reduction": Class("combines elements in their order", SUMS, ordered_reduction),
     "move": Class(
