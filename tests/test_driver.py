@@ -95,6 +95,8 @@ def test_names_of_generated_files(operators: tuple[Operator, ...]) -> None:
         "c/cvmgen.c",
         "c/cvmgen.h",
         "c/cvmgen_kernel.h",
+        "c/cvmgen_moves.c",
+        "c/cvmgen_moves.h",
         "c/cvmgen_runtime.h",
         "c/cvmgen_tile.c",
         "c/cvmgen_tile.h",

@@ -49,6 +49,8 @@ KERNEL_FILES = (
     "cvmgen_contract.c",
     "cvmgen_bound.h",
     "cvmgen_bound.c",
+    "cvmgen_moves.h",
+    "cvmgen_moves.c",
 )
 
 
@@ -144,6 +146,8 @@ class CEmitter:
 
     def text(self) -> str:
         kernels = self.kernels()
+        headers = ["cvmgen_bound.h", "cvmgen_runtime.h"]
+        headers += ["cvmgen_moves.h"] if any("cvmgen_move_" in each for each in kernels) else []
         spaces = self.spaces
         parameters = [f"{self.name}_plan *plan"]
         parameters += ["cvmgen_workspace *spaces"] if spaces else []
@@ -151,6 +155,7 @@ class CEmitter:
         return render(
             "c/operator.c.j2",
             header=file_header(self.program),
+            includes="".join(f'#include "{each}"\n' for each in headers),
             opset=self.operator.opset,
             name=self.name,
             types="".join(f"{line}\n" for line in self.types.declaration()),

@@ -305,6 +305,8 @@ class CPrinter:
                 return ["break;"]
             case i.Copy() | i.Fill():
                 return self.run(statement)
+            case i.Move():
+                return [self.move(statement)]
             case i.Loop():
                 return self.loop(statement)
             case i.If():
@@ -339,6 +341,11 @@ class CPrinter:
         # Below a loop or two; longer calls are easier to read line by line.
         return [single] if len(single) <= 76 else [head, *indent([f"{value},", f"{last});"])]
 
+    def move(self, move: i.Move) -> str:
+        to = f"{self.address(move.target)}, {self.pointer(move.steps)}"
+        source = f"{self.address(move.source)}, {self.pointer(move.source_steps)}"
+        return f"cvmgen_move_{move.type}({to}, {source}, {self.pointer(move.extents)});"
+
     def address(self, place: i.Load) -> str:
         if place.offset == i.Const(0):
             return identifier(place.tensor)
@@ -356,6 +363,10 @@ class CPrinter:
     changing: frozenset[str] = frozenset()
 
     def list_let(self, statement: i.Let) -> list[str]:
+        if isinstance(statement.value, i.ListOf) and statement.value.entries:
+            values = ", ".join(self.expr(value) for value, _ in statement.value.entries)
+            length = len(statement.value.entries)
+            return [f"const cvmgen_list {identifier(statement.name)} = {{{length}, {{{values}}}}};"]
         return [f"cvmgen_list {identifier(statement.name)} = {self.expr(statement.value)};"]
 
     def accumulate(self, statement: i.Accumulate) -> str:

@@ -392,6 +392,23 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """target[at . steps] = source[at . source_steps] for each multi-index `at` of a box, from the
+    two places on.
+
+    `extents` and the steps are lists of one length; `type` is that of the elements on both sides.
+    """
+
+    type: str
+    target: Load
+    steps: Expr
+    source: Load
+    source_steps: Expr
+    extents: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class Fill:
     """target[k * step] = value for k < count, from the place on; `type`: of the elements."""
 
@@ -518,6 +535,7 @@ Stmt = (
     | Sort
     | Break
     | Copy
+    | Move
     | Fill
     | Loop
     | PackLoop

@@ -65,6 +65,9 @@ def statement_lines(statement: i.Stmt) -> list[str]:
         case i.Copy(target=target, step=step, source=source, source_step=source_step, count=count):
             places = f"{text(target)} by {text(step)} = {text(source)} by {text(source_step)}"
             return [f"copy {text(count)}: {places}"]
+        case i.Move(target=target, steps=to, source=source, source_steps=back, extents=extents):
+            places = f"{text(target)} by {text(to)} = {text(source)} by {text(back)}"
+            return [f"move {text(extents)}: {places}"]
         case i.Fill(target=target, step=step, value=value, count=count):
             return [f"fill {text(count)}: {text(target)} by {text(step)} = {text(value)}"]
         case i.Loop(index=index, low=low, high=high, body=body, parallel=parallel):

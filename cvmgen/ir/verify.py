@@ -146,6 +146,12 @@ class Verifier:
                 self.operands(target, scope)
                 self.expressions((statement.step, source, statement.source_step), scope)
                 self.expr(statement.count, scope)
+            case i.Move(target=target, source=source):
+                self.tensor(target.tensor, self.written, "an output")
+                self.operands(target, scope)
+                self.operands(source, scope)
+                lists = (statement.steps, statement.source_steps, statement.extents)
+                self.expressions(lists, scope)
             case i.Fill(target=target, step=step, value=value, count=count):
                 self.tensor(target.tensor, self.written, "an output")
                 self.operands(target, scope)

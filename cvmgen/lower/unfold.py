@@ -170,7 +170,16 @@ class Unfold:
                 place = self.expr(target)
                 assert isinstance(place, (i.Access, i.Load))
                 self.out.append(replace(statement, target=place, value=stored))
-            case i.Sort() | i.Overflow() | i.Break() | i.Merge() | i.Array() | i.Copy() | i.Fill():
+            case (
+                i.Sort()
+                | i.Overflow()
+                | i.Break()
+                | i.Merge()
+                | i.Array()
+                | i.Copy()
+                | i.Move()
+                | i.Fill()
+            ):
                 self.out.append(statement)
             case i.Loop(low=low, high=high, body=body):
                 first = None if low is None else self.expr(low)

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.visit import names_in, substitute, walk
 from cvmgen.lower import reductions
 from cvmgen.lower.greedy import greedy
 from cvmgen.lower.guards import assigned
 from cvmgen.lower.list_loops import selection
 from cvmgen.lower.tiling import find_contraction
 from cvmgen.schedule import dependences
+from cvmgen.schedule.moves import move_of
 from cvmgen.schedule.subject import Roles, Subject
 
 
@@ -94,6 +95,11 @@ def by_length(test: i.Expr, index: str) -> bool:
             return False
 
 
+def moving(subject: Subject) -> Roles | None:
+    found = move_of(subject)
+    return None if found is None else {"moved": tuple(each.index for each in found[0].loops)}
+
+
 def elementwise(subject: Subject) -> Roles | None:
     carried = any(isinstance(each, (i.Accumulate, i.Break)) for each in walk(subject.body))
     if subject.memory or carried:
@@ -129,6 +135,33 @@ def outermost(body: tuple[i.Stmt, ...]) -> tuple[str, ...]:
             return tuple(found)
         case _:
             return ()
+
+
+def window(subject: Subject) -> Roles | None:
+    """Neighbouring results combine elements of boxes that overlap, as far as these lie in the
+    tensor."""
+    found = summed(subject)
+    if found is None or not found.around:
+        return None
+    taps, guards = [], []
+    values: dict[str, i.Expr] = {}
+    body: tuple[i.Stmt, ...] = (found.sweep,)
+    while not isinstance(body[-1], i.Accumulate):
+        *between, last = body
+        if not all(isinstance(each, i.Let) for each in between):
+            return None
+        values |= {each.name: each.value for each in between if isinstance(each, i.Let)}
+        match last:
+            case i.Loop(index=index, body=body):
+                taps.append(index)
+            case i.If(condition=condition, then=body, otherwise=()):
+                guards.append(substitute(condition, values))
+            case _:
+                return None
+    column = found.indices[-1]
+    if not any(column in names_in(each) for each in guards):
+        return None
+    return {**found.roles, "taps": tuple(taps)}
 
 
 def reduction(subject: Subject) -> Roles | None:
@@ -228,6 +261,8 @@ FACTORS = {
     "summed": "the loops of the sum",
 }
 
+WINDOWS = {**SUMS, "taps": "the loops over the elements of a window"}
+
 # From particular classes to general ones: a nest takes the first one that knows it and for which
 # the target has a schedule.
 CLASSES: Mapping[str, Class] = {
@@ -249,12 +284,16 @@ CLASSES: Mapping[str, Class] = {
     "contraction": Class(
         "sums products of two inputs as a product of matrices does", OUTER | FACTORS, contracted
     ),
+    "window": Class("combines elements of a box around each result", WINDOWS, window),
     "reduction": Class("combines elements in any order", SUMS, reduction),
     "ordered_reduction": Class("combines elements in their order", SUMS, ordered_reduction),
     "listed": Class(
         "has rows up to the length of a list, and others behind them",
         {**OUTER, "rows": "the loop over the rows"},
         listed,
+    ),
+    "move": Class(
+        "moves the elements of a box", {"moved": "the loops over its dimensions"}, moving
     ),
     "elementwise": Class("computes each element by itself", ELEMENTS, elementwise),
     "other": Class("any nest", OUTER, other),

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, walk
 from cvmgen.lower.contraction import factor_sizes
 from cvmgen.lower.entries import Kept
 from cvmgen.lower.facts import Facts
+from cvmgen.lower.guards import assigned
 from cvmgen.lower.inside import Inside
 from cvmgen.lower.tiling import Tiling
 
@@ -27,7 +29,7 @@ class Subject:
     memory: tuple[i.Expr, ...]  # the extents of the memory of a list, where the nest fills one
     own: tuple[str, ...]  # the names of that memory, the list first
     inside: Inside  # what is known of elements' places
-    taken: frozenset[str]  # names that mean something else where the kernel stands
+    reserved: frozenset[str]  # names that mean something else where the kernel stands
     written: tuple[i.Expr, ...]  # how often each of its outermost loops runs before any action
     place: str  # the line of the formula
     roles: Roles
@@ -47,13 +49,19 @@ class Subject:
         memory = program.scratch_of(nest.tensor)
         shape = memory[0].shape if memory else ()
         sizes = factor_sizes(program, dtypes)
-        operator = program.operator
         own = tuple(each.name for each in memory)
-        lets = (each.name for each in program.prepare if isinstance(each, i.Let))
-        taken = frozenset((*operator.type_of, *(each.name for each in program.scratch), *lets))
-        facts, inside = Facts.of(program, nest), Inside.of(operator)
+        prepared = (*program.prepare, *nest.prologue)
+        reserved = frozenset((*program.operator.type_of, *(each.name for each in program.scratch)))
+        reserved |= names_in(prepared) | assigned(prepared)
+        facts, inside = Facts.of(program, nest), Inside.of(program.operator)
         place, points = nest.span.place, tuple(extents(body))
-        return cls(body, dtypes, facts, shape, own, inside, taken, points, place, {}, sizes)
+        return cls(body, dtypes, facts, shape, own, inside, reserved, points, place, {}, sizes)
+
+    @property
+    def taken(self) -> set[str]:
+        """The names that are not free for what an action makes."""
+        tensors = {each.tensor for each in walk(self.body) if isinstance(each, i.Load)}
+        return set(names_in(self.body)) | assigned(self.body) | tensors | self.reserved
 
     def with_roles(self, more: Roles) -> Subject:
         return replace(self, roles={**self.roles, **more})

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cvmgen.schedule.actions.clip import clip
 from cvmgen.schedule.actions.copy import copy
 from cvmgen.schedule.actions.distribute import distribute
 from cvmgen.schedule.actions.expand import expand
 from cvmgen.schedule.actions.jam import jam
 from cvmgen.schedule.actions.lists import append, cut, stage
 from cvmgen.schedule.actions.merge import merge
+from cvmgen.schedule.actions.move import move
 from cvmgen.schedule.actions.parallelise import parallelise
+from cvmgen.schedule.actions.peel import peel
 from cvmgen.schedule.actions.reorder import reorder
 from cvmgen.schedule.actions.specialise import beside, specialise, unswitch, version
 from cvmgen.schedule.actions.split import split
@@ -30,7 +33,18 @@ ACTIONS: Mapping[str, Kind] = {
         "several iterations at once in each pass over the loop inside",
         jam,
     ),
-    "specialise": Kind(("specialise LOOP",), "copies of loops for the steps 1 and 0", specialise),
+    "move": Kind(
+        ("move LOOPS",), "loops that only move the elements of a box become one call", move
+    ),
+    "clip": Kind(("clip LOOPS",), "guards become the bounds of loops", clip),
+    "peel": Kind(
+        ("peel LOOP into NEW, NEW, NEW",), "the middle of a loop gets rid of guards", peel
+    ),
+    "specialise": Kind(
+        ("specialise LOOP", "specialise LOOP by NUMBER"),
+        "copies of loops for the steps 1 and 0, or for another one",
+        specialise,
+    ),
     "beside": Kind(
         ("beside LOOP into NEW when MEASURE >= NUMBER",),
         "a copy of a loop whose iterations read beside each other",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cvmgen.ir.visit import names_in
 from cvmgen.lower.counting import Cuts, store_always
 from cvmgen.lower.entries import side_by_side
 from cvmgen.schedule.forms import Use
@@ -30,6 +29,5 @@ def append(subject: Subject, use: Use) -> Subject:
 
 def cut(subject: Subject, use: Use) -> Subject:
     """A loop that asks whether its index is below the length of a list becomes two."""
-    taken = {*names_in(subject.body), *subject.taken}
-    cuts = Cuts(dict(subject.dtypes), subject.facts, taken)
+    cuts = Cuts(dict(subject.dtypes), subject.facts, subject.taken)
     return subject.with_body(cuts.block(subject.body))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, rebuild, substitute, walk
+from cvmgen.lower.facts import Facts
 from cvmgen.lower.guards import assigned, conjunction
 from cvmgen.schedule.dependences import read_tensors
 from cvmgen.schedule.forms import Use
@@ -20,17 +21,21 @@ Steps = Mapping[str, i.Expr]
 
 
 def specialise(subject: Subject, use: Use) -> Subject:
-    """Copies of loops for the steps 1 and 0, the usual ones, in front of the loop for all others.
+    """Copies of loops for the steps 1 and 0, the usual ones, in front of the loop for all others;
+    or for a step that is named.
 
     Between neighbours and for an element that stays the same compilers know vector instructions.
     """
     names, extents = set(use.loops(subject, 0)), extents_of(subject.body)
+    usual = ONE if len(use.given) == 1 else i.Const(use.number(1))
 
     def change(statement: i.Stmt) -> Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         result: i.Stmt = statement
-        for values in reversed(list(variants(statement, extents))):
+        found = variants(statement, extents, usual)
+        possible = (each for each in found if not impossible(each, subject.facts))
+        for values in reversed(list(possible)):
             result = i.If(
                 equals(values), (with_steps(statement, values),), (result,), statement.span
             )
@@ -124,8 +129,9 @@ def steady(loop: i.Loop, condition: i.Expr) -> bool:
 # ---------------------------------------------------------------- steps
 
 
-def variants(loop: i.Loop, extents: Collection[str]) -> Iterator[Steps]:
-    """The values of open steps that get a loop of their own: all 1, or one of them 0."""
+def variants(loop: i.Loop, extents: Collection[str], usual: i.Const = ONE) -> Iterator[Steps]:
+    """The values of open steps that get a loop of their own: all the usual one; besides 1, one
+    of them 0."""
     sources = all_steps(loop, extents, stores=False)
     targets = all_steps(loop, extents, stores=True)
     if sources is None or targets is None:
@@ -135,11 +141,16 @@ def variants(loop: i.Loop, extents: Collection[str]) -> Iterator[Steps]:
     names = list(dict.fromkeys([*stored, *read]))
     if not names:
         return
-    ones: dict[str, i.Expr] = dict.fromkeys(names, ONE)
+    ones: dict[str, i.Expr] = dict.fromkeys(names, usual)
     yield ones
     for each in read:
-        if each not in stored:
+        if each not in stored and usual == ONE:
             yield ones | {each: ZERO}
+
+
+def impossible(values: Steps, facts: Facts) -> bool:
+    """Whether a value is 0 for what never is."""
+    return any(value == ZERO and facts.positive(i.Var(name)) for name, value in values.items())
 
 
 def all_steps(loop: i.Loop, extents: Collection[str], *, stores: bool) -> list[i.Expr] | None:

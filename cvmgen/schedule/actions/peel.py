@@ -1,0 +1,153 @@
+"""`peel`: a loop in three parts, of which the one in the middle needs no guards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import fresh, names_in, substitute
+from cvmgen.lower.copies import plain
+from cvmgen.lower.guards import assigned
+from cvmgen.schedule.forms import Use
+from cvmgen.schedule.guards import Bound, bounds, first_from, largest, slope, smallest
+from cvmgen.schedule.rewriting import Block, renamed, rewritten
+from cvmgen.schedule.subject import Subject
+
+ZERO, ONE = i.Const(0), i.Const(1)
+
+
+def peel(subject: Subject, use: Use) -> Subject:
+    """What comes first, what passes all guards in the loop, and what comes last.
+
+    The order of iterations stays, so that this is legal for every loop over a range.
+    """
+    names, roles = set(use.loops(subject, 0)), [use.roles(at)[0] for at in (1, 2, 3)]
+    used, varying = subject.taken, assigned(subject.body)
+    made: dict[str, dict[str, None]] = {role: {} for role in roles}
+    ahead: list[i.Stmt] = []
+
+    def change(statement: i.Stmt) -> Block | None:
+        if not isinstance(statement, i.Loop) or statement.index not in names:
+            return None
+        found = Middle(statement, subject)
+        body = found.cleared(statement.body, {}, {})
+        if statement.low is None or body is None or not (found.lows or found.highs):
+            return None
+        indices = [fresh(f"{statement.index}_{role}", used) for role in roles]
+        for role, index in zip(roles, indices, strict=True):
+            made[role][index] = None
+        ends = middle_ends(statement, found, indices[1], used)
+        steady = not any(names_in(each.value) & varying for each in ends)
+        ahead.extend(ends if steady else ())
+        low, high = (i.Var(each.name) for each in ends)
+        ranges = ((statement.low, low), (low, high), (high, statement.high))
+        parts = (
+            replace(
+                statement,
+                index=index,
+                low=first,
+                high=last,
+                body=renamed(part, statement.index, index),
+            )
+            for index, (first, last), part in zip(
+                indices, ranges, (statement.body, body, statement.body), strict=True
+            )
+        )
+        return (*(() if steady else ends), *parts)
+
+    body = rewritten(subject.body, change)
+    found = {role: tuple(indices) for role, indices in made.items()}
+    return subject.with_body((*ahead, *body)).with_roles(found)
+
+
+def middle_ends(loop: i.Loop, found: Middle, index: str, used: set[str]) -> tuple[i.Let, i.Let]:
+    """Where the middle begins and ends, in the range of the loop."""
+    assert loop.low is not None
+    low, high = fresh(f"{index}_low", used), fresh(f"{index}_high", used)
+    first = smallest((largest((loop.low, *found.lows)), loop.high))
+    last = largest((smallest((loop.high, *found.highs)), i.Var(low)))
+    return i.Let(low, "i64", first, loop.span), i.Let(high, "i64", last, loop.span)
+
+
+@dataclass(slots=True)
+class Middle:
+    """The iterations of a loop in which guards hold whatever the loops in it do."""
+
+    loop: i.Loop
+    subject: Subject
+    lows: list[i.Expr] = field(default_factory=list)
+    highs: list[i.Expr] = field(default_factory=list)
+
+    def cleared(
+        self, body: Block, values: Mapping[str, i.Expr], inner: Mapping[str, i.Loop]
+    ) -> Block | None:
+        """The body without those guards, and without the locals that were made for them; None
+        where one is not linear in the indices. `values` are locals, `inner` the loops around."""
+        values = dict(values)
+        kept: list[i.Stmt] = []
+        for statement in body:
+            made: Block | None = (statement,)
+            match statement:
+                case i.Let(name=name, value=value) if plain(value):
+                    values[name] = substitute(value, values)
+                    moves = self.loop.index in names_in(values[name])
+                    made = () if moves else (statement,)
+                case i.Loop(index=index, body=within):
+                    part = self.cleared(within, values, {**inner, index: statement})
+                    made = None if part is None else (replace(statement, body=part),)
+                case i.If(condition=condition, then=then, otherwise=()):
+                    made = self.cleared(then, values, inner)
+                    if made is not None and not self.holds(condition, values, inner):
+                        made = (
+                            None
+                            if self.moves(condition, values)
+                            else (replace(statement, then=made),)
+                        )
+                case i.If():
+                    made = None
+                case _:
+                    pass
+            if made is None:
+                return None
+            kept += made
+        moving = {name: value for name, value in values.items() if self.moves(value, {})}
+        result: Block = substitute(tuple(kept), moving)
+        return result
+
+    def moves(self, node: i.Expr, values: Mapping[str, i.Expr]) -> bool:
+        return self.loop.index in names_in(substitute(node, dict(values)))
+
+    def holds(
+        self, condition: i.Expr, values: Mapping[str, i.Expr], inner: Mapping[str, i.Loop]
+    ) -> bool:
+        """Whether the condition holds in the middle, which gets ends for it."""
+        guard = bounds(substitute(condition, dict(values)))
+        if guard is None or not self.moves(condition, values):
+            return False
+        lows: list[i.Expr] = []
+        highs: list[i.Expr] = []
+        for each in guard:
+            end = self.end(each, inner)
+            if end is None:
+                return False
+            (lows if each.high is None else highs).append(end)
+        self.lows += lows
+        self.highs += highs
+        return True
+
+    def end(self, bound: Bound, inner: Mapping[str, i.Loop]) -> i.Expr | None:
+        """The iteration from which on a bound holds, or no longer holds, for all inner ones."""
+        place, facts = bound.place, self.subject.facts
+        for index in sorted(names_in(place) & inner.keys()):
+            loop = inner[index]
+            if slope(place, index, facts) is None or loop.low != ZERO:
+                return None
+            worst = ZERO if bound.high is None else i.Binary("-", loop.high, ONE)
+            place = substitute(place, {index: worst})
+        line = slope(place, self.loop.index, facts)
+        limit = bound.low if bound.high is None else bound.high
+        assert limit is not None
+        if line is None or names_in((limit, line.rest)) & inner.keys():
+            return None
+        return first_from(limit, line)

@@ -1,0 +1,91 @@
+"""Guards of loops as ranges: which iterations pass a test that is linear in the index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cvmgen import algebra
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import substitute
+from cvmgen.lower.copies import plain
+from cvmgen.lower.facts import Facts
+
+ZERO, ONE = i.Const(0), i.Const(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """`place >= low`, or `place < high`, where the other is None."""
+
+    place: i.Expr
+    low: i.Expr | None
+    high: i.Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """rest + factor * index, where the factor is positive."""
+
+    factor: i.Expr
+    rest: i.Expr
+
+
+def bounds(condition: i.Expr) -> list[Bound] | None:
+    """A condition as bounds that hold together; None for other conditions."""
+    match condition:
+        case i.Logic(op="and", operands=operands):
+            found = [bounds(each) for each in operands]
+            return None if None in found else [each for part in found for each in part or ()]
+        case i.Compare(op="<=", left=low, right=place):
+            return [Bound(place, low, None)]
+        case i.Compare(op=">=", left=place, right=low):
+            return [Bound(place, low, None)]
+        case i.Compare(op="<", left=place, right=high):
+            return [Bound(place, None, high)]
+        case i.Compare(op=">", left=high, right=place):
+            return [Bound(place, None, high)]
+        case _:
+            return None
+
+
+def slope(place: i.Expr, index: str, facts: Facts) -> Slope | None:
+    """How a place moves with an index, if it does so upwards by the same step each time."""
+    found = algebra.linear(place, [i.Var(index)], frozenset({index}))
+    if found is None:
+        return None
+    factor = found[0].get(i.Var(index), ZERO)
+    return Slope(factor, found[1]) if facts.positive(factor) else None
+
+
+def first_from(low: i.Expr, line: Slope) -> i.Expr:
+    """The least index whose place is not below."""
+    distance = algebra.simplify(algebra.normal(i.Binary("-", low, line.rest)))
+    return distance if line.factor == ONE else i.Call("ceildiv", (distance, line.factor))
+
+
+def inlined_values(statements: Iterable[i.Stmt]) -> dict[str, i.Expr]:
+    """The locals that are only names for sums of indices, without names of each other."""
+    values: dict[str, i.Expr] = {}
+    for each in statements:
+        match each:
+            case i.Let(name=name, value=value) if plain(value):
+                values[name] = substitute(value, values)
+            case _:
+                pass
+    return values
+
+
+def largest(values: Iterable[i.Expr]) -> i.Expr:
+    return chosen("max_i64", values)
+
+
+def smallest(values: Iterable[i.Expr]) -> i.Expr:
+    return chosen("min_i64", values)
+
+
+def chosen(function: str, values: Iterable[i.Expr]) -> i.Expr:
+    first, *others = dict.fromkeys(values)
+    for each in others:
+        first = i.Call(function, (first, each))
+    return first

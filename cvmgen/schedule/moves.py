@@ -1,0 +1,147 @@
+"""Nests that only move the elements of a box: both walks as lists of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cvmgen import algebra
+from cvmgen.dtypes import LIST_CAPACITY
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, walk
+from cvmgen.lower.copies import Copies, copy_runs, inlined
+from cvmgen.schedule.subject import Subject
+
+ZERO, ONE = i.Const(0), i.Const(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Loops with nothing in them but the next one and, innermost, a store.
+
+    `starts` are the offsets at which rows begin: by name, the steps that a row walks by.
+    """
+
+    loops: tuple[i.Loop, ...]
+    starts: Mapping[str, i.Call]
+    store: i.Store
+
+    @property
+    def indices(self) -> frozenset[str]:
+        return frozenset((*self.starts, *(each.index for each in self.loops)))
+
+
+def move_of(subject: Subject) -> tuple[Path, i.Move] | None:
+    """What a nest is if it stores in each element of a box what it loads for it, unchanged."""
+    found = path(subject.body)
+    if found is None or subject.memory:
+        return None
+    loaded = unchanged(subject, found.store)
+    if loaded is None or is_run(subject):
+        return None
+    target = found.store.target
+    assert isinstance(target, i.Load)
+    both = (walked(subject, found, target), walked(subject, found, loaded))
+    to, source = both
+    if to is None or source is None:
+        return None
+    kind = f"i{subject.dtypes[target.tensor].bits}"
+    return found, i.Move(kind, *to, *source, box(found), found.store.span)
+
+
+def path(body: tuple[i.Stmt, ...]) -> Path | None:
+    loops: list[i.Loop] = []
+    starts: dict[str, i.Call] = {}
+    while True:
+        match inlined(body):
+            case (i.Store() as store,):
+                return Path(tuple(loops), starts, store)
+            case (*lets, i.Loop(low=i.Const(value=0)) as loop):
+                pass
+            case _:
+                return None
+        for each in lets:
+            match each:
+                case i.Let(name=name, value=i.Call(function="walk_offset") as start):
+                    starts[name] = start
+                case _:
+                    return None
+        loops.append(loop)
+        body = loop.body
+
+
+def unchanged(subject: Subject, store: i.Store) -> i.Load | None:
+    """The element that is stored as it is: a real number is not, it is brought to one form."""
+    assert isinstance(store.target, i.Load)
+    stored = subject.dtypes[store.target.tensor]
+    value = Copies(subject.dtypes, subject.facts, frozenset()).unconverted(store)
+    if not isinstance(value, i.Load) or subject.dtypes.get(value.tensor) != stored:
+        return None
+    return value if stored.kind == "int" else None
+
+
+def is_run(subject: Subject) -> bool:
+    """Whether the elements lie side by side on both sides: a copy is all that it takes."""
+    match copy_runs(subject.body, subject.dtypes, subject.facts):
+        case (i.Copy(step=i.Const(value=1), source_step=i.Const(value=1)),):
+            return True
+        case _:
+            return False
+
+
+def box(found: Path) -> i.Expr:
+    for start in found.starts.values():
+        return start.arguments[1]
+    return i.ListOf(tuple((each.high, False) for each in found.loops))
+
+
+def walked(subject: Subject, found: Path, place: i.Load) -> tuple[i.Load, i.Expr] | None:
+    """The place of the first element, and the steps of the walk from it."""
+    unknowns = tuple(i.Var(name) for name in sorted(found.indices))
+    result = algebra.linear(place.offset, unknowns, found.indices)
+    if result is None or not found.loops or any(isinstance(each, i.Load) for each in walk(result)):
+        return None
+    coefficients, first = result
+    steps = by_rows(subject, found, coefficients) if found.starts else by_loops(found, coefficients)
+    return None if steps is None else (i.Load(place.tensor, None, first), steps)
+
+
+def by_loops(found: Path, coefficients: Mapping[i.Expr, i.Expr]) -> i.Expr | None:
+    """The steps of loops of which each runs as often whatever the others do."""
+    if len(found.loops) > LIST_CAPACITY:
+        return None
+    if any(names_in(each.high) & found.indices for each in found.loops):
+        return None
+    steps = (coefficients.get(i.Var(each.index), ZERO) for each in found.loops)
+    return i.ListOf(tuple((step, False) for step in steps))
+
+
+def by_rows(subject: Subject, found: Path, coefficients: Mapping[i.Expr, i.Expr]) -> i.Expr | None:
+    """The steps of a walk over rows and along each: a list, or those of positions in the box."""
+    extents, lets = box(found), subject.facts.lets
+    alike = all(start.arguments[1] == extents for start in found.starts.values())
+    if len(found.loops) != 2 or not alike:
+        return None
+    row, run = (i.Var(each.index) for each in found.loops)
+    length = found.loops[1].high
+    if not is_call(lets, length, "last", extents):
+        return None
+    if not is_call(lets, found.loops[0].high, "rows", extents):
+        return None
+    for name, start in found.starts.items():
+        _, _, steps = start.arguments
+        last = coefficients.get(run, ZERO)
+        if coefficients == {i.Var(name): ONE, run: last} and is_call(lets, last, "last", steps):
+            return steps
+    if algebra.equal(coefficients.get(row, ZERO), length) and coefficients.get(run) == ONE:
+        return i.Call("strides", (extents,)) if len(coefficients) == 2 else None
+    return None
+
+
+def is_call(lets: Mapping[str, i.Expr], value: i.Expr, function: str, argument: i.Expr) -> bool:
+    """Whether a name stands for a function of a list."""
+    match value:
+        case i.Var(name=name):
+            return lets.get(name) == i.Call(function, (argument,))
+        case _:
+            return False
