@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cvmgen.api import load
 from cvmgen.errors import BuildError, CvmgenError, ModelError, OperatorError
+from cvmgen.graph import load_model
 
 if TYPE_CHECKING:
     from cvmgen import graph
@@ -25,6 +26,7 @@ __all__ = [
     "__version__",
     "graph",
     "load",
+    "load_model",
 ]
 
 
