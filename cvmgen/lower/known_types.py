@@ -36,6 +36,7 @@ class KnownTypes:
 
     body: tuple[i.Stmt, ...]
     stored: Mapping[str, Range]
+    totals: Mapping[str, Range]
 
 
 def known_types(
@@ -43,9 +44,13 @@ def known_types(
     loops: Mapping[str, int],
     body: tuple[i.Stmt, ...],
     elements: Mapping[str, Elements],
+    totals: Mapping[str, Range] | None = None,
 ) -> KnownTypes:
-    """Type the statements inside `loops`, for tensors with these elements."""
-    totals: dict[str, Range] = {}
+    """Type the statements inside `loops`, for tensors with these elements.
+
+    `totals` are the ranges of sums where they are known already.
+    """
+    fixed, totals = totals is not None, dict(totals or {})
     assigned = {each.name: "i32" for each in walk(body) if isinstance(each, i.Assign)}
     sums = {e.name for e in walk(body) if isinstance(e, i.Accumulate) and e.op in ("+", "*")}
     truths: set[str] = set()
@@ -58,10 +63,11 @@ def known_types(
         for index, extent in loops.items():
             typer.ranges[index], typer.types[index] = Range(0, extent - 1), "i64"
         done = typer.block(body)
-        if (typer.grown, typer.assigned, typer.truths) == (totals, assigned, truths):
-            return KnownTypes(done, typer.stored)
+        grown = totals if fixed else typer.grown
+        if (grown, typer.assigned, typer.truths) == (totals, assigned, truths):
+            return KnownTypes(done, typer.stored, totals)
         # A local needs another type than its declaration has: once more.
-        totals, assigned, truths = typer.grown, typer.assigned, typer.truths
+        totals, assigned, truths = grown, typer.assigned, typer.truths
 
 
 class KnownTyper(Typer):

@@ -18,8 +18,8 @@ from cvmgen.graph.symbol import Symbol, validate
 from cvmgen.graph.symbol_file import read_symbol
 from cvmgen.model.emit import Files
 from cvmgen.model.fuse import fused
+from cvmgen.model.layouts import lay_out
 from cvmgen.model.program import Builder
-from cvmgen.model.storage import in_rows
 from cvmgen.paths import spec_folder
 from cvmgen.spec.check import check_files, read_folder
 from cvmgen.spec.formula import Operator
@@ -47,7 +47,7 @@ def model_files(
     checked = check_parameters(graph, parameters)
     formulas = formulas_of(OPSET)
     model = fused(Builder(plan, checked, library, formulas).model())
-    return Files(name, model, in_rows(model), plan).all()
+    return Files(name, model, lay_out(model), plan).all()
 
 
 @cache

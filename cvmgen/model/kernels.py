@@ -15,6 +15,7 @@ from cvmgen.lower.ranges import Range
 from cvmgen.spec.formula import Operator
 
 Shape = tuple[int, ...]
+Loops = tuple[tuple[str, int], ...]  # indices, each from 0 to below its extent
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Kernel:
     No two iterations write the same element.
     """
 
-    loops: tuple[tuple[str, int], ...]
+    loops: Loops
     body: tuple[i.Stmt, ...]
     origins: tuple[Origin, ...]
     operator: Operator
@@ -124,7 +125,7 @@ def sorted_places(body: tuple[i.Stmt, ...]) -> Iterator[i.Access]:
                 pass
 
 
-def peeled(body: tuple[i.Stmt, ...]) -> tuple[tuple[tuple[str, int], ...], tuple[i.Stmt, ...]]:
+def peeled(body: tuple[i.Stmt, ...]) -> tuple[Loops, tuple[i.Stmt, ...]]:
     """The perfectly nested loops around a body, and the body."""
     loops: list[tuple[str, int]] = []
     while len(body) == 1 and isinstance(body[0], i.Loop):

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-from cvmgen.errors import InternalError
 from cvmgen.graph.memory import Layout as Placed
 from cvmgen.graph.memory import Lifetime, place
 from cvmgen.graph.parameters import Array
@@ -20,7 +18,7 @@ from cvmgen.lower.known_types import Elements, known_types
 from cvmgen.lower.linear import Linear, linear
 from cvmgen.lower.machine_types import INT64
 from cvmgen.lower.ranges import Range
-from cvmgen.model.kernels import Kernel, Model, Tensor
+from cvmgen.model.kernels import Kernel, Model, Shape, Tensor
 
 BYTES = {"i8": 1, "u8": 1, "i16": 2, "i32": 4, "i64": 8}
 NUMPY = {"i8": np.int8, "u8": np.uint8, "i16": np.int16, "i32": np.int32}
@@ -28,23 +26,54 @@ NUMPY = {"i8": np.int8, "u8": np.uint8, "i16": np.int16, "i32": np.int32}
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where the elements of a tensor lie: `start` + the sum of index * stride, in `size`."""
+    """Where the elements of a tensor lie: `start` + the sum of index * stride, in `size`.
 
-    strides: tuple[int, ...]
-    start: int
-    size: int
+    `order` are the dimensions from the slowest to the fastest; in each, a border of `pads`
+    elements lies before and behind what has an index.
+    """
+
+    shape: Shape
+    order: tuple[int, ...]
+    pads: tuple[tuple[int, int], ...]
+    slack: int = 0
 
     @staticmethod
-    def rows(shape: tuple[int, ...]) -> Placement:
+    def rows(shape: Shape) -> Placement:
         """Row-major, without gaps."""
-        strides = tuple(accumulate(reversed(shape[1:]), lambda a, b: a * b, initial=1))[::-1]
-        return Placement(strides[-len(shape) :] if shape else (), 0, math.prod(shape))
+        return Placement(shape, tuple(range(len(shape))), ((0, 0),) * len(shape))
 
-    def offset(self, index: tuple[i.Expr, ...]) -> i.Expr:
+    @property
+    def strides(self) -> tuple[int, ...]:
+        found = [0] * len(self.shape)
+        below = 1
+        for dimension in reversed(self.order):
+            found[dimension] = below
+            below *= self.shape[dimension] + sum(self.pads[dimension])
+        return tuple(found)
+
+    @property
+    def start(self) -> int:
+        before = (low for low, _ in self.pads)
+        return sum(n * stride for n, stride in zip(before, self.strides, strict=True))
+
+    @property
+    def size(self) -> int:
+        padded = (n + sum(pad) for n, pad in zip(self.shape, self.pads, strict=True))
+        return math.prod(padded) + self.slack
+
+    @property
+    def bordered(self) -> tuple[int, ...]:
+        """The dimensions with a border, in their order."""
+        return tuple(dimension for dimension in self.order if any(self.pads[dimension]))
+
+    def linear(self, index: tuple[i.Expr, ...]) -> Linear:
         whole = Linear(self.start)
         for entry, stride in zip(index, self.strides, strict=True):
             whole = whole.plus(linear(entry, {}).scaled(stride))
-        return whole.expr()
+        return whole
+
+    def offset(self, index: tuple[i.Expr, ...]) -> i.Expr:
+        return self.linear(index).expr()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +81,11 @@ class Storage:
     """Elements and placement of each tensor."""
 
     elements: Mapping[str, Elements]
-    placements: Mapping[str, Placement] = field(default_factory=dict)
+    placements: Mapping[str, Placement]
+    packed: Mapping[str, Array] = field(default_factory=dict)  # parameters in another form
 
     def bytes_of(self, name: str) -> int:
         return self.placements[name].size * BYTES[self.elements[name].type]
-
-
-def in_rows(model: Model) -> Storage:
-    """Every tensor row-major, in the narrowest type that holds its elements."""
-    elements = ranges(model)
-    placements = {name: Placement.rows(each.shape) for name, each in model.tensors.items()}
-    return Storage(elements, placements)
 
 
 def ranges(model: Model) -> dict[str, Elements]:
@@ -118,11 +141,14 @@ def located(kernel: Kernel, storage: Storage) -> Kernel:
     return replace(kernel, body=rebuild(kernel.body, change))
 
 
-def stored_values(tensor: Tensor, storage: Storage) -> Array:
-    """A parameter as it lies in memory, flat."""
-    if tensor.values is None:
-        raise InternalError(f"storage: {tensor.name} is no parameter")
-    return np.ascontiguousarray(tensor.values, NUMPY[storage.elements[tensor.name].type]).ravel()
+def parameters(model: Model, storage: Storage) -> dict[str, Array]:
+    """Every parameter as it lies in memory, flat."""
+    found = {
+        name: np.ascontiguousarray(tensor.values, NUMPY[storage.elements[name].type]).ravel()
+        for name, tensor in model.tensors.items()
+        if tensor.values is not None
+    }
+    return {**found, **storage.packed}
 
 
 def placed(model: Model, storage: Storage) -> tuple[Mapping[str, int], int]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
 
 from cvmgen.emit.c_like import MACHINE_TYPES, CPrinter, comment, identifier, indent
-from cvmgen.emit.c_text import signature
+from cvmgen.emit.c_text import signature, wrapped_list
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.lower.guards import changed
 from cvmgen.lower.known_types import Elements, known_types
-from cvmgen.model.kernels import Kernel
-from cvmgen.model.storage import Storage, located
+from cvmgen.lower.linear import Linear
+from cvmgen.model.kernels import Kernel, Loops
+from cvmgen.model.storage import Placement, Storage, located
 
 ALONE = 2048  # below so many steps of its loops a kernel is not worth two threads
 
@@ -27,36 +30,68 @@ class Function:
     text: str
 
 
+class Names:
+    """Short names for indices and locals, each once; those to be named have a dot in theirs."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self.taken = taken
+        self.chosen: dict[str, str] = {}
+
+    def of(self, name: str) -> str:
+        if "." not in name:
+            return name
+        if name not in self.chosen:
+            self.chosen[name] = fresh(name.split(".")[0], self.taken)
+        return self.chosen[name]
+
+    def loops(self, loops: Loops) -> Loops:
+        return tuple((self.of(index), extent) for index, extent in loops)
+
+    def within(self, node: Any) -> Any:
+        """Expressions or statements with the short names."""
+        return rebuild(node, self.change)
+
+    def change(self, node: Any) -> Any:
+        match node:
+            case i.Var(name=name):
+                return i.Var(self.of(name))
+            case i.Let() | i.Assign() | i.Accumulate():
+                return replace(node, name=self.of(node.name))
+            case i.Loop():
+                return replace(node, index=self.of(node.index))
+            case _:
+                return node
+
+
 class ModelPrinter(CPrinter):
     """Prints the statements of a kernel."""
 
-    def __init__(self, body: tuple[i.Stmt, ...]) -> None:
+    def __init__(self, body: tuple[i.Stmt, ...] = ()) -> None:
         super().__init__(host=False)
         self.changing = frozenset(changed(body))
         self.accumulators = {each.name: each.type for each in walk(body) if isinstance(each, i.Let)}
 
 
-def function(name: str, kernel: Kernel, storage: Storage) -> Function:
-    """The kernel as a function that every thread of a team calls."""
-    tensors = tuple(sorted(kernel.read - kernel.written)) + tuple(sorted(kernel.written))
-    kernel = named(located(kernel, storage), {*map(identifier, tensors), name})
-    body = known_types(kernel.operator, dict(kernel.loops), kernel.body, storage.elements).body
-    lines = [comment(f"{each.node}: {each.operator}, {each.place}") for each in kernel.origins]
-    lines += [shared(kernel), *loop_lines(kernel, ModelPrinter(body).block(body))]
-    parameters = [
-        parameter(tensor, storage.elements[tensor], tensor in kernel_writes(body))
-        for tensor in tensors
-    ]
-    head = signature(f"static void {name}(", parameters)
-    return Function(name, tensors, "\n".join([*head, *wrap_c(indent(lines)), "}"]))
+def nest_lines(kernel: Kernel, storage: Storage, names: Names) -> list[str]:
+    """The kernel as it is: its loops shared by threads."""
+    kernel = located(kernel, storage)
+    loops, body = names.loops(kernel.loops), names.within(kernel.body)
+    body = known_types(kernel.operator, dict(loops), body, storage.elements).body
+    work = prod(extent for _, extent in loops) * weight(body)
+    return [shared(loops[:-1] or loops, work), *loop_lines(loops, ModelPrinter(body).block(body))]
 
 
-def kernel_writes(body: tuple[i.Stmt, ...]) -> set[str]:
-    found = {each.target.tensor for each in walk(body) if isinstance(each, i.Store)}
-    for each in walk(body):
-        if isinstance(each, i.Sort):
-            found |= {each.entries.first.tensor, each.spare.tensor}
-    return found
+def function(
+    name: str, kernel: Kernel, tensors: Sequence[str], storage: Storage, lines: Sequence[str]
+) -> Function:
+    """The lines inside a function that every thread of a team calls."""
+    written = kernel.written
+    parameters = [parameter(each, storage.elements[each], each in written) for each in tensors]
+    comments = [comment(f"{each.node}: {each.operator}, {each.place}") for each in kernel.origins]
+    head = head_lines(f"STEP static void {name}(", parameters)
+    return Function(
+        name, tuple(tensors), "\n".join([*head, *wrap_c(indent([*comments, *lines])), "}"])
+    )
 
 
 def parameter(tensor: str, elements: Elements, written: bool) -> str:
@@ -68,12 +103,11 @@ def element_type(elements: Elements) -> str:
     return MACHINE_TYPES[elements.type]
 
 
-def shared(kernel: Kernel) -> str:
-    """How the threads share the iterations."""
-    if not kernel.loops or kernel.iterations * weight(kernel.body) < ALONE:
+def shared(loops: Loops, work: int) -> str:
+    """How the threads share the outermost loops, which take `work` steps together."""
+    if not loops or work < ALONE:
         return "#pragma omp single"
-    outer = max(len(kernel.loops) - 1, 1)
-    collapse = f" collapse({outer})" if outer > 1 else ""
+    collapse = f" collapse({len(loops)})" if len(loops) > 1 else ""
     return f"#pragma omp for{collapse} schedule(static)"
 
 
@@ -91,55 +125,60 @@ def weight(body: tuple[i.Stmt, ...]) -> int:
     return max(total, 1)
 
 
-def loop_lines(kernel: Kernel, inner: list[str]) -> list[str]:
+def loop_lines(loops: Loops, inner: list[str]) -> list[str]:
+    """Lines inside loops; a block of their own where there are none."""
     lines = inner
-    for index, extent in reversed(kernel.loops):
-        name = identifier(index)
-        head = f"for (int64_t {name} = 0; {name} < {extent}; ++{name})"
-        many = len(lines) > 1
-        lines = [f"{head} {{", *indent(lines), "}"] if many else [head, *indent(lines)]
-    if not kernel.loops:
-        lines = ["{", *indent(lines), "}"]
-    return lines
+    for index, extent in reversed(loops):
+        head = loop_head(index, str(extent))
+        braces = len(lines) > 1
+        lines = [f"{head} {{", *indent(lines), "}"] if braces else [head, *indent(lines)]
+    return lines if loops else ["{", *indent(lines), "}"]
 
 
-def named(kernel: Kernel, taken: set[str]) -> Kernel:
-    """The kernel with short names for its indices and locals, each of them once."""
-    names: dict[str, str] = {}
+def loop_head(index: str, end: str) -> str:
+    name = identifier(index)
+    return f"for (int64_t {name} = 0; {name} < {end}; ++{name})"
 
-    def name_of(old: str) -> str:
-        if "." not in old:
-            return old
-        if old not in names:
-            names[old] = fresh(old.split(".")[0], taken)
-        return names[old]
 
-    loops = tuple((name_of(index), extent) for index, extent in kernel.loops)
+def border_lines(tensor: str, place: Placement, elements: Elements) -> list[str]:
+    """Zeros around the bytes of a tensor, written by one thread while the others go on."""
+    name = identifier(tensor)
+    lines: list[str] = []
+    for at in place.bordered:
+        outer = place.order[: place.order.index(at)]
+        loops: Loops = tuple((f"i{each}", place.shape[each]) for each in outer)
+        start = Linear(sum(place.pads[each][0] * place.strides[each] for each in outer))
+        for (index, extent), each in zip(loops, outer, strict=True):
+            if extent > 1:
+                start = start.plus(Linear(0, {i.Var(index): place.strides[each]}))
+        far = Linear((place.pads[at][0] + place.shape[at]) * place.strides[at])
+        fills = [
+            f"memset({name} + {ModelPrinter().expr(edge.expr())}, {elements.bias}, "
+            f"{pad * place.strides[at]});".replace(" + 0,", ",")
+            for edge, pad in zip((start, start.plus(far)), place.pads[at], strict=True)
+            if pad
+        ]
+        kept = tuple(each for each in loops if each[1] > 1)
+        lines += loop_lines(kept, fills) if kept else fills
+    return ["#pragma omp single nowait", "{", *indent(lines), "}"] if lines else []
 
-    def change(node: object) -> object:
-        match node:
-            case i.Var(name=name):
-                return i.Var(name_of(name))
-            case i.Let() | i.Assign() | i.Accumulate():
-                return renamed(node, "name", name_of(node.name))
-            case i.Loop():
-                return renamed(node, "index", name_of(node.index))
+
+def along_memory(kernel: Kernel, storage: Storage) -> Kernel:
+    """The kernel with its loops in the order in which the first of its results lie in memory."""
+    for each in kernel.body:
+        match each:
+            case i.Store(target=i.Access(tensor=tensor, index=index)):
+                place = storage.placements[tensor].linear(tuple(entry for entry, _ in index))
+                steps = {index: -place.factors.get(i.Var(index), 0) for index, _ in kernel.loops}
+                ordered = sorted(kernel.loops, key=lambda loop: steps[loop[0]])
+                return replace(kernel, loops=tuple(ordered))
             case _:
-                return node
-
-    body = rebuild(kernel.body, change)
-    return Kernel(loops, body, kernel.origins, kernel.operator)
+                pass
+    return kernel
 
 
-def renamed(node: object, field: str, name: str) -> object:
-    from dataclasses import replace
-
-    return replace(node, **{field: name})  # type: ignore[type-var]
-
-
-def calls(functions: list[Function], pointers: Mapping[str, str]) -> list[str]:
-    """The calls of all functions in their order."""
-    return [
-        f"{each.name}({', '.join(pointers[tensor] for tensor in each.tensors)});"
-        for each in functions
-    ]
+def head_lines(head: str, parameters: Sequence[str]) -> list[str]:
+    """A function head; where its name is long, its parameters begin on the next line."""
+    if all(len(head) + len(each) < 96 for each in parameters):
+        return signature(head, list(parameters))
+    return [head, *wrapped_list(" " * 8, list(parameters), ") {")]
