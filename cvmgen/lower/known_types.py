@@ -93,8 +93,20 @@ class KnownTyper(Typer):
             case i.Load(tensor=tensor, offset=place):
                 load = replace(expr, offset=self.index(place))
                 return self.element(load, self.elements[tensor])
+            case i.Call(function="min" | "max" as function, arguments=(left, right)):
+                cut = self.needless(function, self.expr(left), self.expr(right))
+                return cut or super().expr(expr, offset=offset)
             case _:
                 return super().expr(expr, offset=offset)
+
+    def needless(self, function: str, left: Typed, right: Typed) -> Typed | None:
+        """The operand that is always the greater or lesser one, if there is one."""
+        if left[2] is None or right[2] is None:
+            return None
+        high, low = (left, right) if left[2].low >= right[2].high else (right, left)
+        if high[2] is None or low[2] is None or high[2].low < low[2].high:
+            return None
+        return high if function == "max" else low
 
     def element(self, place: i.Expr, elements: Elements) -> Typed:
         type_name = "i64" if elements.type == "i64" else "i32"

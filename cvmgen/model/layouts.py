@@ -24,7 +24,7 @@ from cvmgen.model.products import (
     packed,
     total_range,
 )
-from cvmgen.model.storage import Placement, Storage, ranges
+from cvmgen.model.storage import Placement, Storage, along_memory, ranges
 
 Order = tuple[int, ...]
 BIAS = 128  # of the bytes that a tile takes
@@ -58,9 +58,11 @@ def lay_out(model: Model) -> Layouts:
     for kernel in model.kernels:
         inherit(model, kernel, orders)
     pads = borders(model, products.values())
-    placements = {name: Placement.rows(each.shape) for name, each in model.tensors.items()}
-    for name, order in orders.items():
-        placements[name] = replace(placements[name], order=order)
+    rows = {name: Placement.rows(each.shape) for name, each in model.tensors.items()}
+    for at, kernel in enumerate(model.kernels):
+        if at not in products:
+            turn_parameters(model, along_memory(kernel, rows | ordered(model, orders)), orders)
+    placements = rows | ordered(model, orders)
     for name, pad in pads.items():
         placements[name] = replace(placements[name], pads=pad, slack=QUAD)
         elements[name] = replace(elements[name], type="u8", bias=BIAS)
@@ -118,6 +120,28 @@ def inherit(model: Model, kernel: Kernel, orders: dict[str, Order]) -> None:
         same = [order for order in known if len(order) == rank]
         if same and free(model, name):
             orders.setdefault(name, same[0])
+
+
+def turn_parameters(model: Model, kernel: Kernel, orders: dict[str, Order]) -> None:
+    """What a kernel's last loop walks of a parameter lies side by side."""
+    if not kernel.loops:
+        return
+    index = i.Var(kernel.loops[-1][0])
+    for access in accesses(kernel.body):
+        values = model.tensors[access.tensor].values
+        if values is None:
+            continue
+        last = [at for at, (entry, _) in enumerate(access.index) if entry == index]
+        rest = [at for at in range(values.ndim) if at not in last]
+        if len(last) == 1:
+            orders.setdefault(access.tensor, (*rest, *last))
+
+
+def ordered(model: Model, orders: Mapping[str, Order]) -> dict[str, Placement]:
+    return {
+        name: replace(Placement.rows(model.tensors[name].shape), order=order)
+        for name, order in orders.items()
+    }
 
 
 def borders(model: Model, products: Iterable[Product]) -> dict[str, tuple[tuple[int, int], ...]]:

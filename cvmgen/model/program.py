@@ -167,13 +167,13 @@ class Builder:
         promised = self.tensors[self.names[index]].promised
         self.tensors[name] = Tensor(name, tensor.shape, promised, given=True, bits=bits)
         copy = Step(tensor.node, "reshape", (("target_shape", tensor.shape),), (), ())
-        self.pointwise(copy, self.names[index], name)
+        self.pointwise(copy, self.names[index], name, silent=True)
         return name
 
-    def pointwise(self, step: Step, source: str, target: str) -> None:
-        """An operator of one input, beside the steps of the plan."""
+    def pointwise(self, step: Step, source: str, target: str, *, silent: bool = False) -> None:
+        """An operator of one input, beside the steps of the plan; not told of where `silent`."""
         formula = self.formulas[step.operator]
         operand = Operand(source, self.tensors[source].shape, MAX_PRECISION)
         for nest in self.specialized(step.operator, [[operand]], step, [target]).nests:
             origin = Origin(step.node, formula.full_name, nest.span.place, nest.formula)
-            self.add(plain_loops(nest.body), (origin,), formula)
+            self.add(plain_loops(nest.body), () if silent else (origin,), formula)

@@ -141,10 +141,26 @@ def located(kernel: Kernel, storage: Storage) -> Kernel:
     return replace(kernel, body=rebuild(kernel.body, change))
 
 
+def along_memory(kernel: Kernel, placements: Mapping[str, Placement]) -> Kernel:
+    """The kernel with its loops in the order in which the first of its results lie in memory."""
+    for each in kernel.body:
+        match each:
+            case i.Store(target=i.Access(tensor=tensor, index=index)):
+                place = placements[tensor].linear(tuple(entry for entry, _ in index))
+                steps = {index: -place.factors.get(i.Var(index), 0) for index, _ in kernel.loops}
+                ordered = sorted(kernel.loops, key=lambda loop: steps[loop[0]])
+                return replace(kernel, loops=tuple(ordered))
+            case _:
+                pass
+    return kernel
+
+
 def parameters(model: Model, storage: Storage) -> dict[str, Array]:
     """Every parameter as it lies in memory, flat."""
     found = {
-        name: np.ascontiguousarray(tensor.values, NUMPY[storage.elements[name].type]).ravel()
+        name: tensor.values.transpose(storage.placements[name].order)
+        .astype(NUMPY[storage.elements[name].type])
+        .ravel()
         for name, tensor in model.tensors.items()
         if tensor.values is not None
     }

@@ -11,10 +11,10 @@ from cvmgen.emit.c_like import MACHINE_TYPES, CPrinter, comment, identifier, ind
 from cvmgen.emit.c_text import signature, wrapped_list
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import fresh, rebuild, walk
+from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 from cvmgen.lower.guards import changed
 from cvmgen.lower.known_types import Elements, known_types
-from cvmgen.lower.linear import Linear
+from cvmgen.lower.linear import Linear, linear
 from cvmgen.model.kernels import Kernel, Loops
 from cvmgen.model.storage import Placement, Storage, located
 
@@ -74,7 +74,7 @@ class ModelPrinter(CPrinter):
 
 def nest_lines(kernel: Kernel, storage: Storage, names: Names) -> list[str]:
     """The kernel as it is: its loops shared by threads."""
-    kernel = located(kernel, storage)
+    kernel = merged(located(kernel, storage))
     loops, body = names.loops(kernel.loops), names.within(kernel.body)
     body = known_types(kernel.operator, dict(loops), body, storage.elements).body
     work = prod(extent for _, extent in loops) * weight(body)
@@ -163,18 +163,41 @@ def border_lines(tensor: str, place: Placement, elements: Elements) -> list[str]
     return ["#pragma omp single nowait", "{", *indent(lines), "}"] if lines else []
 
 
-def along_memory(kernel: Kernel, storage: Storage) -> Kernel:
-    """The kernel with its loops in the order in which the first of its results lie in memory."""
-    for each in kernel.body:
-        match each:
-            case i.Store(target=i.Access(tensor=tensor, index=index)):
-                place = storage.placements[tensor].linear(tuple(entry for entry, _ in index))
-                steps = {index: -place.factors.get(i.Var(index), 0) for index, _ in kernel.loops}
-                ordered = sorted(kernel.loops, key=lambda loop: steps[loop[0]])
-                return replace(kernel, loops=tuple(ordered))
-            case _:
-                pass
-    return kernel
+def merged(kernel: Kernel) -> Kernel:
+    """A kernel with offsets, neighbouring loops that all offsets walk as one made one."""
+    loops = list(kernel.loops)
+    body = kernel.body
+    at = len(loops) - 2
+    while at >= 0:
+        (outer, _), (inner, extent) = loops[at], loops[at + 1]
+        if alike(body, outer, inner, extent):
+            body = substitute(body, {outer: i.Const(0)})
+            body = rebuild(body, tidy_offset)
+            loops[at : at + 2] = [(inner, loops[at][1] * extent)]
+        at -= 1
+    return replace(kernel, loops=tuple(loops), body=body)
+
+
+def alike(body: tuple[i.Stmt, ...], outer: str, inner: str, extent: int) -> bool:
+    """Whether each offset has the inner index `extent` times as often as the outer one."""
+    count = 0
+    for node in walk(body):
+        if isinstance(node, i.Load):
+            factors = linear(node.offset, {}).factors
+            if not all(isinstance(term, i.Var) for term in factors):
+                return False
+            steps = factors.get(i.Var(outer), 0), factors.get(i.Var(inner), 0)
+            if steps[0] != extent * steps[1]:
+                return False
+            count += sum(step != 0 for step in steps)
+    read = [each.name for each in walk(body) if isinstance(each, i.Var)]
+    return read.count(outer) + read.count(inner) == count
+
+
+def tidy_offset(node: Any) -> Any:
+    if isinstance(node, i.Load):
+        return replace(node, offset=linear(node.offset, {}).expr())
+    return node
 
 
 def head_lines(head: str, parameters: Sequence[str]) -> list[str]:

@@ -151,6 +151,23 @@ def boxes(s: Sketch) -> Symbol:
     return s.symbol(s.use("relu", found), number)
 
 
+def classified(s: Sketch) -> Symbol:
+    """One head of bytes."""
+    x = s.data(1, 3, 15, 11)
+    x = s.requantized(s.conv(x, 24, 3, strides=(2, 2), padding=(1, 1)))
+    x = s.requantized(s.conv(x, 24, 3, groups=24, padding=(1, 1)))
+    x = s.use("max_pool2d", x, pool_size=(2, 2), strides=(2, 2), ceil_mode=True)
+    x = s.use("dense", s.use("flatten", x), s.parameter(70, 24 * 4 * 3))
+    return s.symbol(s.use("cvm_right_shift", x, precision=8, shift_bit=11))
+
+
+def residual_bytes(s: Sketch) -> Symbol:
+    symbol = residual(s)
+    wide = (symbol.heads[0].node, symbol.heads[0].output)
+    return s.symbol(s.use("cvm_clip", wide, precision=8))
+
+
+ALONE = {"residual": residual_bytes, "classified": classified}
 MODELS: dict[str, Callable[[Sketch], Symbol]] = {
     each.__name__: each for each in (chain, residual, pyramid, classifier, wide, boxes)
 }

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import ctypes
+import subprocess
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cvmgen.build import write_changed
+from cvmgen.build import c_compiler, write_changed
 from cvmgen.errors import ModelError
 from cvmgen.graph import Network, load, load_model, write_parameters, write_symbol
 from cvmgen.graph.parameters import Array
 from cvmgen.graph.symbol import Symbol
 from cvmgen.model.build import model_files
 from tests.conformance.calls import Conformance
-from tests.model.invented import MODELS, Sketch
+from tests.model.invented import ALONE, MODELS, Sketch
 
 ROOT = Path(__file__).resolve().parents[2]
 RESNET = ROOT.parent / "shared" / "models" / "cifar10_resnet20_v2"
+SANITIZERS = "-fsanitize=address,undefined"
 Drawn = Mapping[str, tuple[Symbol, dict[str, Array]]]
 
 
@@ -88,10 +92,80 @@ def test_exact_integers(drawn: Drawn, conformance: Conformance, folder: Path, na
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("name", ["chain", "residual", "pyramid", "classifier"])
+def test_every_variant_of_the_tile(
+    drawn: Drawn, conformance: Conformance, folder: Path, name: str
+) -> None:
+    symbol, arrays = drawn[name]
+    network = load(symbol, arrays, operators=conformance.libraries["c"])
+    model = load_model(folder, name)
+    library = ctypes.CDLL(str(model.library))
+    library.cvmgen_variant_name.restype = ctypes.c_char_p
+    variants = list(iter(map(library.cvmgen_variant_name, count()).__next__, None))
+    assert variants[-1] == b"generic"
+    try:
+        for variant in variants:
+            assert library.cvmgen_use_variant(variant) == 0
+            for x in inputs(network, 1):
+                for one, other in zip(results(model(x)), results(network(x)), strict=True):
+                    np.testing.assert_array_equal(one, other)
+    finally:
+        library.cvmgen_use_variant(None)
+
+
+MAIN = """
+#include "{name}.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static int8_t data[{name}_data_size];
+static int8_t head[{name}_head_size];
+
+int main(void) {{
+    for (int round = 0; round < 3; ++round) {{
+        for (int i = 0; i < {name}_data_size; ++i) data[i] = (int8_t)(i * 37 + round * 11);
+        void *const own = aligned_alloc(64, ({name}_workspace_size() + 63) / 64 * 64);
+        if ({name}_run(data, head, round == 0 ? NULL : own)) return 1;
+        free(own);
+        for (int i = 0; i < {name}_head_size; ++i) printf("%d\\n", head[i]);
+    }}
+    return {name}_run(NULL, head, NULL) == 1 ? 0 : 1;
+}}
+"""
+
+
+@pytest.mark.parametrize("flags", [("-fopenmp",), ("-O0",)])
+@pytest.mark.parametrize("name", ["residual", "classified"])
+def test_alone_and_sanitized(
+    conformance: Conformance, tmp_path: Path, name: str, flags: tuple[str, ...]
+) -> None:
+    """The files of a model need nothing else, and read and write where they may."""
+    sketch = Sketch(conformance.libraries["python"], 7)
+    symbol = ALONE[name](sketch)
+    files = model_files(symbol, sketch.arrays, name, conformance.libraries["python"])
+    for file, text in {**files, "main.c": MAIN.format(name=name)}.items():
+        (tmp_path / file).write_text(text)
+    sources = [str(path) for path in tmp_path.glob("*.c")]
+    checks = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-g", SANITIZERS, "-fno-sanitize-recover")
+    program = str(tmp_path / "main")
+    line = [*c_compiler().command, *checks, *flags, *sources, "-lm", "-o", program]
+    made = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    network = load(symbol, sketch.arrays, operators=conformance.libraries["c"])
+    expected = []
+    for turn in range(3):
+        x = (np.arange(np.prod(network.input_shape)) * 37 + turn * 11).astype(np.int8)
+        (found,) = results(network(x.reshape(network.input_shape)))
+        expected += found.ravel().tolist()
+    assert [int(word) for word in done.stdout.split()] == expected
+
+
 def test_chains_become_one_step(folder: Path) -> None:
     """A convolution goes with all that is done to each of its elements."""
     text = (folder / "chain.c").read_text()
-    assert text.count("static void ") == 7, "the data, four convolutions, a maximum and a sum"
+    assert text.count("STEP static void ") == 7, "the data, four convolutions, a maximum and a sum"
 
 
 def test_what_stands_between_steps_is_bytes(folder: Path) -> None:
