@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from cvmgen.api import load
 from cvmgen.errors import BuildError, CvmgenError, ModelError, OperatorError
-from cvmgen.graph import load_model
 
 if TYPE_CHECKING:
     from cvmgen import graph
+    from cvmgen.graph import load_model
 
 __version__ = "0.1.0"
 
@@ -31,6 +31,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "graph":  # programs that only call operators do without it
+    # Programs that only call operators do without these.
+    if name == "graph":
         return importlib.import_module("cvmgen.graph")
+    if name == "load_model":
+        return importlib.import_module("cvmgen.graph").load_model
     raise AttributeError(f"module 'cvmgen' has no attribute '{name}'")

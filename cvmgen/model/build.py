@@ -65,6 +65,8 @@ def model_name(symbol: FilePath) -> str:
 
 def checked_name(name: str) -> str:
     """The name, if C functions can be called so; ModelError otherwise."""
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-        raise ModelError(f"'{name}' is no name for C functions: letters, digits and '_'")
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name.startswith("cvmgen"):
+        raise ModelError(
+            f"'{name}' is no name for C functions: letters, digits and '_', and not 'cvmgen'"
+        )
     return name

@@ -22,12 +22,14 @@ from cvmgen.model.layouts import Layouts, Tile
 from cvmgen.model.row_text import reduction, row_lines
 from cvmgen.model.storage import Storage, along_memory, parameters, placed
 from cvmgen.model.text import (
+    TEAM,
     Function,
     Names,
     border_lines,
     element_type,
     function,
     nest_lines,
+    work_of,
 )
 from cvmgen.model.tile_text import TileText
 
@@ -201,8 +203,10 @@ class Files:
             )
         ]
         if tile is not None:
-            lines = TileText(kernel, tile, self.storage, names).lines()
+            text = TileText(kernel, tile, self.storage, names)
+            lines, work = text.lines(), text.work
         else:
+            work = work_of(kernel)
             kernel = along_memory(kernel, self.storage.placements)
             made = reduction(kernel)
             lines = (
@@ -210,7 +214,7 @@ class Files:
                 if made is None
                 else row_lines(kernel, made, self.storage, names)
             )
-        return function(name, kernel, tensors, self.storage, [*borders, *lines])
+        return function(name, kernel, tensors, self.storage, [*borders, *lines], work)
 
     def run(self, offsets: Mapping[str, int]) -> list[str]:
         given = " || ".join(f"{shown} == NULL" for _, shown in self.arguments())
@@ -237,7 +241,7 @@ class Files:
 
     def team(self) -> list[str]:
         """One team of threads for all steps, where any of them is worth it."""
-        if not any("#pragma omp for" in each.text for each in self.functions):
+        if sum(each.work for each in self.functions) < TEAM:
             return []
         return [
             "#ifdef _OPENMP",

@@ -7,7 +7,7 @@ element of the data is inside its tensor are left to a border of zeros around it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product as combinations
 from math import prod
@@ -214,35 +214,45 @@ PANEL = 16  # columns
 
 def packed(made: Product, runs: Runs, values: Array) -> Array:
     """The panels of all batches, one behind the other, as cvmgen_tile.h describes them."""
-    columns = -(-made.column[1] // PANEL) * PANEL
-    panels = []
-    for batch in combinations(*(range(extent) for _, extent in made.batches)):
-        names = {name: at for (name, _), at in zip(made.batches, batch, strict=True)}
-        matrix = np.zeros((columns, len(runs.terms)), np.int8)
-        matrix[: made.column[1]] = weights_of(made, runs, values, names)
-        for at in range(0, columns, PANEL):
-            panel = matrix[at : at + PANEL]
-            sums = panel.astype(np.int32).sum(1, dtype=np.int32)
-            quads = panel.reshape(PANEL, -1, 4).transpose(1, 0, 2)
-            panels.append(np.concatenate([sums.astype("<i4").view(np.int8), quads.ravel()]))
-    return np.concatenate(panels)
-
-
-def weights_of(made: Product, runs: Runs, values: Array, batch: Mapping[str, int]) -> Array:
-    """A row for each column of the product, in the order of the runs."""
+    place = flat_place(made, values)
     name, extent = made.column
     counts = np.array([each is not None for each in runs.terms])
     terms = np.array([each or (0,) * len(made.summed) for each in runs.terms])
-    index = []
-    for entry, _ in made.weights.index:
-        whole = linear(entry, {})
-        fixed = whole.constant + sum(whole.factors.get(i.Var(n), 0) * at for n, at in batch.items())
-        place = np.full((extent, len(terms)), fixed)
-        place += whole.factors.get(i.Var(name), 0) * np.arange(extent)[:, None]
-        for at, (summed, _) in enumerate(made.summed):
-            place += whole.factors.get(i.Var(summed), 0) * terms[:, at]
-        index.append(place)
-    return np.where(counts, values[tuple(index)], 0).astype(np.int8)
+    across = terms @ np.array([place.factors.get(i.Var(index), 0) for index, _ in made.summed])
+    step = place.factors.get(i.Var(name), 0)
+    panels = []
+    for start in batch_starts(made, place):
+        for first in range(0, extent, PANEL):
+            columns = start + step * np.arange(first, min(first + PANEL, extent))
+            found = np.where(counts, values.ravel()[columns[:, None] + across * counts], 0)
+            panels.append(packed_panel(found.astype(np.int8)))
+    return np.concatenate(panels)
+
+
+def packed_panel(columns: Array) -> Array:
+    """The sums of the columns, then their quads side by side; missing columns are 0."""
+    panel = np.zeros((PANEL, columns.shape[1]), np.int8)
+    panel[: len(columns)] = columns
+    sums = panel.sum(1, dtype=np.int32)
+    quads = panel.reshape(PANEL, -1, 4).transpose(1, 0, 2)
+    return np.concatenate([sums.astype("<i4").view(np.int8), quads.ravel()])
+
+
+def flat_place(made: Product, values: Array) -> Linear:
+    """Where the parameter's element is in row-major order."""
+    whole = Linear(0)
+    for at, (entry, _) in enumerate(made.weights.index):
+        whole = whole.plus(linear(entry, {}).scaled(prod(values.shape[at + 1 :])))
+    return whole
+
+
+def batch_starts(made: Product, place: Linear) -> list[int]:
+    """Where the parameter of each batch begins."""
+    factors = [place.factors.get(i.Var(name), 0) for name, _ in made.batches]
+    return [
+        place.constant + sum(n * at for n, at in zip(factors, batch, strict=True))
+        for batch in combinations(*(range(extent) for _, extent in made.batches))
+    ]
 
 
 def total_range(values: Array, made: Product, data: Range) -> Range:

@@ -42,7 +42,7 @@ class Builder:
         self.formulas = formulas
         self.programs: dict[str, i.Program] = {}
         self.numbers: Iterator[int] = count(1)
-        self.taken: set[str] = set()
+        self.taken = {"STEP", "memset", "memory", "threads"}
         self.tensors: dict[str, Tensor] = {}
         self.kernels: list[Kernel] = []
         variables = {index: name for name, index in plan.variables.items()}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 from cvmgen.emit.c_like import MACHINE_TYPES, indent
 from cvmgen.ir import nodes as i
@@ -18,7 +17,7 @@ from cvmgen.lower.linear import Linear, linear
 from cvmgen.lower.partial import arithmetic
 from cvmgen.model.kernels import Kernel
 from cvmgen.model.storage import Storage, located
-from cvmgen.model.text import ModelPrinter, Names, loop_head, loop_lines, shared, weight
+from cvmgen.model.text import ModelPrinter, Names, loop_head, loop_lines, shared, work_of
 
 LEAST_RUN, MOST_RUN = 4, 4096  # of totals
 
@@ -161,14 +160,13 @@ def row_lines(kernel: Kernel, made: Reduction, storage: Storage, names: Names) -
     array = names.of(f"{start.name}s.0")
     printer = RowPrinter(typed, start.name, f"{array}[{index}]")
     every = loop_head(index, str(extent))
-    work = prod(n for _, n in loops) * weight(kernel.body)
     lines = [
         f"{MACHINE_TYPES[start.type]} {array}[{extent}];",
         f"{every} {array}[{index}] = {printer.expr(start.value)};",
         *printer.block(nest),
         *block_of(every, printer.block(after)),
     ]
-    return [shared(loops[:-1], work), *loop_lines(loops[:-1], lines)]
+    return [shared(loops[:-1], work_of(kernel)), *loop_lines(loops[:-1], lines)]
 
 
 def block_of(head: str, lines: Sequence[str]) -> list[str]:

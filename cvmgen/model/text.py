@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
 from typing import Any
 
 from cvmgen.emit.c_like import MACHINE_TYPES, CPrinter, comment, identifier, indent
@@ -19,6 +18,7 @@ from cvmgen.model.kernels import Kernel, Loops
 from cvmgen.model.storage import Placement, Storage, located
 
 ALONE = 2048  # below so many steps of its loops a kernel is not worth two threads
+TEAM = 20 * ALONE  # below so many of all kernels none is
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,7 @@ class Function:
     name: str
     tensors: tuple[str, ...]
     text: str
+    work: int  # in steps of its loops
 
 
 class Names:
@@ -77,12 +78,19 @@ def nest_lines(kernel: Kernel, storage: Storage, names: Names) -> list[str]:
     kernel = merged(located(kernel, storage))
     loops, body = names.loops(kernel.loops), names.within(kernel.body)
     body = known_types(kernel.operator, dict(loops), body, storage.elements).body
-    work = prod(extent for _, extent in loops) * weight(body)
-    return [shared(loops[:-1] or loops, work), *loop_lines(loops, ModelPrinter(body).block(body))]
+    return [
+        shared(loops[:-1] or loops, work_of(kernel)),
+        *loop_lines(loops, ModelPrinter(body).block(body)),
+    ]
 
 
 def function(
-    name: str, kernel: Kernel, tensors: Sequence[str], storage: Storage, lines: Sequence[str]
+    name: str,
+    kernel: Kernel,
+    tensors: Sequence[str],
+    storage: Storage,
+    lines: Sequence[str],
+    work: int,
 ) -> Function:
     """The lines inside a function that every thread of a team calls."""
     written = kernel.written
@@ -90,7 +98,7 @@ def function(
     comments = [comment(f"{each.node}: {each.operator}, {each.place}") for each in kernel.origins]
     head = head_lines(f"STEP static void {name}(", parameters)
     return Function(
-        name, tuple(tensors), "\n".join([*head, *wrap_c(indent([*comments, *lines])), "}"])
+        name, tuple(tensors), "\n".join([*head, *wrap_c(indent([*comments, *lines])), "}"]), work
     )
 
 
@@ -109,6 +117,11 @@ def shared(loops: Loops, work: int) -> str:
         return "#pragma omp single"
     collapse = f" collapse({len(loops)})" if len(loops) > 1 else ""
     return f"#pragma omp for{collapse} schedule(static)"
+
+
+def work_of(kernel: Kernel) -> int:
+    """About how many steps all iterations take."""
+    return kernel.iterations * weight(kernel.body)
 
 
 def weight(body: tuple[i.Stmt, ...]) -> int:

@@ -21,7 +21,6 @@ from cvmgen.model.text import ModelPrinter, Names, loop_head, loop_lines, shared
 MOST_TOTALS = 8192  # of a block: 32 KB, which stay in the nearest cache
 FEW_BLOCKS = 8  # of rows: then columns are divided among threads too
 FEW_PANELS = 4
-OWN = ("totals", "starts", "runs", "tile")  # what the function calls its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,9 @@ class TileText:
     def __init__(self, kernel: Kernel, tile: Tile, storage: Storage, names: Names) -> None:
         self.kernel, self.tile, self.storage, self.names = kernel, tile, storage, names
         self.made = tile.product
-        names.taken.update(OWN)
+        self.totals, self.starts, self.runs, self.block = (
+            names.of(f"{each}.own") for each in ("totals", "starts", "runs", "tile")
+        )
         place = storage.placements[self.made.data.tensor]
         whole = place.linear(tuple(entry for entry, _ in self.made.data.index))
         summed = {i.Var(name) for name, _ in self.made.summed}
@@ -90,6 +91,11 @@ class TileText:
         most -= most % PANEL if most > PANEL else 0
         self.row = Axis(inner, reach, min(reach, most))
 
+    @property
+    def work(self) -> int:
+        """Of its products, 4 * PANEL are one step."""
+        return self.kernel.iterations * len(self.tile.runs.terms) // (4 * PANEL)
+
     def printed(self, expr: i.Expr) -> str:
         return ModelPrinter().expr(self.names.within(expr))
 
@@ -97,41 +103,43 @@ class TileText:
         """All of the kernel, with its loops shared by threads."""
         divided = (axis for axis in (self.row, self.column) if axis.blocks > 1)
         blocks = (*self.outer, *((axis.block, axis.blocks) for axis in divided))
-        work = self.kernel.iterations * len(self.tile.runs.terms) // PANEL
         starts = list(map(str, self.tile.runs.starts))
         inside = [
-            f"_Alignas(64) int32_t totals[{self.row.size * self.column.size}];",
-            *self.starts(),
+            f"_Alignas(64) int32_t {self.totals}[{self.row.size * self.column.size}];",
+            *self.row_starts(),
             *self.call(),
             *self.results(),
         ]
         return [
-            *wrapped_list(f"static const int64_t runs[{len(starts)}] = {{", starts, "};"),
-            shared(blocks, work),
+            *wrapped_list(f"static const int64_t {self.runs}[{len(starts)}] = {{", starts, "};"),
+            shared(blocks, self.work),
             *loop_lines(self.names.loops(blocks), inside),
         ]
 
-    def starts(self) -> list[str]:
+    def row_starts(self) -> list[str]:
         """Where the rows of a block begin in the data."""
         given = {self.row.index: self.row.value}
         whole = self.row_start.expr()
         start = self.printed(substitute(whole, given))
         if self.row.extent == 1:
-            return [f"const int64_t starts[1] = {{{start}}};"]
+            return [f"const int64_t {self.starts}[1] = {{{start}}};"]
         place = self.names.of(self.row.place)
         head = loop_head(place, self.printed(self.row.count))
-        return [f"int64_t starts[{self.row.size}];", f"{head} starts[{place}] = {start};"]
+        return [
+            f"int64_t {self.starts}[{self.row.size}];",
+            f"{head} {self.starts}[{identifier(place)}] = {start};",
+        ]
 
     def call(self) -> list[str]:
         runs = self.tile.runs
         members = {
             "x": identifier(self.made.data.tensor),
-            "rows": "starts",
-            "runs": "runs",
+            "rows": self.starts,
+            "runs": self.runs,
             "run_count": str(len(runs.starts)),
             "run_quads": str(runs.quads),
             "panels": self.panels(),
-            "totals": "totals",
+            "totals": self.totals,
             "step": str(self.step),
             "row_count": self.printed(self.row.count),
             "panel_count": self.panel_count(),
@@ -139,8 +147,8 @@ class TileText:
         }
         given = [f".{name} = {value}" for name, value in members.items()]
         return [
-            *wrapped_list("const cvmgen_tile tile = {", given, "};", 84),
-            "cvmgen_run_tile(&tile);",
+            *wrapped_list(f"const cvmgen_tile {self.block} = {{", given, "};", 84),
+            f"cvmgen_run_tile(&{self.block});",
         ]
 
     @property
@@ -193,7 +201,7 @@ class TileText:
             if self.turned
             else row.scaled(self.step).plus(column)
         )
-        total = replace(self.made.total, value=i.Load("totals", None, place.expr()))
+        total = replace(self.made.total, value=i.Load(self.totals, None, place.expr()))
         after = located(replace(self.kernel, body=self.made.after), self.storage).body
         indices = {axis.index: axis.value for axis in (self.row, self.column)}
         body = self.names.within((total, *substitute(after, indices)))
@@ -201,7 +209,7 @@ class TileText:
         sizes = {self.names.of(axis.place): axis.size for axis in axes}
         ranges = {**dict(self.names.loops(self.outer)), **sizes}
         ranges |= {self.names.of(axis.block): axis.blocks for axis in axes if axis.blocks > 1}
-        elements = {**self.storage.elements, "totals": Elements(self.tile.total, "i32")}
+        elements = {**self.storage.elements, self.totals: Elements(self.tile.total, "i32")}
         typed = known_types(self.kernel.operator, ranges, body, elements).body
         lines = ModelPrinter(typed).block(typed)
         for axis in axes if self.turned else reversed(axes):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -188,6 +189,8 @@ def test_bad_models(drawn: Drawn, conformance: Conformance, tmp_path: Path) -> N
     symbol, arrays = drawn["chain"]
     with pytest.raises(ModelError, match="no name for C functions"):
         model_files(symbol, arrays, "1st", conformance.libraries["python"])
+    with pytest.raises(ModelError, match="and not 'cvmgen'"):
+        model_files(symbol, arrays, "cvmgen_tile", conformance.libraries["python"])
     with pytest.raises(ModelError, match=r"weight1.*the parameter is missing"):
         model_files(symbol, {}, "chain", conformance.libraries["python"])
     (tmp_path / "symbol.json").write_text("{")
@@ -210,6 +213,23 @@ def test_the_same_text_each_time(drawn: Drawn, conformance: Conformance, folder:
         symbol, arrays, "pyramid", conformance.libraries["python"]
     ).items():
         assert (folder / name).read_text() == text
+
+
+def test_names_that_c_has_already(conformance: Conformance, tmp_path: Path) -> None:
+    """Nodes may be called what they like: keywords, our own locals, functions of C."""
+    sketch = Sketch(conformance.libraries["python"], 3)
+    symbol = MODELS["classifier"](sketch)
+    names = ["tile", "totals", "STEP", "memset", "int", "memory", "x", "runs", "a b", "a_b", "7"]
+    given = {node.name: name for node, name in zip(symbol.nodes[1:], names, strict=False)}
+    nodes = tuple(replace(node, name=given.get(node.name, node.name)) for node in symbol.nodes)
+    arrays = {given.get(name, name): array for name, array in sketch.arrays.items()}
+    renamed = replace(symbol, nodes=nodes)
+    write_changed(tmp_path, model_files(renamed, arrays, "named", conformance.libraries["python"]))
+    network = load(renamed, arrays, operators=conformance.libraries["c"])
+    model = load_model(tmp_path)
+    for x in inputs(network, 2):
+        for one, other in zip(results(model(x)), results(network(x)), strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_from_files(drawn: Drawn, tmp_path: Path) -> None:
