@@ -36,15 +36,16 @@ class Linear:
         return joined(Linear(self.constant + other.constant, nonzero(factors)))
 
     def expr(self) -> i.Expr:
-        """As an expression, the largest factors first and the constant last."""
+        """As an expression, the largest factors first and the constant last, signs permitting."""
         terms = sorted(self.factors.items(), key=lambda each: -abs(each[1]))
-        found: i.Expr = i.Const(0)
+        first = self.constant if all(factor < 0 for factor in self.factors.values()) else 0
+        found: i.Expr = i.Const(first)
         for term, factor in sorted(terms, key=lambda each: each[1] < 0):
             part = arithmetic("*", i.Const(abs(factor)), term)
             found = arithmetic("+" if factor > 0 else "-", found, part)
-        if self.constant < 0 and self.factors:
-            return arithmetic("-", found, i.Const(-self.constant))
-        return arithmetic("+", found, i.Const(self.constant))
+        if self.constant - first < 0:
+            return arithmetic("-", found, i.Const(first - self.constant))
+        return arithmetic("+", found, i.Const(self.constant - first))
 
 
 def nonzero(factors: Mapping[i.Expr, int]) -> dict[i.Expr, int]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from cvmgen.ir import nodes as i
@@ -29,22 +30,65 @@ def fused(model: Model) -> Model:
 
 def joined(maker: Kernel, reader: Kernel, alone: set[str]) -> Kernel | None:
     """The reader inside the maker's loops; None where it does not read what is made there at
-    the same place."""
-    if not pointwise(reader):
-        return None
-    made = {name: index for name, index in stored(maker).items() if name in alone}
+    the same place.
+
+    What the reader does with an element several times, as one that copies it, gets loops inside.
+    """
     shared = reader.read & maker.written
-    if not shared <= made.keys():
+    if not pointwise(reader) or not shared <= alone:
         return None
-    places = match(reader, made)
-    if places is None or places.keys() != {name for name, _ in reader.loops}:
+    block = block_of(maker.body, shared)
+    if block is None:
         return None
-    if reader.iterations != maker.iterations:
+    places = match(reader, {name: block.stored[name] for name in shared})
+    if places is None:
         return None
-    body = with_locals(maker.body, shared)
+    inside = [(name, extent) for name, extent in reader.loops if name not in places]
+    if reader.iterations != maker.iterations * block.times * prod(extent for _, extent in inside):
+        return None
     read: tuple[i.Stmt, ...] = rebuild(substitute(reader.body, dict(places)), local_reads(shared))
+    for index, extent in reversed(inside):
+        read = (i.Loop(index, i.Const(0), i.Const(extent), read, 0, read[0].span),)
+    body = behind(maker.body, block, (*with_locals(block.body, shared), *read))
     origins = tuple(dict.fromkeys((*maker.origins, *reader.origins)))
-    return replace(maker, body=(*body, *read), origins=origins)
+    return replace(maker, body=body, origins=origins)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Statements that run `times` for each iteration of a kernel, and where they store."""
+
+    body: tuple[i.Stmt, ...]
+    times: int
+    stored: Mapping[str, Index]
+
+
+def block_of(body: tuple[i.Stmt, ...], tensors: frozenset[str], times: int = 1) -> Block | None:
+    """The statements among which elements of all these tensors are stored, whatever the data."""
+    found = stored(body)
+    if tensors <= found.keys():
+        return Block(body, times, found)
+    for each in body:
+        match each:
+            case i.Loop(low=i.Const(value=0), high=i.Const(value=high), body=inner):
+                block = block_of(inner, tensors, times * int(high))
+                if block is not None:
+                    return block
+            case _:
+                pass
+    return None
+
+
+def behind(
+    body: tuple[i.Stmt, ...], block: Block, instead: tuple[i.Stmt, ...]
+) -> tuple[i.Stmt, ...]:
+    """The body with other statements for those of a block."""
+    if body is block.body:
+        return instead
+    return tuple(
+        replace(each, body=behind(each.body, block, instead)) if isinstance(each, i.Loop) else each
+        for each in body
+    )
 
 
 def pointwise(kernel: Kernel) -> bool:
@@ -52,16 +96,14 @@ def pointwise(kernel: Kernel) -> bool:
     return all(isinstance(each, (i.Let, i.Store)) for each in kernel.body)
 
 
-def stored(kernel: Kernel) -> dict[str, Index]:
-    """Where each iteration stores, whatever the values; tensors stored to once."""
-    stores = [each for each in walk(kernel.body) if isinstance(each, i.Store)]
+def stored(body: tuple[i.Stmt, ...]) -> dict[str, Index]:
+    """Where statements of a block store themselves; tensors stored to once."""
+    stores = [each for each in body if isinstance(each, i.Store)]
     names = [each.target.tensor for each in stores]
     return {
         each.target.tensor: each.target.index
-        for each in kernel.body
-        if isinstance(each, i.Store)
-        and isinstance(each.target, i.Access)
-        and names.count(each.target.tensor) == 1
+        for each in stores
+        if isinstance(each.target, i.Access) and names.count(each.target.tensor) == 1
     }
 
 
@@ -130,12 +172,22 @@ def pruned(model: Model) -> Model:
 def without_stores(kernel: Kernel, tensors: frozenset[str]) -> Kernel:
     if not tensors:
         return kernel
-    body = tuple(
-        each
-        for each in kernel.body
-        if not (isinstance(each, i.Store) and each.target.tensor in tensors)
-    )
-    return replace(kernel, body=body)
+    return replace(kernel, body=left_of(kernel.body, tensors))
+
+
+def left_of(body: tuple[i.Stmt, ...], tensors: frozenset[str]) -> tuple[i.Stmt, ...]:
+    """A block without what it stores to some tensors."""
+    done: list[i.Stmt] = []
+    for each in body:
+        match each:
+            case i.Store(target=target) if target.tensor in tensors:
+                pass
+            case i.Loop(body=inner):
+                if left := left_of(inner, tensors):
+                    done.append(replace(each, body=left))
+            case _:
+                done.append(each)
+    return tuple(done)
 
 
 def direct(kernel: Kernel) -> Kernel:

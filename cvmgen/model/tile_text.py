@@ -8,7 +8,7 @@ from math import prod
 from cvmgen.emit.c_like import identifier, indent
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import substitute
+from cvmgen.ir.visit import substitute, walk
 from cvmgen.lower.known_types import Elements, known_types
 from cvmgen.lower.linear import Linear
 from cvmgen.lower.partial import arithmetic
@@ -158,13 +158,13 @@ class TileText:
     @property
     def turned(self) -> bool:
         """Whether results of a column are to lie side by side, not those of a row."""
-        for each in self.made.after:
+        steps = []
+        for each in walk(self.made.after):
             if isinstance(each, i.Store) and isinstance(each.target, i.Access):
                 place = self.storage.placements[each.target.tensor]
                 factors = place.linear(tuple(entry for entry, _ in each.target.index)).factors
-                along = factors.get(i.Var(self.column.index))
-                return along != 1 and factors.get(i.Var(self.row.index)) == 1
-        return False
+                steps.append([factors.get(i.Var(n.index)) for n in (self.row, self.column)])
+        return any(row == 1 for row, _ in steps) and all(column != 1 for _, column in steps)
 
     def panels(self) -> str:
         """Where the panels of a block begin."""

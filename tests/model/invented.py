@@ -142,6 +142,17 @@ def wide(s: Sketch) -> Symbol:
     return s.symbol(s.use("abs", x), s.use("sum", y))
 
 
+def blocks(s: Sketch) -> Symbol:
+    """Products that are divided into blocks of rows and of columns; one border for two readers."""
+    x = s.requantized(s.conv(s.data(1, 9, 6, 19), 11, 3, dilation=(2, 1), padding=(2, 2)))
+    near = s.requantized(s.conv(x, 13, 3, padding=(1, 0), dilation=(1, 2)))
+    far = s.requantized(s.conv(x, 13, 2, padding=(3, 1), strides=(3, 1)))
+    many = s.requantized(s.conv(near, 1040, 1))
+    flat = s.use("flatten", s.use("max", many, axis=(2, 3), keepdims=True))
+    row = s.use("dense", flat, s.parameter(203, 1040))
+    return s.symbol(many, far, row)
+
+
 def boxes(s: Sketch) -> Symbol:
     """Selected lists between other steps."""
     x = s.use("abs", s.data(2, 40, 6))
@@ -169,5 +180,5 @@ def residual_bytes(s: Sketch) -> Symbol:
 
 ALONE = {"residual": residual_bytes, "classified": classified}
 MODELS: dict[str, Callable[[Sketch], Symbol]] = {
-    each.__name__: each for each in (chain, residual, pyramid, classifier, wide, boxes)
+    each.__name__: each for each in (chain, residual, pyramid, classifier, wide, blocks, boxes)
 }

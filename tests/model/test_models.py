@@ -93,7 +93,7 @@ def test_exact_integers(drawn: Drawn, conformance: Conformance, folder: Path, na
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("name", ["chain", "residual", "pyramid", "classifier"])
+@pytest.mark.parametrize("name", ["chain", "residual", "pyramid", "classifier", "blocks"])
 def test_every_variant_of_the_tile(
     drawn: Drawn, conformance: Conformance, folder: Path, name: str
 ) -> None:
