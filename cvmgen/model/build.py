@@ -54,7 +54,8 @@ def model_files(
 def formulas_of(opset: str) -> Mapping[str, Operator]:
     """The operators of an opset of the project's spec by name."""
     files = read_folder(spec_folder(), shown=spec_folder().name)
-    return {each.name: each for each in check_files(files) if each.opset == opset}
+    needed = [each for each in files if each.opset in ("", opset)]
+    return {each.name: each for each in check_files(needed)}
 
 
 def model_name(symbol: FilePath) -> str:

@@ -38,6 +38,7 @@ VERSION = 1  # counts the changes of what <name>.json holds
 WORKSPACE_LEAST = 64
 LONG = 4096  # elements of an array
 TEXT_BYTES = 22  # on a line
+OCTAL = [f"\\{byte:03o}" for byte in range(256)]
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Files:
     def sorts(self) -> bool:
         return any(isinstance(each, i.Sort) for k in self.model.kernels for each in walk(k.body))
 
-    @property
+    @cached_property
     def weights_read(self) -> dict[str, Array]:
         """The parameters that a step reads, as they lie in memory."""
         read = {name for each in self.functions for name in each.tensors}
@@ -309,7 +310,7 @@ def array_lines(head: str, values: Array) -> list[str]:
         return [f"{head} {{", *textwrap.wrap(", ".join(map(str, values.tolist())), 98), "};"]
     data = values.tobytes()
     lines = [
-        f'    "{"".join(f"{chr(92)}{byte:03o}" for byte in data[at : at + TEXT_BYTES])}"'
+        f'    "{"".join(map(OCTAL.__getitem__, data[at : at + TEXT_BYTES]))}"'
         for at in range(0, len(data), TEXT_BYTES)
     ]
     return [head, *lines[:-1], f"{lines[-1]};"]

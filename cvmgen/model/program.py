@@ -67,11 +67,10 @@ class Builder:
         for step in self.plan.steps:
             self.step(step)
         outputs = tuple(self.leave(at, index) for at, index in enumerate(self.plan.heads))
-        kernels = tuple(self.with_constants(each) for each in self.kernels)
-        return Model(self.tensors, kernels, (given,), outputs)
+        return Model(self.tensors, self.with_constants(), (given,), outputs)
 
-    def with_constants(self, kernel: Kernel) -> Kernel:
-        """The kernel with the values of parameters that have one alone."""
+    def with_constants(self) -> tuple[Kernel, ...]:
+        """The kernels with the values of parameters that have one alone."""
         single = {
             name: i.Const(int(tensor.values.flat[0]))
             for name, tensor in self.tensors.items()
@@ -81,7 +80,7 @@ class Builder:
         def change(node: Any) -> Any:
             return single.get(node.tensor, node) if isinstance(node, i.Access) else node
 
-        return replace(kernel, body=rebuild(kernel.body, change))
+        return tuple(replace(each, body=rebuild(each.body, change)) for each in self.kernels)
 
     def specialized(
         self, operator: str, inputs: Sequence[Sequence[Operand]], step: Step, outputs: Sequence[str]

@@ -79,11 +79,11 @@ class TileText:
         # A row begins where all indices that are summed are 0.
         kept = {term: n for term, n in whole.factors.items() if term not in summed}
         self.row_start = Linear(whole.constant, kept)
-        rows = sorted(self.made.rows, key=lambda each: -kept[i.Var(each[0])])
+        rows = sorted(self.made.rows, key=lambda each: -kept.get(i.Var(each[0]), 0))
         self.outer: Loops = (*self.made.batches, *rows[:-1])
         inner, reach = rows[-1] if rows else ("row.0", 1)
         name, extent = self.made.column
-        columns = -(-extent // PANEL) * PANEL
+        columns = min(-(-extent // PANEL) * PANEL, MOST_TOTALS)
         if prod(n for _, n in self.outer) * reach < FEW_BLOCKS:
             columns = min(columns, FEW_PANELS * PANEL)
         self.column = Axis(name, extent, columns)
