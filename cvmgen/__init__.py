@@ -14,6 +14,7 @@ from cvmgen.errors import BuildError, CvmgenError, ModelError, OperatorError
 
 if TYPE_CHECKING:
     from cvmgen import graph
+    from cvmgen.graph import load_model
 
 __version__ = "0.1.0"
 
@@ -25,10 +26,14 @@ __all__ = [
     "__version__",
     "graph",
     "load",
+    "load_model",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "graph":  # programs that only call operators do without it
+    # Programs that only call operators do without these.
+    if name == "graph":
         return importlib.import_module("cvmgen.graph")
+    if name == "load_model":
+        return importlib.import_module("cvmgen.graph").load_model
     raise AttributeError(f"module 'cvmgen' has no attribute '{name}'")

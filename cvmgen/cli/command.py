@@ -44,9 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def perform(options: argparse.Namespace) -> Exit:
     """Hand the options to their command; each is imported when it is wanted."""
     match options.command:
+        case "build" if options.model is not None:
+            return build_model(options)
         case "build":
             from cvmgen.cli import build
 
+            if options.name is not None:
+                raise UsageError("--name goes with --model")
             request = build.Request(
                 options.spec,
                 options.out or generated_folder(),
@@ -91,6 +95,28 @@ def perform(options: argparse.Namespace) -> Exit:
                 target=options.target,
                 as_json=options.json,
             )
+
+
+def build_model(options: argparse.Namespace) -> Exit:
+    """`cvmgen build --model`, which goes with few of the other options."""
+    others = {"operators": "OPSET.OP", "target": "--target", "report": "--report"}
+    others |= {"architecture": "--architecture", "jobs": "-j"}
+    for option, shown in others.items():
+        if getattr(options, option, None):
+            raise UsageError(f"{shown} does not go with --model")
+    if options.spec != spec_folder():
+        raise UsageError("--spec does not go with --model: plans ask the project's operators")
+    from cvmgen.cli import model
+
+    symbol, params = options.model
+    return model.build(
+        symbol,
+        params,
+        folder=options.out,
+        name=options.name,
+        check=options.check,
+        as_json=options.json,
+    )
 
 
 def architectures(options: argparse.Namespace) -> tuple[str, ...]:
@@ -190,6 +216,19 @@ def add_build(commands: Commands) -> None:
         action="append",
         choices=TARGETS,
         help="generate for this target only; may be repeated (default: all three)",
+    )
+    made.add_argument(
+        "--model",
+        nargs=2,
+        type=Path,
+        metavar=("SYMBOL", "PARAMS"),
+        help="write a library for one model instead: all its nodes for their shapes, in one C file "
+        "with a header, and its parameters in another (default for --out: the model's name)",
+    )
+    made.add_argument(
+        "--name",
+        metavar="NAME",
+        help="with --model: what its files and functions are called (default: the graph's folder)",
     )
     made.add_argument(
         "--check",
@@ -305,17 +344,20 @@ def add_run(commands: Commands) -> None:
         "run a model",
         "Run a CVM model on an array and print what it gives.",
     )
-    made.add_argument("model", type=Path, metavar="MODEL", help="the graph, a JSON file")
     made.add_argument(
-        "--params", type=Path, required=True, metavar="P", help="the file of its parameters"
+        "model",
+        type=Path,
+        metavar="MODEL",
+        help="the graph, a JSON file; or the folder that `cvmgen build --model` wrote",
     )
+    made.add_argument("--params", type=Path, metavar="P", help="the file of the graph's parameters")
     made.add_argument(
         "--input", type=Path, required=True, metavar="X.npy", help="an array of integers"
     )
     made.add_argument(
         "--output", type=Path, metavar="Y.npy", help="store the result here and print nothing"
     )
-    made.add_argument("--target", choices=RUN_TARGETS, default="c", help="default: c")
+    made.add_argument("--target", choices=RUN_TARGETS, help="of a graph; default: c")
 
 
 def positive(text: str) -> int:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from cvmgen.cli.exits import Exit
+from cvmgen.cli.exits import Exit, UsageError
 from cvmgen.cli.progress import Progress
 from cvmgen.errors import CvmgenError
-from cvmgen.graph import load
+from cvmgen.graph import CompiledModel, Network, load, load_model
 
 Array = np.ndarray[Any, Any]
 
@@ -20,17 +20,17 @@ Array = np.ndarray[Any, Any]
 def run(
     model: Path,
     *,
-    params: Path,
+    params: Path | None,
     input_file: Path,
     output_file: Path | None,
-    target: str,
+    target: str | None,
     as_json: bool,
 ) -> Exit:
-    """Run a CVM model on the array of a .npy file."""
+    """Run a CVM model, or the folder of one in C, on the array of a .npy file."""
     with Progress() as progress:
         data = read_array(input_file)
         progress.step(f"loading {model}")
-        network = load(model, params, target=target)
+        network = loaded(model, params, target)
         progress.step(f"running {model}")
         result = network(data)
     outputs = result if isinstance(result, tuple) else (result,)
@@ -46,6 +46,17 @@ def run(
         for each in outputs:
             print(np.array2string(each, threshold=sys.maxsize))
     return Exit.OK
+
+
+def loaded(model: Path, params: Path | None, target: str | None) -> Network | CompiledModel:
+    """What the arguments name, ready to be called."""
+    if model.is_dir():
+        if params is not None or target is not None:
+            raise UsageError(f"{model} is a folder: --params and --target go with a graph")
+        return load_model(model)
+    if params is None:
+        raise UsageError("a graph needs its parameters: --params P")
+    return load(model, params, target=target or "c")
 
 
 def read_array(path: Path) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvmgen.errors import CvmgenError, ModelError
+from cvmgen.graph.checks import checked_input, clamp
 from cvmgen.graph.files import FilePath
 from cvmgen.graph.limits import largest
 from cvmgen.graph.memory import ALIGNMENT
@@ -87,10 +88,10 @@ class Network:
         tuple of arrays for several heads: int8 when the largest output precision is at most 8,
         else int32. ModelError for another shape or for values that are no integers.
         """
-        values = self._checked(np.asarray(x))
+        values = checked_input(np.asarray(x), self.input_shape, self._file)
         with self._lock:
             if self._data is not None:
-                _clamp(values, largest(self.input_precision), self._data)
+                clamp(values, largest(self.input_precision), self._data)
             if self._data is not None and self._there:
                 self._there[self._in].copy_from(self._data)
             for node, call in self._calls:
@@ -112,14 +113,6 @@ class Network:
 
     def _fail(self, rule: str, where: str) -> NoReturn:
         raise ModelError(rule, file=self._file, where=where)
-
-    def _checked(self, values: Array) -> Array:
-        if values.dtype.kind not in "iu":
-            self._fail(f"must hold integers, not {values.dtype}", f"node {INPUT}")
-        if values.shape != self.input_shape:
-            rule = f"must have shape {self.input_shape}, not {values.shape}"
-            self._fail(rule, f"node {INPUT}")
-        return values
 
     def _bind(
         self, plan: Plan, step: Step, arrays: Mapping[int, Any], operators: Operators
@@ -186,10 +179,3 @@ def _on_device(plan: Plan, arrays: Mapping[int, Array], operators: Operators) ->
         else DeviceArray.of(device, array)
         for index, array in arrays.items()
     }
-
-
-def _clamp(values: Array, limit: int, out: Array) -> None:
-    """Store `values` in `out`, moved into -limit..limit; correct for every integer type."""
-    info = np.iinfo(values.dtype)
-    low, high = max(-limit, int(info.min)), min(limit, int(info.max))
-    np.clip(values, low, high, out=out, casting="unsafe")

@@ -1,0 +1,49 @@
+"""`cvmgen build --model`: one model to the files of a C library."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from cvmgen.build import compare, write_changed
+from cvmgen.cli.exits import Exit
+from cvmgen.cli.progress import Progress
+from cvmgen.graph import load_model
+
+
+def build(
+    symbol: Path,
+    params: Path,
+    *,
+    folder: Path | None,
+    name: str | None,
+    check: bool,
+    as_json: bool,
+) -> Exit:
+    """Write the model's files where they changed, compile them, and say where they are."""
+    # Imported here: this needs lark, sympy and jinja2.
+    from cvmgen.model.build import model_files, model_name
+
+    chosen = name or model_name(symbol)
+    place = folder or Path(chosen)
+    with Progress() as progress:
+        progress.step(f"generating {chosen}")
+        files = model_files(symbol, params, chosen)
+        if check:
+            difference = compare(place, files)
+            print(difference or f"{place} is up to date\n", end="")
+            return Exit.WRONG if difference else Exit.OK
+        changes = write_changed(place, files)
+        progress.step(f"compiling {chosen}")
+        library = load_model(place).library
+    if as_json:
+        written = [{"path": str(each.path), "kind": each.kind} for each in changes]
+        told = {"folder": str(place), "changes": written, "library": str(library)}
+        print(json.dumps(told, indent=2))
+        return Exit.OK
+    for each in changes:
+        print(f"{each.kind:<8} {each.path}")
+    sys.stdout.flush()
+    print(f"library  {library}")
+    return Exit.OK

@@ -1,0 +1,106 @@
+"""Models that `cvmgen build --model` wrote, as callables: compiled once, run by one C call."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvmgen.build import compile_library
+from cvmgen.errors import CvmgenError, ModelError
+from cvmgen.graph.checks import checked_input, clamp
+from cvmgen.graph.files import FilePath
+from cvmgen.graph.limits import largest
+from cvmgen.graph.memory import ALIGNMENT
+from cvmgen.graph.parameters import Array
+
+VERSION = 1
+"""Counts the changes of what <name>.json holds."""
+
+
+def load_model(folder: FilePath, name: str | None = None, *, threads: int = 0) -> CompiledModel:
+    """The model whose files `cvmgen build --model` wrote into `folder`, compiled or from the cache.
+
+    `name` tells which, where there are several; `threads` is how many run a call, 0 leaves it to
+    OpenMP. ModelError for a folder without such a model, BuildError when compiling fails.
+    """
+    place = Path(folder)
+    found = sorted(place.glob(f"{name or '*'}.json"))
+    if len(found) != 1:
+        raise ModelError(
+            "holds no model, or several; `cvmgen build --model` writes one", file=str(place)
+        )
+    try:
+        described = json.loads(found[0].read_text(encoding="utf-8"))
+        if described["version"] != VERSION:
+            raise ModelError("is of another version of cvmgen; build it again", file=str(found[0]))
+        return CompiledModel(place, described, threads)
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, CvmgenError):
+            raise
+        raise ModelError(f"is no description of a model: {error}", file=str(found[0])) from error
+
+
+class CompiledModel:
+    """A model in C; calls from several threads take turns.
+
+    `input_shape` and `input_precision` are those of the data, `output_shapes` and
+    `output_precisions` those of the heads; `workspace_bytes` is the memory between steps.
+    """
+
+    def __init__(self, folder: Path, described: dict[str, Any], threads: int) -> None:
+        self.name = str(described["name"])
+        outputs = described["outputs"]
+        self.input_shape = tuple(described["input"]["shape"])
+        self.input_precision = int(described["input"]["precision"])
+        self.output_shapes = tuple(tuple(each["shape"]) for each in outputs)
+        self.output_precisions = tuple(int(each["precision"]) for each in outputs)
+        self.output_dtype = np.dtype(outputs[0]["dtype"])
+        self.input_dtype = np.dtype(described["input"]["dtype"])
+        self._file = str(folder)
+        self._lock = threading.Lock()
+        self.library = compiled(folder)
+        self._functions(ctypes.CDLL(str(self.library)), threads)
+
+    def _functions(self, library: ctypes.CDLL, threads: int) -> None:
+        size = getattr(library, f"{self.name}_workspace_size")
+        size.restype = ctypes.c_size_t
+        self.workspace_bytes = int(size())
+        getattr(library, f"{self.name}_set_threads")(ctypes.c_int(threads))
+        self._run = getattr(library, f"{self.name}_run")
+        self._memory = np.zeros(self.workspace_bytes + ALIGNMENT, np.uint8)
+        start = -self._memory.ctypes.data % ALIGNMENT
+        self._workspace = ctypes.c_void_p(self._memory.ctypes.data + start)
+        self._data = np.zeros(self.input_shape, self.input_dtype)
+        self._heads = tuple(np.zeros(shape, self.output_dtype) for shape in self.output_shapes)
+        arrays = (self._data, *self._heads)
+        self._pointers = tuple(ctypes.c_void_p(each.ctypes.data) for each in arrays)
+
+    def __call__(self, x: npt.ArrayLike) -> Array | tuple[Array, ...]:
+        """Run the model on `x`, as `Network` does: the same checks and the same integers."""
+        values = checked_input(np.asarray(x), self.input_shape, self._file)
+        with self._lock:
+            clamp(values, largest(self.input_precision), self._data)
+            if self._run(*self._pointers, self._workspace) != 0:
+                raise ModelError("the model refuses its arguments", file=self._file)
+            results = tuple(head.copy() for head in self._heads)
+        return results[0] if len(results) == 1 else results
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(map(str, self.output_shapes))
+        return f"<CompiledModel {self.name} {self.input_shape} -> {shapes}>"
+
+
+def compiled(folder: Path) -> Path:
+    """The shared library of all models in a folder."""
+    sources = {
+        path.name: path.read_text(encoding="utf-8")
+        for path in sorted(folder.iterdir())
+        if path.suffix in (".c", ".h")
+    }
+    return compile_library(sources, name="model")

@@ -1,0 +1,324 @@
+"""Expressions over what one call fixes: evaluated as far as shapes, attributes and precisions go.
+
+What is left are loop indices, locals and elements. A list is a tuple of its entries, each of
+which may be left over; nothing of a list itself is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from math import prod
+from typing import TypeAlias
+
+from cvmgen.errors import InternalError
+from cvmgen.functions import ARITHMETIC, FUNCTIONS, RELATIONS
+from cvmgen.ir import nodes as i
+
+Value: TypeAlias = "i.Expr | tuple[Value, ...]"
+
+SPELLINGS = {"floordiv": "div", "truncdiv": "tdiv", "mod": "mod", "+": "+", "-": "-", "*": "*"}
+SCALAR_FUNCTIONS = ("abs", "min", "max", "floor_log2", "ceil_log2", "ceildiv", "count")
+ZERO: i.Expr = i.Const(0)
+ONE: i.Expr = i.Const(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What names stand for, which optional operands were given, and precisions of inputs.
+
+    A tensor of a variadic input has the name of the input with its place.
+    """
+
+    values: Mapping[str, Value]
+    given: frozenset[str] = frozenset()
+    precisions: Mapping[tuple[str, int], int] = field(default_factory=dict)
+
+    def bound(self, **more: Value) -> Scope:
+        return replace(self, values={**self.values, **more})
+
+
+def integers(value: Value) -> tuple[int, ...]:
+    """A list that is wholly known."""
+    assert isinstance(value, tuple)
+    return tuple(integer(each) for each in value)
+
+
+def integer(value: Value) -> int:
+    if isinstance(value, i.Const):
+        return int(value.value)
+    raise InternalError(f"partial: {value} is not known when a call is")
+
+
+def known_list(entries: Sequence[int]) -> Value:
+    return tuple(i.Const(each) for each in entries)
+
+
+def evaluate(expr: i.Expr, scope: Scope) -> Value:
+    """What is left of an expression, scalar or list."""
+    match expr:
+        case i.Const():
+            return expr
+        case i.Word(code=code):
+            return i.Const(code)
+        case i.Var(name=name):
+            return scope.values.get(name, expr)
+        case i.Given(name=name):
+            return i.Const(name in scope.given)
+        case i.PrecisionOf(tensor=tensor, which=which):
+            at = 0 if which is None else integer(evaluate(which, scope))
+            return i.Const(scope.precisions[tensor, at])
+        case i.Binary(op="difference", left=left, right=right):
+            taken = set(integers(evaluate(right, scope)))
+            return known_list([n for n in integers(evaluate(left, scope)) if n not in taken])
+        case i.Binary(op=op, left=left, right=right):
+            return arithmetic(op, scalar(left, scope), scalar(right, scope))
+        case i.Compare(op=op, left=left, right=right):
+            return compared(op, scalar(left, scope), scalar(right, scope))
+        case i.Logic(op=op, operands=operands):
+            return connected(op, operands, scope)
+        case i.Not(operand=operand):
+            test = scalar(operand, scope)
+            return i.Const(not test.value) if isinstance(test, i.Const) else i.Not(test)
+        case i.Select(condition=condition, then=then, otherwise=otherwise):
+            return selected(scalar(condition, scope), then, otherwise, scope)
+        case i.Call():
+            return call(expr, scope)
+        case i.Item(sequence=sequence, index=index):
+            return entries(sequence, scope)[integer(evaluate(index, scope))]
+        case i.Part(sequence=sequence, low=low, high=high):
+            ends = (None if end is None else integer(evaluate(end, scope)) for end in (low, high))
+            return entries(sequence, scope)[slice(*ends)]
+        case i.ListOf(entries=pairs):
+            return spread(pairs, scope)
+        case i.Contains(element=element, collection=i.Entries() as selection):
+            return i.Contains(scalar(element, scope), place(selection, scope))
+        case i.Contains(element=element, collection=collection):
+            member = integer(evaluate(element, scope))
+            return i.Const(member in integers(evaluate(collection, scope)))
+        case i.Gather():
+            return gathered(expr, scope)
+        case i.Fold():
+            return folded(expr, scope)
+        case i.Bind(name=name, value=value, body=body):
+            return evaluate(body, scope.bound(**{name: evaluate(value, scope)}))
+        case i.Access() | i.Entries():
+            return place(expr, scope)
+        case _:
+            raise InternalError(f"partial: {type(expr).__name__} is not for this place")
+
+
+def scalar(expr: i.Expr, scope: Scope) -> i.Expr:
+    value = evaluate(expr, scope)
+    assert not isinstance(value, tuple)
+    return value
+
+
+def entries(expr: i.Expr, scope: Scope) -> tuple[Value, ...]:
+    value = evaluate(expr, scope)
+    assert isinstance(value, tuple)
+    return value
+
+
+def place(expr: i.Access | i.Entries, scope: Scope) -> i.Expr:
+    """An access, or a run of entries of a selected list, with each of its indices."""
+    match expr:
+        case i.Entries(first=i.Access() as first, length=length):
+            start = place(first, scope)
+            assert isinstance(start, i.Access)
+            return replace(expr, first=start, length=scalar(length, scope))
+        case i.Access(tensor=tensor, which=which, index=index):
+            indices = tuple((single(each), False) for each in spread(index, scope))
+            return i.Access(tensor, None if which is None else scalar(which, scope), indices)
+        case _:
+            raise InternalError("partial: offsets are not for this place")
+
+
+def spread(pairs: tuple[tuple[i.Expr, bool], ...], scope: Scope) -> tuple[Value, ...]:
+    """The entries of a list written out, lists in it among them."""
+    found: list[Value] = []
+    for each, is_list in pairs:
+        if is_list:
+            found += entries(each, scope)
+        else:
+            found.append(evaluate(each, scope))
+    return tuple(found)
+
+
+def single(value: Value) -> i.Expr:
+    assert not isinstance(value, tuple)
+    return value
+
+
+# ---------------------------------------------------------------- scalars
+
+
+def arithmetic(op: str, left: i.Expr, right: i.Expr) -> i.Expr:
+    """The result of an operation, without operands that change nothing."""
+    match op, left, right:
+        case "shl", i.Const(value=1), i.Const(value=exponent):
+            return i.Const(1 << exponent)
+        case _, i.Const(value=a), i.Const(value=b) if op in SPELLINGS:
+            return i.Const(int(ARITHMETIC[SPELLINGS[op]](a, b)))
+        case ("+", i.Const(value=0), other) | ("*", i.Const(value=1), other):
+            return other
+        case ("+" | "-", other, i.Const(value=0)):
+            return other
+        case ("*" | "floordiv" | "truncdiv", other, i.Const(value=1)):
+            return other
+        case ("*", i.Const(value=0), _) | ("*", _, i.Const(value=0)):
+            return ZERO
+        case _:
+            return i.Binary(op, left, right)
+
+
+def compared(op: str, left: i.Expr, right: i.Expr) -> i.Expr:
+    match left, right:
+        case i.Const(value=a), i.Const(value=b):
+            return i.Const(RELATIONS[op](a, b))
+        case _:
+            return i.Compare(op, left, right)
+
+
+def connected(op: str, operands: Sequence[i.Expr], scope: Scope) -> i.Expr:
+    """`and` or `or`; what follows an operand that decides is not looked at."""
+    decides = op == "or"
+    left: list[i.Expr] = []
+    for operand in operands:
+        test = scalar(operand, scope)
+        if not isinstance(test, i.Const):
+            left.append(test)
+        elif bool(test.value) == decides:
+            left.append(i.Const(decides))
+            break
+    if not left:
+        return i.Const(not decides)
+    if len(left) == 1:
+        return left[0]
+    return i.Logic(op, tuple(left))
+
+
+def selected(test: i.Expr, then: i.Expr, otherwise: i.Expr, scope: Scope) -> Value:
+    if isinstance(test, i.Const):
+        return evaluate(then if test.value else otherwise, scope)
+    return choice(test, scalar(then, scope), scalar(otherwise, scope))
+
+
+def choice(test: i.Expr, then: i.Expr, otherwise: i.Expr) -> i.Expr:
+    """`then` or `otherwise`; a cut to a range that is written as a choice is min and max."""
+    match test, then, otherwise:
+        case i.Compare(op=">", left=x, right=i.Const() as low), yes, i.Const() as no if (
+            yes == x and no == low
+        ):
+            return i.Call("max", (low, x))
+        case (
+            i.Compare(op=">=", left=x, right=i.Const(value=high)),
+            i.Const() as yes,
+            i.Call(function="max", arguments=(i.Const(value=low), inner)),
+        ) if yes.value == high and inner == x and low <= high:
+            return i.Call("min", (otherwise, yes))
+        case _:
+            return i.Select(test, then, otherwise)
+
+
+def call(expr: i.Call, scope: Scope) -> Value:
+    function = expr.function
+    if function in ("lowest", "highest"):
+        return expr
+    values = [evaluate(each, scope) for each in expr.arguments]
+    match function, values:
+        case (("len" | "count"), [tuple() as members]):
+            return i.Const(len(members))
+        case "len", [i.Entries(length=length)]:
+            return length
+        case "size", [tuple() as extents]:
+            return i.Const(prod(integers(extents)))
+        case "flatten_index", [tuple() as index, tuple() as extents]:
+            return flattened([single(each) for each in index], integers(extents))
+        case "unflatten", [position, tuple() as extents]:
+            return unflattened(single(position), integers(extents))
+        case "negate", [operand]:
+            return arithmetic("-", ZERO, single(operand))
+        case "power", [base, exponent]:
+            return i.Const(int(ARITHMETIC["^"](integer(base), integer(exponent))))
+        case _ if function in SCALAR_FUNCTIONS:
+            return scalar_call(function, [single(each) for each in values])
+        case _:
+            raise InternalError(f"partial: the function {function} is not for this place")
+
+
+def scalar_call(function: str, values: Sequence[i.Expr]) -> i.Expr:
+    if all(isinstance(each, i.Const) for each in values):
+        return i.Const(FUNCTIONS[function].exact(*(integer(each) for each in values)))
+    return i.Call(function, tuple(values))
+
+
+def flattened(index: Sequence[i.Expr], extents: Sequence[int]) -> i.Expr:
+    position: i.Expr = ZERO
+    for entry, extent in zip(index, extents, strict=True):
+        position = arithmetic("+", arithmetic("*", position, i.Const(extent)), entry)
+    return position
+
+
+def unflattened(position: i.Expr, extents: Sequence[int]) -> tuple[Value, ...]:
+    """The first entry is a quotient without a remainder: the position is inside the box."""
+    found: list[Value] = []
+    for at, extent in enumerate(extents):
+        below = i.Const(prod(extents[at + 1 :]))
+        entry = arithmetic("floordiv", position, below)
+        found.append(entry if at == 0 else arithmetic("mod", entry, i.Const(extent)))
+    return tuple(found)
+
+
+# ---------------------------------------------------------------- lists
+
+
+def gathered(expr: i.Gather, scope: Scope) -> Value:
+    """All values as a list, or as an ascending set."""
+    found = tuple(evaluate(expr.element, inner) for inner in rounds(expr, scope))
+    if expr.kind == "set":
+        return known_list(sorted(set(integers(found))))
+    return found
+
+
+def folded(expr: i.Fold, scope: Scope) -> i.Expr:
+    """All values combined."""
+    elements = [scalar(expr.element, inner) for inner in rounds(expr, scope)]
+    match expr.op:
+        case "any" | "all":
+            return connected("or" if expr.op == "any" else "and", elements, Scope({}))
+        case "count":
+            return i.Const(sum(bool(integer(each)) for each in elements))
+        case "max" | "min":
+            return scalar_call(expr.op, elements)
+        case "sum":
+            return reduce(lambda a, b: arithmetic("+", a, b), elements, ZERO)
+        case "prod":
+            return reduce(lambda a, b: arithmetic("*", a, b), elements, ONE)
+        case _:
+            raise InternalError(f"partial: the fold {expr.op} is not known")
+
+
+def rounds(expr: i.Gather | i.Fold, scope: Scope) -> Iterator[Scope]:
+    """The scope of each element, of those that the condition lets pass."""
+    for inner in bindings(expr.over, scope):
+        if expr.condition is None or integer(evaluate(expr.condition, inner)):
+            yield inner
+
+
+def bindings(binders: Sequence[i.Over | i.OverPack], scope: Scope) -> Iterator[Scope]:
+    if not binders:
+        yield scope
+        return
+    first, *rest = binders
+    match first:
+        case i.Over(index=index, low=None, high=members):
+            values: list[dict[str, Value]] = [{index: each} for each in entries(members, scope)]
+        case i.Over(index=index, low=low, high=high) if low is not None:
+            ends = integer(evaluate(low, scope)), integer(evaluate(high, scope))
+            values = [{index: i.Const(each)} for each in range(*ends)]
+        case _:
+            raise InternalError("partial: a multi-index in host code is not known")
+    for each in values:
+        yield from bindings(rest, scope.bound(**each))

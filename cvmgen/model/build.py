@@ -1,0 +1,73 @@
+"""From the files of a model to the files of a C library."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+from cvmgen.api import load as load_operators
+from cvmgen.errors import ModelError
+from cvmgen.graph.files import FilePath
+from cvmgen.graph.operators import Operators
+from cvmgen.graph.parameters import Array, read_parameters
+from cvmgen.graph.plan import check_parameters, make_plan
+from cvmgen.graph.symbol import Symbol, validate
+from cvmgen.graph.symbol_file import read_symbol
+from cvmgen.model.emit import Files
+from cvmgen.model.fuse import fused
+from cvmgen.model.layouts import lay_out
+from cvmgen.model.program import Builder
+from cvmgen.paths import spec_folder
+from cvmgen.spec.check import check_files, read_folder
+from cvmgen.spec.formula import Operator
+
+OPSET = "cvm"
+
+
+def model_files(
+    symbol: FilePath | Symbol,
+    params: FilePath | Mapping[str, Array],
+    name: str,
+    operators: Operators | None = None,
+) -> dict[str, str]:
+    """The C files of a model by their names; ModelError names the file, the place and the rule.
+
+    `name` begins the names of files and functions; `operators` infers shapes in place of the
+    library that `cvmgen.load("python")` gives.
+    """
+    checked_name(name)
+    graph = symbol if isinstance(symbol, Symbol) else read_symbol(symbol)
+    validate(graph)
+    parameters = params if isinstance(params, Mapping) else read_parameters(params)
+    library = operators or cast(Operators, load_operators(target="python"))
+    plan = make_plan(graph, library)
+    checked = check_parameters(graph, parameters)
+    formulas = formulas_of(OPSET)
+    model = fused(Builder(plan, checked, library, formulas).model())
+    return Files(name, model, lay_out(model), plan).all()
+
+
+@cache
+def formulas_of(opset: str) -> Mapping[str, Operator]:
+    """The operators of an opset of the project's spec by name."""
+    files = read_folder(spec_folder(), shown=spec_folder().name)
+    needed = [each for each in files if each.opset in ("", opset)]
+    return {each.name: each for each in check_files(needed)}
+
+
+def model_name(symbol: FilePath) -> str:
+    """The name of the folder of the graph's file, as an identifier."""
+    folder = Path(symbol).resolve().parent.name
+    return re.sub(r"\W", "_", folder, flags=re.ASCII).strip("_0123456789") or "model"
+
+
+def checked_name(name: str) -> str:
+    """The name, if C functions can be called so; ModelError otherwise."""
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name.startswith("cvmgen"):
+        raise ModelError(
+            f"'{name}' is no name for C functions: letters, digits and '_', and not 'cvmgen'"
+        )
+    return name

@@ -1,0 +1,210 @@
+"""Pointwise kernels join the kernel that makes what they read: an element is not stored first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import rebuild, substitute, walk
+from cvmgen.model.kernels import Kernel, Model
+
+Index = tuple[tuple[i.Expr, bool], ...]
+
+
+def fused(model: Model) -> Model:
+    """The model with fewer kernels, and without tensors that nothing reads."""
+    alone = {name for name, writers in model.writers().items() if len(writers) == 1}
+    done: list[Kernel] = []
+    for kernel in model.kernels:
+        makers = [at for at, each in enumerate(done) if each.written & kernel.read]
+        together = joined(done[makers[-1]], kernel, alone) if makers else None
+        if together is None:
+            done.append(kernel)
+        else:
+            done[makers[-1]] = together
+    return pruned(replace(model, kernels=tuple(done)))
+
+
+def joined(maker: Kernel, reader: Kernel, alone: set[str]) -> Kernel | None:
+    """The reader inside the maker's loops; None where it does not read what is made there at
+    the same place.
+
+    What the reader does with an element several times, as one that copies it, gets loops inside.
+    """
+    shared = reader.read & maker.written
+    if not pointwise(reader) or not shared <= alone:
+        return None
+    block = block_of(maker.body, shared)
+    if block is None:
+        return None
+    places = match(reader, {name: block.stored[name] for name in shared})
+    if places is None:
+        return None
+    inside = [(name, extent) for name, extent in reader.loops if name not in places]
+    if reader.iterations != maker.iterations * block.times * prod(extent for _, extent in inside):
+        return None
+    read: tuple[i.Stmt, ...] = rebuild(substitute(reader.body, dict(places)), local_reads(shared))
+    for index, extent in reversed(inside):
+        read = (i.Loop(index, i.Const(0), i.Const(extent), read, 0, read[0].span),)
+    body = behind(maker.body, block, (*with_locals(block.body, shared), *read))
+    origins = tuple(dict.fromkeys((*maker.origins, *reader.origins)))
+    return replace(maker, body=body, origins=origins)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Statements that run `times` for each iteration of a kernel, and where they store."""
+
+    body: tuple[i.Stmt, ...]
+    times: int
+    stored: Mapping[str, Index]
+
+
+def block_of(body: tuple[i.Stmt, ...], tensors: frozenset[str], times: int = 1) -> Block | None:
+    """The statements among which elements of all these tensors are stored, whatever the data."""
+    found = stored(body)
+    if tensors <= found.keys():
+        return Block(body, times, found)
+    for each in body:
+        match each:
+            case i.Loop(low=i.Const(value=0), high=i.Const(value=high), body=inner):
+                block = block_of(inner, tensors, times * int(high))
+                if block is not None:
+                    return block
+            case _:
+                pass
+    return None
+
+
+def behind(
+    body: tuple[i.Stmt, ...], block: Block, instead: tuple[i.Stmt, ...]
+) -> tuple[i.Stmt, ...]:
+    """The body with other statements for those of a block."""
+    if body is block.body:
+        return instead
+    return tuple(
+        replace(each, body=behind(each.body, block, instead)) if isinstance(each, i.Loop) else each
+        for each in body
+    )
+
+
+def pointwise(kernel: Kernel) -> bool:
+    """Whether each iteration gives elements without loops or choices between statements."""
+    return all(isinstance(each, (i.Let, i.Store)) for each in kernel.body)
+
+
+def stored(body: tuple[i.Stmt, ...]) -> dict[str, Index]:
+    """Where statements of a block store themselves; tensors stored to once."""
+    stores = [each for each in body if isinstance(each, i.Store)]
+    names = [each.target.tensor for each in stores]
+    return {
+        each.target.tensor: each.target.index
+        for each in stores
+        if isinstance(each.target, i.Access) and names.count(each.target.tensor) == 1
+    }
+
+
+def match(reader: Kernel, made: Mapping[str, Index]) -> dict[str, i.Expr] | None:
+    """What the reader's indices are in the maker's loops, if all its reads are of one place."""
+    free = {name for name, _ in reader.loops}
+    found: dict[str, i.Expr] = {}
+    for node in walk(tuple(each.value for each in reader.body if hasattr(each, "value"))):
+        if not isinstance(node, i.Access) or node.tensor not in made:
+            continue
+        for (entry, _), (place, _) in zip(node.index, made[node.tensor], strict=True):
+            match entry:
+                case i.Var(name=name) if name in free:
+                    if found.setdefault(name, place) != place:
+                        return None
+                case _ if entry != place:
+                    return None
+                case _:
+                    pass
+    return found
+
+
+def local_name(tensor: str) -> str:
+    """The local that holds the element of the tensor."""
+    return f"{tensor}.0"
+
+
+def with_locals(body: tuple[i.Stmt, ...], tensors: frozenset[str]) -> tuple[i.Stmt, ...]:
+    """Statements that keep in a local what they store to some tensors."""
+    done: list[i.Stmt] = []
+    for each in body:
+        match each:
+            case i.Store(target=target, value=value) if target.tensor in tensors:
+                local = i.Var(local_name(target.tensor))
+                if value == local:
+                    done.append(each)
+                else:
+                    done.append(i.Let(local.name, "int", value, each.span))
+                    done.append(replace(each, value=local))
+            case _:
+                done.append(each)
+    return tuple(done)
+
+
+def local_reads(tensors: frozenset[str]) -> Callable[[Any], Any]:
+    def change(node: Any) -> Any:
+        if isinstance(node, i.Access) and node.tensor in tensors:
+            return i.Var(local_name(node.tensor))
+        return node
+
+    return change
+
+
+def pruned(model: Model) -> Model:
+    """Without stores to tensors that no kernel reads and the caller does not get."""
+    kernels = model.kernels
+    while True:
+        wanted = set(model.outputs).union(*(kernel.read for kernel in kernels))
+        left = [without_stores(each, each.written - wanted) for each in kernels]
+        done = tuple(each for each in left if each.written)
+        if done == kernels:
+            return replace(model, kernels=tuple(map(direct, done)))
+        kernels = done
+
+
+def without_stores(kernel: Kernel, tensors: frozenset[str]) -> Kernel:
+    if not tensors:
+        return kernel
+    return replace(kernel, body=left_of(kernel.body, tensors))
+
+
+def left_of(body: tuple[i.Stmt, ...], tensors: frozenset[str]) -> tuple[i.Stmt, ...]:
+    """A block without what it stores to some tensors."""
+    done: list[i.Stmt] = []
+    for each in body:
+        match each:
+            case i.Store(target=target) if target.tensor in tensors:
+                pass
+            case i.Loop(body=inner):
+                if left := left_of(inner, tensors):
+                    done.append(replace(each, body=left))
+            case _:
+                done.append(each)
+    return tuple(done)
+
+
+def direct(kernel: Kernel) -> Kernel:
+    """Without locals that are another name of a local."""
+    body = list(kernel.body)
+    at = 0
+    while at < len(body):
+        each = body[at]
+        match each:
+            case i.Let(name=name, value=i.Var() as value) if not reassigned(body, name, value.name):
+                body[at:] = substitute(tuple(body[at + 1 :]), {name: value})
+            case _:
+                at += 1
+    return replace(kernel, body=tuple(body))
+
+
+def reassigned(body: list[i.Stmt], *names: str) -> bool:
+    """Whether one of the locals gets another value after it is read here: totals do not."""
+    tail = [each for each in body if isinstance(each, (i.Assign, i.Accumulate))]
+    return any(each.name in names for each in tail)

@@ -1,0 +1,138 @@
+"""What a model is made of before it is text: tensors, and kernels that fill them in order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from cvmgen.graph.parameters import Array
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import children, walk
+from cvmgen.lower.ranges import Range
+from cvmgen.spec.formula import Operator
+
+Shape = tuple[int, ...]
+Loops = tuple[tuple[str, int], ...]  # indices, each from 0 to below its extent
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor of a model.
+
+    `promised` is what its elements keep to by the precision rules, None where nothing is
+    promised; `values` are those of a parameter. The caller brings the memory of one that is
+    `given`, in rows, with elements of `bits`.
+    """
+
+    name: str
+    shape: Shape
+    promised: Range | None = None
+    values: Array | None = None
+    given: bool = False
+    bits: int | None = None
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a part of a kernel comes from: a node of the graph, a line of a formula."""
+
+    node: str
+    operator: str
+    place: str
+    formula: str
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Perfectly nested loops, each from 0 on, around statements.
+
+    No two iterations write the same element.
+    """
+
+    loops: Loops
+    body: tuple[i.Stmt, ...]
+    origins: tuple[Origin, ...]
+    operator: Operator
+
+    @property
+    def iterations(self) -> int:
+        return math.prod(extent for _, extent in self.loops)
+
+    @cached_property
+    def read(self) -> frozenset[str]:
+        """The tensors whose elements it reads."""
+        return frozenset(reads(self.body))
+
+    @cached_property
+    def written(self) -> frozenset[str]:
+        stores = (each.target for each in walk(self.body) if isinstance(each, i.Store))
+        names = {each.tensor for each in stores}
+        return frozenset(names | {place.tensor for place in sorted_places(self.body)})
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """All tensors by name, the kernels in their order, and what the caller gives and gets."""
+
+    tensors: Mapping[str, Tensor]
+    kernels: tuple[Kernel, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def writers(self) -> dict[str, list[int]]:
+        """The kernels that write each tensor, by their places."""
+        return places(kernel.written for kernel in self.kernels)
+
+    def readers(self) -> dict[str, list[int]]:
+        return places(kernel.read for kernel in self.kernels)
+
+
+def places(names: Iterable[Iterable[str]]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for at, each in enumerate(names):
+        for name in each:
+            found.setdefault(name, []).append(at)
+    return found
+
+
+def reads(node: Any) -> Iterator[str]:
+    """The tensors of all accesses but those that are stored to."""
+    match node:
+        case i.Store(target=i.Access(index=index), value=value):
+            yield from reads((index, value))
+        case i.Access(tensor=tensor):
+            yield tensor
+            yield from reads(node.index)
+        case _:
+            for child in children(node):
+                yield from reads(child)
+
+
+def sorted_places(body: tuple[i.Stmt, ...]) -> Iterator[i.Access]:
+    """Where sorting writes: the entries, and the memory that it needs."""
+    for each in walk(body):
+        match each:
+            case i.Sort(entries=i.Entries(first=i.Access() as first), spare=i.Access() as spare):
+                yield from (first, spare)
+            case _:
+                pass
+
+
+def peeled(body: tuple[i.Stmt, ...]) -> tuple[Loops, tuple[i.Stmt, ...]]:
+    """The perfectly nested loops around a body, and the body."""
+    loops: list[tuple[str, int]] = []
+    while len(body) == 1 and isinstance(body[0], i.Loop):
+        match body[0]:
+            case i.Loop(index=index, low=i.Const(value=0), high=i.Const(value=high)):
+                loops.append((index, int(high)))
+                body = body[0].body
+            case _:
+                break
+    return tuple(loops), body

@@ -1,0 +1,181 @@
+"""Layouts: what register tiles read is channels-last, in bytes, with a border of zeros.
+
+The other tensors take the order in which a tile gives its results, or that of what they are made
+of; what no tile has to do with stays row-major.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cvmgen.graph.parameters import Array
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, walk
+from cvmgen.lower.known_types import Elements
+from cvmgen.lower.ranges import Range
+from cvmgen.model.kernels import Kernel, Model
+from cvmgen.model.products import (
+    BYTE,
+    Product,
+    Runs,
+    find_product,
+    find_runs,
+    packed,
+    total_range,
+)
+from cvmgen.model.storage import Placement, Storage, along_memory, ranges
+
+Order = tuple[int, ...]
+BIAS = 128  # of the bytes that a tile takes
+QUAD = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """How a kernel runs as register tiles; `panels` is the name of its packed parameter."""
+
+    product: Product
+    runs: Runs
+    panels: str
+    total: Range
+
+
+@dataclass(frozen=True, slots=True)
+class Layouts:
+    """Where everything lies, and the kernels, by their places, that run as tiles."""
+
+    storage: Storage
+    tiles: Mapping[int, Tile]
+
+
+def lay_out(model: Model) -> Layouts:
+    """Choose the layout of every tensor."""
+    elements = ranges(model)
+    products, orders = wanted(model, elements)
+    for made in products.values():
+        follow(model, made, orders)
+    for kernel in model.kernels:
+        inherit(model, kernel, orders)
+    pads = borders(model, products.values())
+    rows = {name: Placement.rows(each.shape) for name, each in model.tensors.items()}
+    for at, kernel in enumerate(model.kernels):
+        if at not in products:
+            turn_parameters(model, along_memory(kernel, rows | ordered(model, orders)), orders)
+    placements = rows | ordered(model, orders)
+    for name, pad in pads.items():
+        placements[name] = replace(placements[name], pads=pad, slack=QUAD)
+        elements[name] = replace(elements[name], type="u8", bias=BIAS)
+    return tiled(model, products, Storage(elements, placements))
+
+
+def wanted(
+    model: Model, elements: Mapping[str, Elements]
+) -> tuple[dict[int, Product], dict[str, Order]]:
+    """The kernels that can be tiles, and the orders in which they read their data."""
+    products: dict[int, Product] = {}
+    orders: dict[str, Order] = {}
+    for at, kernel in enumerate(model.kernels):
+        made = find_product(kernel, model)
+        if made is None or not free(model, made.data.tensor):
+            continue
+        known, values = elements[made.data.tensor].range, model.tensors[made.weights.tensor].values
+        assert values is not None
+        inside = BYTE.low <= known.low and known.high <= BYTE.high
+        order = made.order()
+        fits = inside and total_range(values, made, known).fits(32)
+        if fits and orders.setdefault(made.data.tensor, order) == order:
+            products[at] = made
+    return products, orders
+
+
+def free(model: Model, name: str) -> bool:
+    """Whether a tensor can lie as we like."""
+    tensor = model.tensors[name]
+    return not tensor.given and tensor.values is None and tensor.bits is None
+
+
+def follow(model: Model, made: Product, orders: dict[str, Order]) -> None:
+    """What a tile stores, and reads beside its product, has its columns side by side."""
+    for access in accesses(made.after):
+        if not free(model, access.tensor) or access.tensor in orders:
+            continue
+        last = [
+            at for at, (entry, _) in enumerate(access.index) if made.column[0] in names_in(entry)
+        ]
+        rest = [at for at in range(len(access.index)) if at not in last]
+        if last:
+            orders[access.tensor] = (*rest, *last)
+
+
+def accesses(statements: Sequence[i.Stmt]) -> list[i.Access]:
+    return [each for each in walk(tuple(statements)) if isinstance(each, i.Access)]
+
+
+def inherit(model: Model, kernel: Kernel, orders: dict[str, Order]) -> None:
+    """A kernel that is no tile keeps the order of what it reads."""
+    known = [orders[name] for name in sorted(kernel.read) if name in orders]
+    for name in kernel.written:
+        rank = len(model.tensors[name].shape)
+        same = [order for order in known if len(order) == rank]
+        if same and free(model, name):
+            orders.setdefault(name, same[0])
+
+
+def turn_parameters(model: Model, kernel: Kernel, orders: dict[str, Order]) -> None:
+    """What a kernel's last loop walks of a parameter lies side by side."""
+    if not kernel.loops:
+        return
+    index = i.Var(kernel.loops[-1][0])
+    for access in accesses(kernel.body):
+        values = model.tensors[access.tensor].values
+        if values is None:
+            continue
+        last = [at for at, (entry, _) in enumerate(access.index) if entry == index]
+        rest = [at for at in range(values.ndim) if at not in last]
+        if len(last) == 1:
+            orders.setdefault(access.tensor, (*rest, *last))
+
+
+def ordered(model: Model, orders: Mapping[str, Order]) -> dict[str, Placement]:
+    return {
+        name: replace(Placement.rows(model.tensors[name].shape), order=order)
+        for name, order in orders.items()
+    }
+
+
+def borders(model: Model, products: Iterable[Product]) -> dict[str, tuple[tuple[int, int], ...]]:
+    """How far the tiles read beyond each tensor, in each dimension."""
+    found: dict[str, tuple[tuple[int, int], ...]] = {}
+    for made in products:
+        name = made.data.tensor
+        shape = model.tensors[name].shape
+        own = tuple(
+            (max(-reach.low, 0), max(reach.high - extent + 1, 0))
+            for reach, extent in zip(made.reach(), shape, strict=True)
+        )
+        before = found.get(name, own)
+        found[name] = tuple(
+            (max(a, c), max(b, d)) for (a, b), (c, d) in zip(own, before, strict=True)
+        )
+    return found
+
+
+def tiled(model: Model, products: Mapping[int, Product], storage: Storage) -> Layouts:
+    """The tiles, for data that lies as it now does; what has no plain runs stays a nest."""
+    tiles: dict[int, Tile] = {}
+    elements, placements = dict(storage.elements), dict(storage.placements)
+    arrays: dict[str, Array] = {}
+    for at, made in products.items():
+        runs = find_runs(made, placements[made.data.tensor].strides)
+        if runs is None:
+            continue
+        values = model.tensors[made.weights.tensor].values
+        assert values is not None
+        name = f"{made.weights.tensor}_panels"
+        arrays[name] = packed(made, runs, values)
+        elements[name] = Elements(BYTE, "i8")
+        placements[name] = Placement.rows(arrays[name].shape)
+        total = total_range(values, made, elements[made.data.tensor].range)
+        tiles[at] = Tile(made, runs, name, total)
+    return Layouts(Storage(elements, placements, arrays), tiles)

@@ -1,0 +1,267 @@
+"""Kernels whose total is a sum of products with a parameter: what a register tile computes.
+
+The loops of such a kernel are those that only the data see (rows), those that only the parameter
+sees (columns), and those of both (batches), as a product of matrices has them. Tests that an
+element of the data is inside its tensor are left to a border of zeros around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product as combinations
+from math import prod
+
+import numpy as np
+
+from cvmgen.graph.parameters import Array
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in
+from cvmgen.lower.constant_loops import loop_range
+from cvmgen.lower.linear import Linear, bounds, linear
+from cvmgen.lower.ranges import Range
+from cvmgen.model.kernels import Kernel, Loops, Model
+
+LEAST_COLUMNS = 6  # fewer leave most of a panel empty
+LEAST_SUMMED = 8
+BYTE = Range(-128, 127)
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """The parts of a kernel: its loops by what sees them, both factors, what follows."""
+
+    rows: Loops
+    batches: Loops
+    column: tuple[str, int]
+    summed: Loops
+    data: i.Access
+    weights: i.Access
+    total: i.Let
+    after: tuple[i.Stmt, ...]
+
+    def order(self) -> tuple[int, ...]:
+        """The dimensions of the data, those last that only the sum walks."""
+        names = {name for name, _ in self.rows}
+        rows = [at for at, (entry, _) in enumerate(self.data.index) if names & names_in(entry)]
+        rest = [at for at in range(len(self.data.index)) if at not in rows]
+        walked = {name for name, _ in self.summed}
+        fixed = [at for at in rest if not walked & names_in(self.data.index[at][0])]
+        return (*fixed, *rows, *(at for at in rest if at not in fixed))
+
+    def reach(self) -> tuple[Range, ...]:
+        """The indices that the data is read at, in each dimension."""
+        ranges = loop_ranges((*self.rows, *self.batches, *self.summed))
+        found = [bounds(linear(entry, ranges), ranges) for entry, _ in self.data.index]
+        assert all(each is not None for each in found)
+        return tuple(each for each in found if each is not None)
+
+
+def loop_ranges(loops: Loops) -> dict[str, Range]:
+    return {name: Range(0, extent - 1) for name, extent in loops}
+
+
+def find_product(kernel: Kernel, model: Model) -> Product | None:
+    """The kernel as a product, where it is one."""
+    match kernel.body:
+        case (i.Let(value=i.Const(value=0)) as total, (i.Loop() | i.If()) as nest, *after):
+            pass
+        case _:
+            return None
+    found = innermost(nest)
+    if found is None:
+        return None
+    summed, tests, add = found
+    match add:
+        case i.Accumulate(
+            name=name,
+            op="+",
+            value=i.Binary(op="*", left=i.Access() as one, right=i.Access() as other),
+        ) if name == total.name:
+            pass
+        case _:
+            return None
+    for data, weights in ((one, other), (other, one)):
+        if is_parameter(model, weights) and not is_parameter(model, data):
+            made = sorted_loops(kernel, summed, data, weights, total, tuple(after))
+            if made is not None and admissible(made, tests, model):
+                return made
+    return None
+
+
+def innermost(nest: i.Stmt) -> tuple[Loops, tuple[i.Expr, ...], i.Stmt] | None:
+    """The loops and tests around the single statement of a nest."""
+    loops: list[tuple[str, int]] = []
+    tests: list[i.Expr] = []
+    while True:
+        match nest:
+            case i.Loop(index=index, low=i.Const(value=0), body=(inner,)):
+                known = loop_range(nest)
+                if known is None:
+                    return None
+                loops.append((index, known.high + 1))
+                nest = inner
+            case i.If(condition=condition, then=(inner,), otherwise=()):
+                both = isinstance(condition, i.Logic) and condition.op == "and"
+                tests += (
+                    condition.operands if isinstance(condition, i.Logic) and both else [condition]
+                )
+                nest = inner
+            case _:
+                return tuple(loops), tuple(tests), nest
+
+
+def is_parameter(model: Model, access: i.Access) -> bool:
+    return model.tensors[access.tensor].values is not None
+
+
+def sorted_loops(
+    kernel: Kernel,
+    summed: Loops,
+    data: i.Access,
+    weights: i.Access,
+    total: i.Let,
+    after: tuple[i.Stmt, ...],
+) -> Product | None:
+    """The outer loops by which of the factors sees them."""
+    seen, known = names_in(data), names_in(weights)
+    rows = tuple(each for each in kernel.loops if each[0] in seen and each[0] not in known)
+    batches = tuple(each for each in kernel.loops if each[0] in seen & known)
+    columns = [each for each in kernel.loops if each[0] in known and each[0] not in seen]
+    both = all(name in seen and name in known for name, _ in summed)
+    if len(columns) != 1 or not both or len(rows) + len(batches) + 1 != len(kernel.loops):
+        return None
+    return Product(rows, batches, columns[0], summed, data, weights, total, after)
+
+
+def admissible(made: Product, tests: Sequence[i.Expr], model: Model) -> bool:
+    """Bytes on both sides, enough of them, plain indices, and tests that a border replaces."""
+    values = model.tensors[made.weights.tensor].values
+    assert values is not None
+    if made.column[1] < LEAST_COLUMNS or prod(n for _, n in made.summed) < LEAST_SUMMED:
+        return False
+    if values.min() < BYTE.low or values.max() > BYTE.high:
+        return False
+    plain = all(is_plain(entry) for entry, _ in (*made.data.index, *made.weights.index))
+    shape = model.tensors[made.data.tensor].shape
+    return plain and all(is_inside(test, made.data, shape) for test in tests)
+
+
+def is_plain(entry: i.Expr) -> bool:
+    return all(isinstance(term, i.Var) for term in linear(entry, {}).factors)
+
+
+def is_inside(test: i.Expr, data: i.Access, shape: tuple[int, ...]) -> bool:
+    """Whether a test says that an index of the data is not negative, or below the extent."""
+    if not isinstance(test, i.Compare):
+        return False
+    left, right = linear(test.left, {}), linear(test.right, {})
+    gap = right.plus(left.scaled(-1)) if test.op in ("<", "<=") else left.plus(right.scaled(-1))
+    if test.op not in ("<", "<=", ">", ">="):
+        return False
+    least = gap.plus(Linear(-1)) if test.op in ("<", ">") else gap  # at least 0
+    for (entry, _), extent in zip(data.index, shape, strict=True):
+        index = linear(entry, {})
+        if least in (index, Linear(extent - 1).plus(index.scaled(-1))):
+            return True
+    return False
+
+
+# ---------------------------------------------------------------- packing
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The bytes that a row reads: from each start on, `quads` * 4 of them, in this order of the
+    indices that are summed; None where a byte counts nothing."""
+
+    starts: tuple[int, ...]
+    quads: int
+    terms: tuple[tuple[int, ...] | None, ...]
+
+
+def find_runs(made: Product, strides: Sequence[int]) -> Runs | None:
+    """The runs of the data for these strides; None where they are not of one length."""
+    whole = Linear(0)
+    for (entry, _), stride in zip(made.data.index, strides, strict=True):
+        whole = whole.plus(linear(entry, {}).scaled(stride))
+    factors = [whole.factors.get(i.Var(name), 0) for name, _ in made.summed]
+    places = {
+        sum(factor * at for factor, at in zip(factors, term, strict=True)): term
+        for term in combinations(*(range(extent) for _, extent in made.summed))
+    }
+    starts: list[int] = []
+    lengths: list[int] = []
+    for place in sorted(places):
+        if starts and place == starts[-1] + lengths[-1]:
+            lengths[-1] += 1
+        else:
+            starts.append(place)
+            lengths.append(1)
+    if len(places) != prod(extent for _, extent in made.summed) or len(set(lengths)) != 1:
+        return None
+    quads = -(-lengths[0] // 4)
+    terms = tuple(
+        places[start + at] if at < lengths[0] else None
+        for start in starts
+        for at in range(4 * quads)
+    )
+    return Runs(tuple(starts), quads, terms)
+
+
+PANEL = 16  # columns
+
+
+def packed(made: Product, runs: Runs, values: Array) -> Array:
+    """The panels of all batches, one behind the other, as cvmgen_tile.h describes them."""
+    place = flat_place(made, values)
+    name, extent = made.column
+    counts = np.array([each is not None for each in runs.terms])
+    terms = np.array([each or (0,) * len(made.summed) for each in runs.terms])
+    across = terms @ np.array([place.factors.get(i.Var(index), 0) for index, _ in made.summed])
+    step = place.factors.get(i.Var(name), 0)
+    panels = []
+    for start in batch_starts(made, place):
+        for first in range(0, extent, PANEL):
+            columns = start + step * np.arange(first, min(first + PANEL, extent))
+            found = np.where(counts, values.ravel()[columns[:, None] + across * counts], 0)
+            panels.append(packed_panel(found.astype(np.int8)))
+    return np.concatenate(panels)
+
+
+def packed_panel(columns: Array) -> Array:
+    """The sums of the columns, then their quads side by side; missing columns are 0."""
+    panel = np.zeros((PANEL, columns.shape[1]), np.int8)
+    panel[: len(columns)] = columns
+    sums = panel.sum(1, dtype=np.int32)
+    quads = panel.reshape(PANEL, -1, 4).transpose(1, 0, 2)
+    return np.concatenate([sums.astype("<i4").view(np.int8), quads.ravel()])
+
+
+def flat_place(made: Product, values: Array) -> Linear:
+    """Where the parameter's element is in row-major order."""
+    whole = Linear(0)
+    for at, (entry, _) in enumerate(made.weights.index):
+        whole = whole.plus(linear(entry, {}).scaled(prod(values.shape[at + 1 :])))
+    return whole
+
+
+def batch_starts(made: Product, place: Linear) -> list[int]:
+    """Where the parameter of each batch begins."""
+    factors = [place.factors.get(i.Var(name), 0) for name, _ in made.batches]
+    return [
+        place.constant + sum(n * at for n, at in zip(factors, batch, strict=True))
+        for batch in combinations(*(range(extent) for _, extent in made.batches))
+    ]
+
+
+def total_range(values: Array, made: Product, data: Range) -> Range:
+    """What a total can be: for each column by its own weights."""
+    named = {name for name, _ in (*made.batches, made.column)}
+    kept = tuple(at for at, (entry, _) in enumerate(made.weights.index) if named & names_in(entry))
+    axes = tuple(at for at in range(values.ndim) if at not in kept)
+    wide = values.astype(np.int64)
+    data = data.join(Range(0, 0))  # what a test or a border leaves out
+    ends = np.stack([wide * data.low, wide * data.high])
+    low, high = ends.min(0).sum(axis=axes), ends.max(0).sum(axis=axes)
+    return Range(min(0, int(low.min())), max(0, int(high.max())))

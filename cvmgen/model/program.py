@@ -1,0 +1,178 @@
+"""From a plan of a graph to kernels: each step's nests, for the shapes and precisions it has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from cvmgen import driver
+from cvmgen.dtypes import MAX_PRECISION
+from cvmgen.errors import InternalError
+from cvmgen.graph.limits import largest
+from cvmgen.graph.operators import Operators, operands
+from cvmgen.graph.parameters import Array
+from cvmgen.graph.plan import Plan, Step, find_operator
+from cvmgen.graph.symbol import INPUT
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import fresh, rebuild, walk
+from cvmgen.lower.constant_loops import plain_loops
+from cvmgen.lower.ranges import Range
+from cvmgen.lower.specialize import Call, Operand, Specialized, specialize
+from cvmgen.model.kernels import Kernel, Model, Origin, Tensor, peeled, sorted_places
+from cvmgen.spec.formula import Operator
+
+BYTE_PRECISION = 8  # what an int8 holds
+
+
+class Builder:
+    """Makes the kernels of a plan; `formulas` are the operators of the opset by name."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        parameters: Mapping[str, Array],
+        operators: Operators,
+        formulas: Mapping[str, Operator],
+    ) -> None:
+        self.plan = plan
+        self.operators = operators
+        self.formulas = formulas
+        self.programs: dict[str, i.Program] = {}
+        self.numbers: Iterator[int] = count(1)
+        self.taken = {"STEP", "memset", "memory", "threads"}
+        self.tensors: dict[str, Tensor] = {}
+        self.kernels: list[Kernel] = []
+        variables = {index: name for name, index in plan.variables.items()}
+        used = {index for step in plan.steps for index in (*step.inputs, *step.outputs)}
+        self.names: dict[int, str] = {}
+        for index in sorted(used | set(plan.heads) | {plan.variables[INPUT]}):
+            tensor = plan.tensors[index]
+            limit = largest(tensor.precision)
+            name = self.fresh(tensor.node)
+            self.names[index] = name
+            values = parameters.get(variables.get(index, ""))
+            found = Tensor(name, tensor.shape, Range(-limit, limit), values)
+            self.tensors[name] = found
+
+    def fresh(self, node: str) -> str:
+        """The name of a node as an identifier of its own."""
+        plain = re.sub(r"\W", "_", node, flags=re.ASCII)
+        return fresh(plain if plain[:1].isalpha() else f"t_{plain}", self.taken)
+
+    def model(self) -> Model:
+        given = self.arrive()
+        for step in self.plan.steps:
+            self.step(step)
+        outputs = tuple(self.leave(at, index) for at, index in enumerate(self.plan.heads))
+        return Model(self.tensors, self.with_constants(), (given,), outputs)
+
+    def with_constants(self) -> tuple[Kernel, ...]:
+        """The kernels with the values of parameters that have one alone."""
+        single = {
+            name: i.Const(int(tensor.values.flat[0]))
+            for name, tensor in self.tensors.items()
+            if tensor.values is not None and (tensor.values == tensor.values.flat[0]).all()
+        }
+
+        def change(node: Any) -> Any:
+            return single.get(node.tensor, node) if isinstance(node, i.Access) else node
+
+        return tuple(replace(each, body=rebuild(each.body, change)) for each in self.kernels)
+
+    def specialized(
+        self, operator: str, inputs: Sequence[Sequence[Operand]], step: Step, outputs: Sequence[str]
+    ) -> Specialized:
+        formula = self.formulas[operator]
+        if operator not in self.programs:
+            self.programs[operator] = driver.lower(formula, driver.STATEMENTS)
+        named = dict(zip(formula.output_names, outputs, strict=True))
+        call = Call(inputs, dict(step.attributes), named)
+        return specialize(self.programs[operator], call, outputs[0], self.numbers)
+
+    def step(self, step: Step) -> None:
+        operator = find_operator(self.operators, step.operator)
+        inputs = [
+            [self.operand(index) for index in each]
+            if isinstance(each, list)
+            else ([] if each is None else [self.operand(each)])
+            for each in operands(operator, step.inputs)
+        ]
+        formula = self.formulas[step.operator]
+        outputs = [self.names[index] for index in step.outputs]
+        made = self.specialized(step.operator, inputs, step, outputs)
+        self.agree(step, made)
+        if formula.although:  # its rule is below what it gives
+            for name in outputs:
+                self.tensors[name] = Tensor(name, self.tensors[name].shape)
+        for name, shape in made.memory.items():
+            self.tensors[name] = Tensor(name, shape, bits=64)
+        for nest in made.nests:
+            origin = Origin(step.node, formula.full_name, nest.span.place, nest.formula)
+            self.add(plain_loops(nest.body), (origin,), formula)
+
+    def agree(self, step: Step, made: Specialized) -> None:
+        """What the host code gives is what the plan has, whichever way it was found."""
+        found = list(made.outputs.values())
+        planned = [self.plan.tensors[index] for index in step.outputs]
+        if found != [(tensor.shape, tensor.precision) for tensor in planned]:
+            raise InternalError(f"specialize: {step.node} is {found}, and was to be {planned}")
+
+    def operand(self, index: int) -> Operand:
+        tensor = self.plan.tensors[index]
+        return Operand(self.names[index], tensor.shape, tensor.precision)
+
+    def add(
+        self, body: tuple[i.Stmt, ...], origins: tuple[Origin, ...], operator: Operator
+    ) -> None:
+        """A kernel with those of its outer loops whose iterations write apart from each other."""
+        loops, inner = peeled(body)
+        if not loops or self.apart(loops, inner):
+            self.kernels.append(Kernel(loops, inner, origins, operator))
+        else:
+            self.kernels.append(Kernel((), body, origins, operator))
+
+    def apart(self, loops: Sequence[tuple[str, int]], inner: tuple[i.Stmt, ...]) -> bool:
+        """Elements of outputs are written once; memory of a list may be used again."""
+        stores = [each.target for each in walk(inner) if isinstance(each, i.Store)]
+        shared = [
+            place
+            for place in (*stores, *sorted_places(inner))
+            if isinstance(place, i.Access) and self.tensors[place.tensor].bits == 64
+        ]
+        return all((i.Var(name), False) in place.index for place in shared for name, _ in loops)
+
+    # -------------------------------------------------------- what comes and goes
+
+    def arrive(self) -> str:
+        """The data, cut to its precision as a network does."""
+        index = self.plan.variables[INPUT]
+        tensor = self.plan.tensors[index]
+        bits = 8 if tensor.precision <= BYTE_PRECISION else 32
+        given = self.fresh("given")
+        self.tensors[given] = Tensor(given, tensor.shape, given=True, bits=bits)
+        cut = Step(tensor.node, "cvm_clip", (("precision", tensor.precision),), (), ())
+        self.pointwise(cut, given, self.names[index])
+        return given
+
+    def leave(self, at: int, index: int) -> str:
+        """A head, copied to the caller's memory."""
+        heads = [self.plan.tensors[each] for each in self.plan.heads]
+        tensor = self.plan.tensors[index]
+        bits = 8 if max(each.precision for each in heads) <= BYTE_PRECISION else 32
+        name = self.fresh(f"head{at}" if len(heads) > 1 else "head")
+        promised = self.tensors[self.names[index]].promised
+        self.tensors[name] = Tensor(name, tensor.shape, promised, given=True, bits=bits)
+        copy = Step(tensor.node, "reshape", (("target_shape", tensor.shape),), (), ())
+        self.pointwise(copy, self.names[index], name, silent=True)
+        return name
+
+    def pointwise(self, step: Step, source: str, target: str, *, silent: bool = False) -> None:
+        """An operator of one input, beside the steps of the plan; not told of where `silent`."""
+        formula = self.formulas[step.operator]
+        operand = Operand(source, self.tensors[source].shape, MAX_PRECISION)
+        for nest in self.specialized(step.operator, [[operand]], step, [target]).nests:
+            origin = Origin(step.node, formula.full_name, nest.span.place, nest.formula)
+            self.add(plain_loops(nest.body), () if silent else (origin,), formula)

@@ -1,0 +1,173 @@
+"""Kernels that reduce, as C: the totals of a whole run of results are made together.
+
+The loop along which results lie side by side goes inside the reduction, so that each step of the
+sum is one pass over memory; tests that depend on it become ends of that loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cvmgen.emit.c_like import MACHINE_TYPES, indent
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in
+from cvmgen.lower.known_types import known_types
+from cvmgen.lower.linear import Linear, linear
+from cvmgen.lower.partial import arithmetic
+from cvmgen.model.kernels import Kernel
+from cvmgen.model.storage import Storage, located
+from cvmgen.model.text import ModelPrinter, Names, loop_head, loop_lines, shared, work_of
+
+LEAST_RUN, MOST_RUN = 4, 4096  # of totals
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A kernel in parts: the start of the total, the reduction around `run`, what follows."""
+
+    start: i.Let
+    nest: tuple[i.Stmt, ...]
+    after: tuple[i.Stmt, ...]
+    run: tuple[str, int]
+
+
+def reduction(kernel: Kernel) -> Reduction | None:
+    """The kernel with its last loop inside its reduction; None where it has none."""
+    if not kernel.loops or not LEAST_RUN <= kernel.loops[-1][1] <= MOST_RUN:
+        return None
+    match kernel.body:
+        case (
+            i.Let(value=i.Const() | i.Call(function="lowest" | "highest")) as start,
+            nest,
+            *after,
+        ):
+            pass
+        case _:
+            return None
+    if not isinstance(nest, (i.Loop, i.If)):
+        return None
+    if not all(isinstance(each, (i.Let, i.Store)) for each in after):
+        return None
+    inside = pushed((nest,), kernel.loops[-1], i.Const(0), i.Const(kernel.loops[-1][1]), start.name)
+    return None if inside is None else Reduction(start, inside, tuple(after), kernel.loops[-1])
+
+
+def pushed(
+    body: tuple[i.Stmt, ...], run: tuple[str, int], low: i.Expr, high: i.Expr, total: str
+) -> tuple[i.Stmt, ...] | None:
+    """The statements with the loop `run` around what accumulates."""
+    index = run[0]
+    match body:
+        case (i.Loop(low=first, high=last, body=inner) as loop,) if index not in names_in(
+            (first, last)
+        ):
+            done = pushed(inner, run, low, high, total)
+            return None if done is None else (replace(loop, body=done),)
+        case (i.If(condition=condition, then=then, otherwise=()) as choice,):
+            return pushed_choice(choice, condition, then, run, low, high, total)
+        case (i.Accumulate(name=name) as add,) if name == total:
+            return (i.Loop(index, low, high, (add,), 0, add.span),)
+        case _:
+            return None
+
+
+def pushed_choice(
+    choice: i.If,
+    condition: i.Expr,
+    then: tuple[i.Stmt, ...],
+    run: tuple[str, int],
+    low: i.Expr,
+    high: i.Expr,
+    total: str,
+) -> tuple[i.Stmt, ...] | None:
+    """A test on the loop's index makes its ends; others stay."""
+    both = isinstance(condition, i.Logic) and condition.op == "and"
+    tests = condition.operands if isinstance(condition, i.Logic) and both else (condition,)
+    kept = []
+    for test in tests:
+        if run[0] not in names_in(test):
+            kept.append(test)
+            continue
+        end = end_of_loop(test, run[0])
+        if end is None:
+            return None
+        if end[0] == "low":
+            low = i.Call("max", (low, end[1]))
+        else:
+            high = i.Call("min", (high, end[1]))
+    done = pushed(then, run, low, high, total)
+    if done is None or not kept:
+        return done
+    left = kept[0] if len(kept) == 1 else i.Logic("and", tuple(kept))
+    return (replace(choice, condition=left, then=done),)
+
+
+def end_of_loop(test: i.Expr, index: str) -> tuple[str, i.Expr] | None:
+    """The first index for which a test holds, or the first behind those for which it does."""
+    match test:
+        case i.Compare(op="<" | "<=" as op, left=left, right=right):
+            gap = linear(right, {}).plus(linear(left, {}).scaled(-1))
+        case i.Compare(op=">" | ">=" as op, left=left, right=right):
+            gap = linear(left, {}).plus(linear(right, {}).scaled(-1))
+        case _:
+            return None
+    least = gap.plus(Linear(-1)) if op in ("<", ">") else gap  # at least 0
+    factors = dict(least.factors)
+    factor = factors.pop(i.Var(index), 0)
+    rest = Linear(least.constant, factors)
+    if factor == 0 or not all(isinstance(term, i.Var) for term in factors):
+        return None
+    if factor > 0:  # index >= -rest / factor, rounded up
+        up = rest.scaled(-1).plus(Linear(factor - 1))
+        return "low", arithmetic("floordiv", up.expr(), i.Const(factor))
+    down = arithmetic("floordiv", rest.expr(), i.Const(-factor))
+    return "high", linear(down, {}).plus(Linear(1)).expr()
+
+
+class RowPrinter(ModelPrinter):
+    """Prints a total as an entry of an array."""
+
+    def __init__(self, body: tuple[i.Stmt, ...], total: str, entry: str) -> None:
+        super().__init__(body)
+        self.total, self.entry = total, entry
+
+    def leveled(self, expr: i.Expr) -> tuple[str, int]:
+        if expr == i.Var(self.total):
+            return super().leveled(i.Var(self.entry))
+        return super().leveled(expr)
+
+    def accumulate(self, statement: i.Accumulate) -> str:
+        if statement.name != self.total:
+            return super().accumulate(statement)
+        self.accumulators = {**self.accumulators, self.entry: self.accumulators[self.total]}
+        return super().accumulate(replace(statement, name=self.entry))
+
+
+def row_lines(kernel: Kernel, made: Reduction, storage: Storage, names: Names) -> list[str]:
+    """The kernel by runs of results."""
+    whole = located(kernel, storage)
+    loops = names.loops(kernel.loops)
+    found = known_types(kernel.operator, dict(loops), names.within(whole.body), storage.elements)
+    parts = (made.start, *made.nest, *made.after)
+    body = names.within(located(replace(kernel, body=parts), storage).body)
+    typed = known_types(
+        kernel.operator, dict(loops), body, storage.elements, totals=found.totals
+    ).body
+    start, nest, after = typed[0], typed[1 : 1 + len(made.nest)], typed[1 + len(made.nest) :]
+    assert isinstance(start, i.Let)
+    (index, extent) = loops[-1]
+    array = names.of(f"{start.name}s.0")
+    printer = RowPrinter(typed, start.name, f"{array}[{index}]")
+    every = loop_head(index, str(extent))
+    lines = [
+        f"{MACHINE_TYPES[start.type]} {array}[{extent}];",
+        f"{every} {array}[{index}] = {printer.expr(start.value)};",
+        *printer.block(nest),
+        *block_of(every, printer.block(after)),
+    ]
+    return [shared(loops[:-1], work_of(kernel)), *loop_lines(loops[:-1], lines)]
+
+
+def block_of(head: str, lines: Sequence[str]) -> list[str]:
+    return [f"{head} {{", *indent(lines), "}"] if len(lines) > 1 else [head, *indent(lines)]

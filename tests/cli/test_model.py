@@ -1,0 +1,67 @@
+"""`cvmgen build --model` and `cvmgen run` of the folder that it writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import Command, contents
+from tests.cli.test_commands import DIGITS, digit
+
+__all__ = ["digit"]
+
+SYMBOL, PARAMS = DIGITS / "digits.json", DIGITS / "digits.bin"
+
+
+@pytest.fixture
+def folder(cvmgen: Command, tmp_path: Path) -> Path:
+    """A model of the digits network, built."""
+    place = tmp_path / "digits"
+    outcome = cvmgen("build", "--model", SYMBOL, PARAMS, "--out", place, "--name", "digits")
+    assert outcome.code == 0, outcome.err
+    *changes, library = outcome.out.splitlines()
+    assert f"new      {place / 'digits.c'}" in changes
+    assert Path(library.removeprefix("library  ")).is_file()
+    return place
+
+
+def test_the_model_gives_what_the_network_gives(cvmgen: Command, folder: Path, digit: Path) -> None:
+    one = cvmgen("run", folder, "--input", digit, "--json")
+    other = cvmgen(
+        "run", SYMBOL, "--params", PARAMS, "--target", "python", "--input", digit, "--json"
+    )
+    assert one.json == other.json
+
+
+def test_building_again_changes_nothing(cvmgen: Command, folder: Path) -> None:
+    before = contents(folder)
+    again = ("build", "--model", SYMBOL, PARAMS, "--out", folder, "--name", "digits")
+    assert cvmgen(*again, "--json").json["changes"] == []
+    assert cvmgen(*again, "--check").code == 0
+    assert contents(folder) == before
+    (folder / "digits.h").write_text("")
+    outcome = cvmgen(*again, "--check")
+    assert outcome.code == 1
+    assert "+int digits_run(" in outcome.out
+
+
+def test_options_that_do_not_go_with_a_model(cvmgen: Command, folder: Path, digit: Path) -> None:
+    built = ("build", "--model", SYMBOL, PARAMS)
+    assert "--target does not go with --model" in cvmgen(*built, "--target", "c").err
+    assert "OPSET.OP does not go with --model" in cvmgen("build", "relu", *built[1:]).err
+    assert "--name goes with --model" in cvmgen("build", "--name", "digits", "--check").err
+    given = ("run", folder, "--input", digit)
+    assert "is a folder" in cvmgen(*given, "--params", PARAMS).err
+    assert "needs its parameters" in cvmgen("run", SYMBOL, "--input", digit).err
+
+
+def test_files_that_are_no_model(cvmgen: Command, tmp_path: Path, digit: Path) -> None:
+    (tmp_path / "symbol.json").write_text("{}")
+    outcome = cvmgen("build", "--model", tmp_path / "symbol.json", PARAMS)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.startswith(f"error: {tmp_path / 'symbol.json'}: ")
+    outcome = cvmgen("run", tmp_path, "--input", digit)
+    assert outcome.code == 1
+    assert np.load(digit).shape == (1, 1, 8, 8)

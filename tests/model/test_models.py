@@ -1,0 +1,253 @@
+"""Models in C beside networks: the same integers for every input, on one thread and on several."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cvmgen.build import c_compiler, write_changed
+from cvmgen.errors import ModelError
+from cvmgen.graph import Network, load, load_model, write_parameters, write_symbol
+from cvmgen.graph.parameters import Array
+from cvmgen.graph.symbol import Symbol
+from cvmgen.model.build import model_files
+from tests.conformance.calls import Conformance
+from tests.model.invented import ALONE, MODELS, Sketch
+
+ROOT = Path(__file__).resolve().parents[2]
+RESNET = ROOT.parent / "shared" / "models" / "cifar10_resnet20_v2"
+SANITIZERS = "-fsanitize=address,undefined"
+Drawn = Mapping[str, tuple[Symbol, dict[str, Array]]]
+
+
+@pytest.fixture(scope="module")
+def drawn(conformance: Conformance) -> Drawn:
+    """Each invented model with its parameters."""
+    found = {}
+    for seed, (name, draw) in enumerate(MODELS.items()):
+        sketch = Sketch(conformance.libraries["python"], seed)
+        found[name] = draw(sketch), sketch.arrays
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(
+    drawn: Drawn, conformance: Conformance, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    files: dict[str, str] = {}
+    for name, (symbol, arrays) in drawn.items():
+        files |= model_files(symbol, arrays, name, conformance.libraries["python"])
+    place = tmp_path_factory.mktemp("models")
+    write_changed(place, files)
+    return place
+
+
+def inputs(network: Network, count: int) -> list[Array]:
+    """All zeros, the ends of the precision and beyond, and values from all over it."""
+    random = np.random.default_rng(5)
+    limit = (1 << (network.input_precision - 1)) - 1
+    shape = network.input_shape
+    ends = random.choice([-limit - 9, -limit, limit, limit + 9], shape)
+    return [
+        np.zeros(shape, np.int32),
+        ends,
+        *(random.integers(-limit, limit, shape, np.int32, endpoint=True) for _ in range(count)),
+    ]
+
+
+def results(found: Array | tuple[Array, ...]) -> tuple[Array, ...]:
+    return found if isinstance(found, tuple) else (found,)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("name", MODELS)
+def test_an_invented_model(
+    drawn: Drawn, conformance: Conformance, folder: Path, name: str, threads: int
+) -> None:
+    symbol, arrays = drawn[name]
+    network = load(symbol, arrays, operators=conformance.libraries["c"])
+    model = load_model(folder, name, threads=threads)
+    assert model.input_shape == network.input_shape
+    assert model.output_shapes == network.output_shapes
+    assert model.output_precisions == network.output_precisions
+    for x in inputs(network, 6):
+        for one, other in zip(results(model(x)), results(network(x)), strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_exact_integers(drawn: Drawn, conformance: Conformance, folder: Path, name: str) -> None:
+    """The python target computes in integers of any size."""
+    symbol, arrays = drawn[name]
+    network = load(symbol, arrays, operators=conformance.libraries["python"])
+    x = inputs(network, 1)[-1]
+    for one, other in zip(results(load_model(folder, name)(x)), results(network(x)), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", ["chain", "residual", "pyramid", "classifier", "blocks"])
+def test_every_variant_of_the_tile(
+    drawn: Drawn, conformance: Conformance, folder: Path, name: str
+) -> None:
+    symbol, arrays = drawn[name]
+    network = load(symbol, arrays, operators=conformance.libraries["c"])
+    model = load_model(folder, name)
+    library = ctypes.CDLL(str(model.library))
+    library.cvmgen_variant_name.restype = ctypes.c_char_p
+    variants = list(iter(map(library.cvmgen_variant_name, count()).__next__, None))
+    assert variants[-1] == b"generic"
+    try:
+        for variant in variants:
+            assert library.cvmgen_use_variant(variant) == 0
+            for x in inputs(network, 1):
+                for one, other in zip(results(model(x)), results(network(x)), strict=True):
+                    np.testing.assert_array_equal(one, other)
+    finally:
+        library.cvmgen_use_variant(None)
+
+
+MAIN = """
+#include "{name}.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static int8_t data[{name}_data_size];
+static int8_t head[{name}_head_size];
+
+int main(void) {{
+    for (int round = 0; round < 3; ++round) {{
+        for (int i = 0; i < {name}_data_size; ++i) data[i] = (int8_t)(i * 37 + round * 11);
+        void *const own = aligned_alloc(64, ({name}_workspace_size() + 63) / 64 * 64);
+        if ({name}_run(data, head, round == 0 ? NULL : own)) return 1;
+        free(own);
+        for (int i = 0; i < {name}_head_size; ++i) printf("%d\\n", head[i]);
+    }}
+    return {name}_run(NULL, head, NULL) == 1 ? 0 : 1;
+}}
+"""
+
+
+@pytest.mark.parametrize("flags", [("-fopenmp",), ("-O0",)])
+@pytest.mark.parametrize("name", ["residual", "classified"])
+def test_alone_and_sanitized(
+    conformance: Conformance, tmp_path: Path, name: str, flags: tuple[str, ...]
+) -> None:
+    """The files of a model need nothing else, and read and write where they may."""
+    sketch = Sketch(conformance.libraries["python"], 7)
+    symbol = ALONE[name](sketch)
+    files = model_files(symbol, sketch.arrays, name, conformance.libraries["python"])
+    for file, text in {**files, "main.c": MAIN.format(name=name)}.items():
+        (tmp_path / file).write_text(text)
+    sources = [str(path) for path in tmp_path.glob("*.c")]
+    checks = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-g", SANITIZERS, "-fno-sanitize-recover")
+    program = str(tmp_path / "main")
+    line = [*c_compiler().command, *checks, *flags, *sources, "-lm", "-o", program]
+    made = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    network = load(symbol, sketch.arrays, operators=conformance.libraries["c"])
+    expected = []
+    for turn in range(3):
+        x = (np.arange(np.prod(network.input_shape)) * 37 + turn * 11).astype(np.int8)
+        (found,) = results(network(x.reshape(network.input_shape)))
+        expected += found.ravel().tolist()
+    assert [int(word) for word in done.stdout.split()] == expected
+
+
+def test_chains_become_one_step(folder: Path) -> None:
+    """A convolution goes with all that is done to each of its elements."""
+    text = (folder / "chain.c").read_text()
+    assert text.count("STEP static void ") == 7, "the data, four convolutions, a maximum and a sum"
+
+
+def test_what_stands_between_steps_is_bytes(folder: Path) -> None:
+    model = load_model(folder, "residual")
+    assert model.workspace_bytes <= 4 * 16 * 10 * 12, "a few tensors of 16 channels, in int8"
+
+
+def test_bad_files(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="holds no model"):
+        load_model(tmp_path)
+    (tmp_path / "model.json").write_text("{}")
+    with pytest.raises(ModelError, match="no description of a model"):
+        load_model(tmp_path)
+    (tmp_path / "model.json").write_text('{"version": 0}')
+    with pytest.raises(ModelError, match="another version"):
+        load_model(tmp_path)
+
+
+def test_bad_models(drawn: Drawn, conformance: Conformance, tmp_path: Path) -> None:
+    symbol, arrays = drawn["chain"]
+    with pytest.raises(ModelError, match="no name for C functions"):
+        model_files(symbol, arrays, "1st", conformance.libraries["python"])
+    with pytest.raises(ModelError, match="and not 'cvmgen'"):
+        model_files(symbol, arrays, "cvmgen_tile", conformance.libraries["python"])
+    with pytest.raises(ModelError, match=r"weight1.*the parameter is missing"):
+        model_files(symbol, {}, "chain", conformance.libraries["python"])
+    (tmp_path / "symbol.json").write_text("{")
+    (tmp_path / "params.bin").write_bytes(b"")
+    with pytest.raises(ModelError, match=r"symbol\.json"):
+        model_files(tmp_path / "symbol.json", tmp_path / "params.bin", "bad")
+
+
+def test_bad_inputs(folder: Path) -> None:
+    model = load_model(folder, "chain")
+    with pytest.raises(ModelError, match="must have shape"):
+        model(np.zeros((1, 3, 13, 9), np.int8))
+    with pytest.raises(ModelError, match="must hold integers"):
+        model(np.zeros(model.input_shape))
+
+
+def test_the_same_text_each_time(drawn: Drawn, conformance: Conformance, folder: Path) -> None:
+    symbol, arrays = drawn["pyramid"]
+    for name, text in model_files(
+        symbol, arrays, "pyramid", conformance.libraries["python"]
+    ).items():
+        assert (folder / name).read_text() == text
+
+
+def test_names_that_c_has_already(conformance: Conformance, tmp_path: Path) -> None:
+    """Nodes may be called what they like: keywords, our own locals, functions of C."""
+    sketch = Sketch(conformance.libraries["python"], 3)
+    symbol = MODELS["classifier"](sketch)
+    names = ["tile", "totals", "STEP", "memset", "int", "memory", "x", "runs", "a b", "a_b", "7"]
+    given = {node.name: name for node, name in zip(symbol.nodes[1:], names, strict=False)}
+    nodes = tuple(replace(node, name=given.get(node.name, node.name)) for node in symbol.nodes)
+    arrays = {given.get(name, name): array for name, array in sketch.arrays.items()}
+    renamed = replace(symbol, nodes=nodes)
+    write_changed(tmp_path, model_files(renamed, arrays, "named", conformance.libraries["python"]))
+    network = load(renamed, arrays, operators=conformance.libraries["c"])
+    model = load_model(tmp_path)
+    for x in inputs(network, 2):
+        for one, other in zip(results(model(x)), results(network(x)), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_from_files(drawn: Drawn, tmp_path: Path) -> None:
+    symbol, arrays = drawn["residual"]
+    write_symbol(tmp_path / "symbol.json", symbol)
+    write_parameters(tmp_path / "params.bin", arrays)
+    files = model_files(tmp_path / "symbol.json", tmp_path / "params.bin", "residual")
+    assert {"residual.c", "residual.h", "residual_weights.c", "residual.json"} <= files.keys()
+
+
+def test_a_published_network(conformance: Conformance, tmp_path: Path) -> None:
+    if not (RESNET / "cases.npz").is_file():
+        pytest.skip(f"the published model is not beside the repository: {RESNET} is missing")
+    files = model_files(
+        RESNET / "symbol.json", RESNET / "params.bin", "resnet", conformance.libraries["python"]
+    )
+    write_changed(tmp_path, files)
+    model = load_model(tmp_path)
+    with np.load(RESNET / "cases.npz") as cases:
+        for x, expected in zip(cases["inputs"], cases["outputs"], strict=True):
+            np.testing.assert_array_equal(model(x[None]).ravel(), expected.ravel())
