@@ -1,7 +1,7 @@
 """Measure the C target beside other libraries and beside the machine's limits.
 
-    python -m benchmarks [--only PATTERN] [--quick] [--threads 1,2] [--also TARGET]
-                         [--json FILE] [--check [FILE]]
+    python -m benchmarks [--only PATTERN] [--quick | --busy] [--threads 1,2]
+                         [--also TARGET] [--json FILE] [--check [FILE]]
     python -m benchmarks --readme [FILE]
 
 Calls are measured in turns and compared by medians. Each number of threads has a process of its
@@ -28,7 +28,12 @@ BASELINE = Path(__file__).with_name("baseline.json")
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.split("\n")[0])
     made.add_argument("--only", metavar="PATTERN", help="workloads whose names it is found in")
-    made.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
+    effort = made.add_mutually_exclusive_group()
+    effort.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
+    effort.add_argument(
+        "--busy", action="store_true",
+        help="for a machine that does other work too: compare the shortest of many short rounds",
+    )  # fmt: skip
     made.add_argument("--threads", metavar="LIST", type=_counts, help="as 1,2, the default")
     made.add_argument(
         "--also", metavar="TARGET", action="append", default=[],
@@ -57,7 +62,8 @@ def main() -> int:
         return write_readme(stored)
     counts = given.threads or [count for count in (1, 2) if count <= usable_cores()]
     print(report.header(), flush=True)
-    tasks = [Task(count, given.only, given.quick, given.also) for count in counts]
+    effort = "quick" if given.quick else "busy" if given.busy else "whole"
+    tasks = [Task(count, given.only, effort, given.also) for count in counts]
     measurement = measured(tasks, lambda row: print(report.line(row), flush=True))
     for text in (*report.summary(measurement), *report.rates(measurement)):
         print(text)

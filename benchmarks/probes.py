@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.cases import Array, Call, Problem
 from benchmarks.machine import describe
-from benchmarks.measure import QUICK, Effort, timings
+from benchmarks.measure import Effort, timings
 from cvmgen.build import compile_library
 
 SOURCE = Path(__file__).with_name("probes.c")
@@ -91,7 +91,7 @@ class Probes:
             return Limit(call, products(problem) / made)
         return None
 
-    def rates(self, effort: Effort = QUICK) -> dict[str, float]:
+    def rates(self, effort: Effort) -> dict[str, float]:
         """What the machine reaches: 10^9 bytes, products or multiply-adds in a second."""
         calls = [self.copy(STREAMED), self.stream(STREAMED, 1)]
         work = [8 * STREAMED, 4 * STREAMED]
@@ -99,7 +99,7 @@ class Probes:
             call, made = self.arithmetic(name)
             calls.append(call)
             work.append(made)
-        times = [timing.median for timing in timings(calls, effort)]
+        times = [timing.seconds for timing in timings(calls, effort)]
         dot = f"int8 products by {self.instruction} G/s"
         names = ("copy GB/s", "read GB/s", dot, "int32 multiply-adds G/s")
         return {

@@ -14,6 +14,11 @@ BEGIN = "<!-- benchmarks: `make bench-readme` writes what follows -->"
 END = "<!-- end of benchmarks -->"
 PICTURE = "benchmarks/results.png"
 LIBRARIES = tuple(MODULES)
+KINDS = {
+    "whole": "medians",
+    "quick": "medians of few rounds",
+    "busy": "the shortest of many rounds, on a machine that did other work too",
+}
 WIDTHS = (44, 7, 10, *(11 for _ in LIBRARIES), 10, 8, 8, 6)
 
 
@@ -101,9 +106,9 @@ def section(measurement: Measurement) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in measurement.versions.items())
     about = (
         f"{machine['cpu']} ({machine['cores']} cores; {machine['flags']}), {machine['compiler']}; "
-        f"{versions}. `×`: how many times as fast as the best peer; `of probe`: share of what a "
-        "plain loop over the same memory, or the int8 instruction of the machine, reaches in the "
-        "same run."
+        f"{versions}; {KINDS[measurement.effort]}. `×`: how many times as fast as the best peer; "
+        "`of probe`: share of what a plain loop over the same memory, or the int8 instruction of "
+        "the machine, reaches in the same run."
     )
     return f"{about}\n\n![times as fast as the best peer]({PICTURE})\n\n{markdown(measurement)}"
 

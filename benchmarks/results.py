@@ -65,7 +65,7 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """Rows, and where they were measured: the machine, the versions of the libraries, what the
-    machine reaches with each number of threads, what was not there."""
+    machine reaches with each number of threads, what was not there; with which effort."""
 
     machine: dict[str, str]
     versions: dict[str, str]
@@ -73,6 +73,7 @@ class Measurement:
     absent: dict[str, str]
     rows: list[Row]
     missing: dict[str, str] = field(default_factory=dict)
+    effort: str = "whole"
 
     def row(self, workload: str, threads: int) -> Row | None:
         key = (workload, threads)

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def measured(tasks: Sequence[Task], show: Callable[[Row], None]) -> Measurement:
     """Do the tasks, one by one; `show` gets each row as it is found."""
-    whole = Measurement(describe(), {}, {}, {}, [])
+    whole = Measurement(describe(), {}, {}, {}, [], effort=tasks[0].effort)
     for task in tasks:
         threads = task.threads
         command = [sys.executable, "-m", "benchmarks.worker", json.dumps(asdict(task))]

@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks import ours
 from benchmarks.cases import Call, Problem, Workload
-from benchmarks.measure import QUICK, Effort, timings
+from benchmarks.measure import BUSY, QUICK, Effort, timings
 from benchmarks.peers import Peer, find_peers
 from benchmarks.probes import Probes
 from benchmarks.results import Row
@@ -27,6 +27,8 @@ from cvmgen.errors import CvmgenError
 # Threads spin after their work, waiting for more: those of GNU's OpenMP for 7 ms, those of ONNX
 # Runtime for 25 ms.
 PAUSE = 0.03
+
+EFFORTS = {"whole": Effort(), "quick": QUICK, "busy": BUSY}
 
 VARIABLES = (
     "OMP_NUM_THREADS",
@@ -42,13 +44,12 @@ class Task:
 
     threads: int
     pattern: str | None = None
-    quick: bool = False
+    effort: str = "whole"
     also: Sequence[str] = ()
 
     @property
-    def effort(self) -> Effort:
-        effort = QUICK if self.quick else Effort()
-        return replace(effort, pause=PAUSE if self.threads > 1 else 0.0)
+    def turns(self) -> Effort:
+        return replace(EFFORTS[self.effort], pause=PAUSE if self.threads > 1 else 0.0)
 
 
 def environment(threads: int) -> dict[str, str]:
@@ -107,8 +108,8 @@ def measure(workload: Workload, peers: Sequence[Peer], probes: Probes, task: Tas
     wrong = tuple(call.name for call in (*calls[1:], *others) if not agrees(call, problem))
     calls += others
     limit = probes.limit(problem)
-    found = timings([*calls, *([limit.call] if limit else [])], task.effort)
-    named = [(call.name, each.median * 1e6) for call, each in zip(calls, found, strict=False)]
+    found = timings([*calls, *([limit.call] if limit else [])], task.turns)
+    named = [(call.name, each.seconds * 1e6) for call, each in zip(calls, found, strict=False)]
     beside = {call.name for call in calls if call.beside}
     (_, mine), *rest = named
     return Row(
@@ -117,7 +118,7 @@ def measure(workload: Workload, peers: Sequence[Peer], probes: Probes, task: Tas
         ours=mine,
         peers={name: time for name, time in rest if name not in beside},
         beside={name: time for name, time in rest if name in beside},
-        probe=found[-1].median * limit.scale * 1e6 if limit else None,
+        probe=found[-1].seconds * limit.scale * 1e6 if limit else None,
         spread=max(found[0].spread, found[-1].spread if limit else 0.0),
         wrong=wrong,
         failed=failed,
@@ -130,7 +131,7 @@ def work(task: Task, tell: Callable[[Any], None]) -> None:
     probes = Probes(task.threads)
     tell({"absent": absent})
     tell({"versions": {peer.name: peer.version for peer in peers}})
-    tell({"rates": probes.rates()})
+    tell({"rates": probes.rates(task.turns)})
     for workload in chosen(task.pattern):
         try:
             row = measure(workload, peers, probes, task)

@@ -64,6 +64,12 @@ def test_the_spread_tells_of_what_disturbs(clock: Clock) -> None:
     assert timing == Timing(3.0, 2.0 / 3.0)
 
 
+def test_on_a_busy_machine_the_shortest_turn_counts(clock: Clock) -> None:
+    call = clock.call("a", 1.0, 1.0, 50.0, 2.0, 3.0)
+    (timing,) = timings([call], Effort(rounds=3, least=0.5, shortest=True))
+    assert timing == Timing(2.0, 0.25), "the quarter next to it ends between 2 and 3"
+
+
 def test_a_call_may_bring_its_own_clock(clock: Clock) -> None:
     call = Call("loading", lambda: None, clock=lambda: 0.125)
     assert timings([call], Effort(rounds=3)) == [Timing(0.125, 0.0)]

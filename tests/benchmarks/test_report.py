@@ -80,7 +80,9 @@ def test_the_section_goes_between_the_marks(tmp_path: Path) -> None:
     page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
     report.insert(page, report.section(WHOLE))
     text = page.read_text()
-    assert text.startswith(f"before\n{report.BEGIN}\n\na CPU (2 cores; avx2), gcc 12; numpy 2.4.")
+    assert text.startswith(
+        f"before\n{report.BEGIN}\n\na CPU (2 cores; avx2), gcc 12; numpy 2.4; medians."
+    )
     assert text.endswith(f"|\n\n{report.END}\nafter\n")
     assert "old" not in text
     report.insert(page, report.section(WHOLE))

@@ -42,7 +42,7 @@ def test_what_a_worker_tells_is_kept() -> None:
 
 def test_a_run() -> None:
     shown = list[Row]()
-    whole = measured([Task(1, "a bound call", quick=True)], shown.append)
+    whole = measured([Task(1, "a bound call", effort="quick")], shown.append)
     assert whole.missing == {}
     (row,) = whole.rows
     assert shown == [row]
@@ -54,7 +54,7 @@ def test_a_run() -> None:
 
 
 def test_a_worker_that_dies_is_told_of() -> None:
-    whole = measured([Task(1, "(", quick=True)], lambda row: None)
+    whole = measured([Task(1, "(", effort="quick")], lambda row: None)
     assert whole.rows == []
     assert whole.missing == {"the rest, threads: 1": "the worker ended with 1"}
 
