@@ -76,13 +76,17 @@ static void dense_Y_int8_int8(const dense_plan *plan, const int8_t *restrict X,
                               int8_t *restrict Y) {
     const int64_t M = plan->M, K = plan->K, N = plan->N;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    CVMGEN_PARALLEL(if (M * N * K >= 32768))
+    CVMGEN_PARALLEL(collapse(2) if (M * N * K >= 32768))
     for (int64_t i = 0; i < M; ++i) {
-        for (int64_t j = 0; j < N; ++j) {
-            uint32_t total = 0;
-            for (int64_t k = 0; k < K; ++k)
-                total += (uint32_t)(X[i * K + k] * W[j * K + k]);
-            Y[i * N + j] = (int8_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
+        for (int64_t j_group = 0; j_group < N; j_group += 64) {
+            const int64_t j_results = cvmgen_min_i64(64, N - j_group);
+            for (int64_t j_result = 0; j_result < j_results; ++j_result) {
+                uint32_t total = 0;
+                for (int64_t k = 0; k < K; ++k)
+                    total += (uint32_t)(X[i * K + k] * W[(j_group + j_result) * K + k]);
+                Y[i * N + (j_group + j_result)] = (int8_t)(total
+                    + (uint32_t)(B != NULL ? B[j_group + j_result] : 0));
+            }
         }
     }
 }
@@ -92,13 +96,17 @@ static void dense_Y_int8_int32(const dense_plan *plan, const int8_t *restrict X,
                                int32_t *restrict Y) {
     const int64_t M = plan->M, K = plan->K, N = plan->N;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    CVMGEN_PARALLEL(if (M * N * K >= 32768))
+    CVMGEN_PARALLEL(collapse(2) if (M * N * K >= 32768))
     for (int64_t i = 0; i < M; ++i) {
-        for (int64_t j = 0; j < N; ++j) {
-            uint32_t total = 0;
-            for (int64_t k = 0; k < K; ++k)
-                total += (uint32_t)(X[i * K + k] * W[j * K + k]);
-            Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
+        for (int64_t j_group = 0; j_group < N; j_group += 64) {
+            const int64_t j_results = cvmgen_min_i64(64, N - j_group);
+            for (int64_t j_result = 0; j_result < j_results; ++j_result) {
+                uint32_t total = 0;
+                for (int64_t k = 0; k < K; ++k)
+                    total += (uint32_t)(X[i * K + k] * W[(j_group + j_result) * K + k]);
+                Y[i * N + (j_group + j_result)] = (int32_t)(total
+                    + (uint32_t)(B != NULL ? B[j_group + j_result] : 0));
+            }
         }
     }
 }
@@ -108,13 +116,17 @@ static void dense_Y_int32_int8(const dense_plan *plan, const int32_t *restrict X
                                int8_t *restrict Y) {
     const int64_t M = plan->M, K = plan->K, N = plan->N;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    CVMGEN_PARALLEL(if (M * N * K >= 32768))
+    CVMGEN_PARALLEL(collapse(2) if (M * N * K >= 32768))
     for (int64_t i = 0; i < M; ++i) {
-        for (int64_t j = 0; j < N; ++j) {
-            uint32_t total = 0;
-            for (int64_t k = 0; k < K; ++k)
-                total += (uint32_t)X[i * K + k] * (uint32_t)W[j * K + k];
-            Y[i * N + j] = (int8_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
+        for (int64_t j_group = 0; j_group < N; j_group += 64) {
+            const int64_t j_results = cvmgen_min_i64(64, N - j_group);
+            for (int64_t j_result = 0; j_result < j_results; ++j_result) {
+                uint32_t total = 0;
+                for (int64_t k = 0; k < K; ++k)
+                    total += (uint32_t)X[i * K + k] * (uint32_t)W[(j_group + j_result) * K + k];
+                Y[i * N + (j_group + j_result)] = (int8_t)(total
+                    + (uint32_t)(B != NULL ? B[j_group + j_result] : 0));
+            }
         }
     }
 }
@@ -124,13 +136,17 @@ static void dense_Y_int32_int32(const dense_plan *plan, const int32_t *restrict 
                                 int32_t *restrict Y) {
     const int64_t M = plan->M, K = plan->K, N = plan->N;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    CVMGEN_PARALLEL(if (M * N * K >= 32768))
+    CVMGEN_PARALLEL(collapse(2) if (M * N * K >= 32768))
     for (int64_t i = 0; i < M; ++i) {
-        for (int64_t j = 0; j < N; ++j) {
-            uint32_t total = 0;
-            for (int64_t k = 0; k < K; ++k)
-                total += (uint32_t)X[i * K + k] * (uint32_t)W[j * K + k];
-            Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
+        for (int64_t j_group = 0; j_group < N; j_group += 64) {
+            const int64_t j_results = cvmgen_min_i64(64, N - j_group);
+            for (int64_t j_result = 0; j_result < j_results; ++j_result) {
+                uint32_t total = 0;
+                for (int64_t k = 0; k < K; ++k)
+                    total += (uint32_t)X[i * K + k] * (uint32_t)W[(j_group + j_result) * K + k];
+                Y[i * N + (j_group + j_result)] = (int32_t)(total
+                    + (uint32_t)(B != NULL ? B[j_group + j_result] : 0));
+            }
         }
     }
 }
