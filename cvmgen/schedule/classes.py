@@ -16,11 +16,12 @@ from cvmgen.schedule.subject import Roles, Subject
 @dataclass(frozen=True, slots=True)
 class Class:
     """A class of nests: `roles` says what its schedules may name, `recognise` gives those of a
-    nest, or None for a nest that does not belong to it."""
+    nest, or None for a nest that does not belong to it. Where there is no `recognise`, only the
+    mappings of a target know which nests these are."""
 
     doc: str
     roles: Mapping[str, str]
-    recognise: Callable[[Subject], Roles | None]
+    recognise: Callable[[Subject], Roles | None] | None
 
 
 def made_list(subject: Subject) -> Roles | None:
@@ -158,7 +159,10 @@ SUMS = {
 # From particular classes to general ones: a nest takes the first one that knows it and for which
 # the target has a schedule.
 CLASSES: Mapping[str, Class] = {
+    "selection": Class("makes lists whose candidates rule each other out", {}, None),
     "list": Class("makes selected lists", OUTER, made_list),
+    "contraction": Class("sums products of two inputs, as of matrices", {}, None),
+    "window": Class("reads an input in windows that overlap", {}, None),
     "reduction": Class("combines elements in any order", SUMS, reduction),
     "ordered_reduction": Class("combines elements in their order", SUMS, ordered_reduction),
     "elementwise": Class("computes each element by itself", ELEMENTS, elementwise),

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cvmgen.driver import stage_text
-from tests.lower.specs import operator
-from tests.schedule.test_book import schedules
+from tests.schedule.test_book import story
 
 ADD = "input X : cvm[M, N]\noutput Y : cvm[M, N] precision 32\nY[i, j] = X[i, j] + 1"
 TOTAL = "input X : cvm[M, N]\noutput Y : cvm[N] precision 32\nY[i] = sum[j < M](X[j, i])"
@@ -148,7 +146,7 @@ ROWS = [
 )
 def test_action(shape: str, actions: str, items: str, expected: list[str], why: str) -> None:
     text = f"schedule {shape} for c {{\n{actions}\n}}\n"
-    lines = stage_text(operator(items), "schedule", schedules(text)).splitlines()
+    lines = story(items, text)
     last = [line for line in actions.splitlines() if line][-1]
     told = lines[lines.index(f"  {last}") + 1 :]
     assert [line[4:] for line in told] == expected, why
