@@ -96,7 +96,7 @@ class Target:
     passes: Passes
     emit_operator: Callable[[i.Program, Schedules], str]
     emit_header: Callable[[str, Iterable[Operator]], str]
-    emit_support: Callable[[], Mapping[str, str]]
+    emit_support: Callable[[Schedules], Mapping[str, str]]
     operator_file: str
     header_file: str
     support_file: str
@@ -107,7 +107,7 @@ TARGETS: Mapping[str, Target] = {
         COMMON,
         lambda program, _: python.emit_operator(program),
         python.emit_header,
-        python.emit_support,
+        lambda _: python.emit_support(),
         operator_file="{opset}/{name}.py",
         header_file="{opset}/__init__.py",
         support_file="{opset}/{name}",
@@ -116,7 +116,7 @@ TARGETS: Mapping[str, Target] = {
         C_LIKE,
         c.emit_operator,
         c.emit_header,
-        c.emit_support,
+        lambda _: c.emit_support(),
         operator_file="{opset}/{name}.c",
         header_file="{opset}.h",
         support_file="{name}",
@@ -180,7 +180,8 @@ def stage_text(operator: Operator, stage: str, schedules: Schedules | None = Non
     if stage == "check":
         return tree.lines_of(operator)
     if stage == "schedule":
-        return schedule_text(lower(operator, SHOWN), packaged() if schedules is None else schedules)
+        chosen = packaged() if schedules is None else schedules
+        return schedule_text(lower(operator, SHOWN), chosen) + mapping_text(operator, chosen)
     names = [name for name, _ in SHOWN]
     count = 0 if stage == "translate" else names.index(stage) + 1
     return program_text(lower(operator, SHOWN[:count]))
@@ -197,6 +198,12 @@ def schedule_text(program: i.Program, schedules: Schedules) -> str:
         lines += [f"nest {nest.tensor}{case}: {nest.formula}"]
         lines += [f"  {line}" for line in schedules.story("c", subject)]
     return "\n".join(lines) + "\n"
+
+
+def mapping_text(operator: Operator, schedules: Schedules) -> str:
+    """How the kernels for CUDA divide their work."""
+    kernels = kernel_classes(operator, schedules).items()
+    return "\n".join(["kernels for cuda:", *(f"  {name}: {kind}" for name, kind in kernels)]) + "\n"
 
 
 def syntax_text(operator: Operator) -> str:
@@ -234,21 +241,27 @@ def operator_texts(
     return Texts(files, interface.manifest_entry(programs[MANIFEST_PASSES]))
 
 
+Make = Callable[[Operator, Sequence[str], Schedules | None], Texts]
+
+
 def generate(
     operators: Sequence[Operator],
     targets: Iterable[str] = TARGETS,
-    make: Callable[[Operator, Sequence[str]], Texts] = operator_texts,
+    make: Make = operator_texts,
+    schedules: Schedules | None = None,
 ) -> dict[str, str]:
     """The text of every generated file by its name below generated/, the manifest included.
 
     `make` gives the texts of one operator; a caller that remembers them may bring its own.
+    `schedules` are cvmgen's own if no others are given.
     """
+    schedules = packaged() if schedules is None else schedules
     targets = tuple(targets)
     callable_opsets(operators)
-    made = [make(operator, targets) for operator in operators]
+    made = [make(operator, targets, schedules) for operator in operators]
     files = {path: text for each in made for path, text in each.files.items()}
     for name in targets:
-        files |= {f"{name}/{path}": text for path, text in shared_files(name, operators)}
+        files |= {f"{name}/{path}": text for path, text in shared_files(name, operators, schedules)}
     files[MANIFEST] = manifest_text([each.entry for each in made])
     return files
 
@@ -269,12 +282,14 @@ def callable_opsets(operators: Iterable[Operator]) -> None:
         raise SpecErrors(errors)
 
 
-def shared_files(name: str, operators: Iterable[Operator]) -> Iterator[tuple[str, str]]:
+def shared_files(
+    name: str, operators: Iterable[Operator], schedules: Schedules
+) -> Iterator[tuple[str, str]]:
     """The files of a target that belong to no single operator, by name below its folder."""
     target = TARGETS[name]
     for opset, members in by_opset(operators).items():
         yield target.header_file.format(opset=opset), target.emit_header(opset, members)
-        for support, text in target.emit_support().items():
+        for support, text in target.emit_support(schedules).items():
             yield target.support_file.format(opset=opset, name=support), text
 
 
@@ -301,10 +316,12 @@ def emitted(
     return attempt(f"emit {name}", operator, lambda each: emit(each, chosen), program)
 
 
-def kernel_classes(operator: Operator) -> dict[str, str]:
+def kernel_classes(operator: Operator, schedules: Schedules | None = None) -> dict[str, str]:
     """The class of each kernel in the operator's file for CUDA."""
     program = lower(operator, TARGETS["cuda"].passes)
-    return attempt("emit cuda", operator, cuda.kernel_classes, program)
+    return attempt(
+        "emit cuda", operator, lambda each: cuda.kernel_classes(each, schedules), program
+    )
 
 
 def by_opset(operators: Iterable[Operator]) -> dict[str, list[Operator]]:

@@ -8,7 +8,6 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -109,10 +108,12 @@ def reported(request: Request, progress: Progress) -> report.Report:
     """What the CUDA kernels of the requested operators became."""
     # Imported here, as in `generate`.
     from cvmgen.cli.specs import find_operators, read_operators
+    from cvmgen.schedule.book import read_schedules
 
     operators = read_operators(request.spec, progress)
     chosen = find_operators(operators, request.names) if request.names else operators
-    return report.report(request.folder, chosen, request.architectures, progress)
+    schedules = read_schedules(request.spec)
+    return report.report(request.folder, chosen, schedules, request.architectures, progress)
 
 
 def tell_changes(request: Request, changes: Sequence[Written], stale: Sequence[str]) -> None:
@@ -188,14 +189,14 @@ def generate(request: Request, progress: Progress, *, afresh: bool) -> Generated
     operators = read_operators(request.spec, progress)
     schedules = read_schedules(request.spec)
     progress.step("generating")
-    make = partial(driver.operator_texts if afresh else remembered_texts, schedules=schedules)
+    make = driver.operator_texts if afresh else remembered_texts
     if not request.names:
-        files = driver.generate(operators, request.targets, make)
+        files = driver.generate(operators, request.targets, make, schedules)
         return Generated(files, entries_in(files), ())
     chosen = {each.full_name for each in find_operators(operators, request.names)}
     before = read_entries(request.folder)
     members = [each for each in operators if each.full_name in chosen | before.keys()]
-    files = driver.generate(members, request.targets, make)
+    files = driver.generate(members, request.targets, make, schedules)
     entries = entries_in(files)
     stale = []
     for operator in members:

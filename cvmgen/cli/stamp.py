@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from cvmgen.build.files import LISTING
-from cvmgen.paths import cache_folder, schedules_folder, templates_folder
+from cvmgen.paths import cache_folder, schedules_folder, spec_folder, templates_folder
 
 PACKAGE = Path(__file__).resolve().parent.parent
 LIBRARIES = ("jinja2", "lark", "sympy")
@@ -68,9 +68,10 @@ def spec_digest(folder: Path) -> str:
 
 
 def schedules_digest(folder: Path) -> str:
-    """Of the schedules that go with a spec folder."""
-    place = schedules_folder(folder)
-    return digest_of(place, sorted(place.glob("*.sched")))
+    """Of the schedules that go with a spec folder, and of cvmgen's own, which may fill in."""
+    places = (schedules_folder(folder), schedules_folder(spec_folder()))
+    parts = (digest_of(place, sorted(place.glob("*.sched"))) for place in places)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def files_digest(folder: Path, names: Iterable[str]) -> str:

@@ -11,14 +11,17 @@ from typing import Any
 from cvmgen.build.cache import content_key, get_or_build
 from cvmgen.cli.stamp import generator_digest
 from cvmgen.driver import Texts, operator_texts
-from cvmgen.schedule.book import Schedules
+from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.source import Span
 from cvmgen.spec.formula import Operator
 
 
-def remembered_texts(operator: Operator, targets: Sequence[str], schedules: Schedules) -> Texts:
+def remembered_texts(
+    operator: Operator, targets: Sequence[str], schedules: Schedules | None = None
+) -> Texts:
     """`driver.operator_texts`, from the cache where the same operator stood at the same lines and
     the schedules were the same."""
+    schedules = packaged() if schedules is None else schedules
     parts = {
         "meaning": repr(operator),
         "lines": quoted_lines(operator),

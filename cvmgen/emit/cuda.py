@@ -12,12 +12,12 @@ from dataclasses import replace
 from math import isqrt
 
 from cvmgen.dtypes import CVM, DType
-from cvmgen.emit import c, cuda_windows, interface
+from cvmgen.emit import c, interface
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_prologue import Prologue
 from cvmgen.emit.c_text import chosen, file_header, wrapped, wrapped_list
 from cvmgen.emit.cuda_choice import mapping
-from cvmgen.emit.cuda_greedy import MASK_BYTES, mask_extents, mask_text
+from cvmgen.emit.cuda_greedy import mask_extents, mask_text
 from cvmgen.emit.cuda_mappings import Mapping, Task
 from cvmgen.emit.interface import Variant
 from cvmgen.emit.plan import Field, plan_fields
@@ -27,7 +27,8 @@ from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in
 from cvmgen.lower.order import order_walks
-from cvmgen.schedule.book import Schedules
+from cvmgen.schedule.book import Schedules, packaged
+from cvmgen.schedule.forms import Settings
 from cvmgen.spec.formula import Input, Operator
 
 BLOCK = 256  # threads of a block
@@ -36,16 +37,7 @@ BLOCK = 256  # threads of a block
 # unrolls nested sums further.
 RESIDENT = 3
 BLOCKS = 65536  # of a grid at most; kernels stride over what is beyond
-# How many threads reduce one result (templates/cuda/cvmgen_reduce.h.j2): 2^18 threads are those
-# that an H100 or an A100 holds; with less than 8 elements a thread combining outweighs reading;
-# with less than 32 a thread one block is done before a second kernel would have begun.
-FILL, SHARE, PART_SHARE = 1 << 18, 8, 32
-CANDIDATES = 8  # of a selection that a thread tests between barriers, at most
 PARAMETER_BYTES = 4096  # what every device takes as parameters of a kernel
-# Tiles of contractions: two blocks of 36 KB each fit a multiprocessor of every device, and with
-# 128 registers a thread nothing spills.
-TILE_THREADS, TILE_RESIDENT = 256, 2
-TILE_ROWS, TILE_COLUMNS = 64, 128
 FIELD_TYPES = ("int64_t", "bool", "cvmgen_list")
 HEADERS = (
     "cvmgen_block.h",
@@ -81,33 +73,47 @@ def emit_operator(program: i.Program, schedules: Schedules | None = None) -> str
     return CudaEmitter(program, schedules).text()
 
 
-def emit_support() -> dict[str, str]:
-    """The files that every operator includes, and those with which it runs on the CPU."""
+def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
+    """The files that every operator includes, and those with which it runs on the CPU; by
+    cvmgen's own schedules if no others are given."""
     shared = c.emit_support()
+    settings = all_settings(packaged() if schedules is None else schedules)
+    tiles, teams, boxes = (settings[each] for each in ("tensor_tiles", "teams", "shared_boxes"))
+    candidates, mask_bytes = settings["blocks"]["candidates"], mask_size(settings)
     values = {
         "block": BLOCK,
         "resident": RESIDENT,
         "blocks": BLOCKS,
         "parameter_bytes": PARAMETER_BYTES,
-        "fill": FILL,
-        "share": SHARE,
-        "part_share": PART_SHARE,
-        "tile_threads": TILE_THREADS,
-        "tile_resident": TILE_RESIDENT,
-        "tile_rows": TILE_ROWS,
-        "tile_columns": TILE_COLUMNS,
-        "sides": cuda_windows.SIDES,
-        "box": cuda_windows.BOX,
-        "candidates": CANDIDATES,
-        "candidate_digits": CANDIDATES.bit_length(),
-        "mask_bytes": MASK_BYTES,
-        "mask_columns": isqrt(8 * MASK_BYTES) // 64 + 1,
+        "fill": teams["fill"],
+        "share": teams["share"],
+        "part_share": teams["part_share"],
+        "tile_threads": tiles["threads"],
+        "tile_resident": tiles["resident"],
+        "tile_rows": tiles["rows"],
+        "tile_columns": tiles["columns"],
+        "sides": boxes["sides"],
+        "box": boxes["elements"],
+        "candidates": candidates,
+        "candidate_digits": candidates.bit_length(),
+        "mask_bytes": mask_bytes,
+        "mask_columns": isqrt(8 * mask_bytes) // 64 + 1,
     }
     own = (*HEADERS, *(f"cpu/{name}" for name in CPU_FILES))
     return {
         **{name: shared[name] for name in c.HEADERS},
         **{name: render(f"cuda/{name}.j2", **values) for name in own},
     }
+
+
+def all_settings(schedules: Schedules) -> dict[str, Settings]:
+    """The settings of all mappings by name; those that no schedule uses have cvmgen's own."""
+    return dict(packaged().mappings("cuda")) | dict(schedules.mappings("cuda"))
+
+
+def mask_size(settings: Names[str, Settings]) -> int:
+    """The bytes that the pairs of a call take at most."""
+    return settings["pair_mask"]["megabytes"] << 20
 
 
 def emit_header(opset: str, operators: Iterable[Operator]) -> str:
@@ -132,9 +138,9 @@ def declaration(operator: Operator) -> str:
     return "\n".join(lines)
 
 
-def kernel_classes(program: i.Program) -> dict[str, str]:
+def kernel_classes(program: i.Program, schedules: Schedules | None = None) -> dict[str, str]:
     """What kind of kernel each one of an operator is, by its name: how its work is divided."""
-    emitter = CudaEmitter(program)
+    emitter = CudaEmitter(program, schedules)
     return {
         kernel.name: kernel.kind for each in emitter.all_mappings() for kernel in each.kernels()
     }
@@ -159,6 +165,7 @@ class CudaEmitter(c.CEmitter):
         sizes = (mask_extents(self.program, nest) for nest in self.program.nests)
         self.fields = plan_fields(self.program, names_in(tuple(sizes)))
         self.mappings: dict[tuple[int, Variant], Mapping] = {}
+        self.settings = all_settings(self.schedules)
 
     def text(self) -> str:
         kernels = "\n\n".join(self.kernels())
@@ -233,7 +240,8 @@ class CudaEmitter(c.CEmitter):
         """How the iterations of a nest become threads, for one choice of element types."""
         key = (number, variant)
         if key not in self.mappings:
-            self.mappings[key] = mapping(self.task(number, nest, variant))
+            names = [name for name, _ in self.schedules.mappings("cuda")]
+            self.mappings[key] = mapping(self.task(number, nest, variant), names)
         return self.mappings[key]
 
     def tensors(self, nest: i.Nest) -> list[str]:
@@ -276,6 +284,7 @@ class CudaEmitter(c.CEmitter):
             arguments,
             {field.name: f"plan.{identifier(field.name)}" for field in self.fields},
             part,
+            self.settings,
         )
 
     # -------------------------------------------------------- run

@@ -18,8 +18,6 @@ from cvmgen.ir.visit import fresh, names_in
 from cvmgen.lower.greedy import Greedy, greedy
 from cvmgen.lower.grid import grid
 
-MASK_BYTES = 256 << 20  # that the pairs of a call take at most
-
 
 def greedy_lists(task: Task) -> Lists | None:
     """The mapping of a greedy selection; None for a nest that is none."""
@@ -55,7 +53,8 @@ def mask_text(mapping: Mapping) -> str:
     mask = mapping.mask
     outer, most = (text(loop.high) for loop in mask.loops), text(mask.capacity)
     extents = ", ".join([*outer, f"({most} + 63) div 64", most])
-    enough = f"Where {MASK_BYTES >> 20} MB are enough for it"
+    megabytes = mapping.task.settings["pair_mask"]["megabytes"]
+    enough = f"Where {megabytes} MB are enough for it"
     return f"{enough}, a bit for each pair: {mask.name}[{extents}]."
 
 

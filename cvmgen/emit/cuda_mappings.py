@@ -20,6 +20,7 @@ from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild
 from cvmgen.lower.grid import Grid, grid
+from cvmgen.schedule.forms import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Task:
     planned: Names[str, str]  # what the host calls the values that nests read
     # The task of other statements that do a part of the nest, by the name of their kernel.
     part: Callable[[tuple[i.Stmt, ...], str], Task]
+    settings: Names[str, Settings]  # of the mappings, by their names in schedules
     width: int = 96  # of the lines of a launch
 
     def kernel(

@@ -20,10 +20,9 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild, substitute, walk
 from cvmgen.lower.grid import extent
 from cvmgen.lower.streams import Read, Stream, stream, walk_steps
+from cvmgen.schedule.forms import Settings
 
-ACCESS = 16  # bytes that an access takes at most
 REGISTER = 4  # bytes
-LIVE = 160  # bytes of a thread's vectors at most: 40 of its 64 registers
 
 
 def streaming(task: Task) -> Mapping | None:
@@ -32,7 +31,7 @@ def streaming(task: Task) -> Mapping | None:
     shape = stream(found.loops, found.body, walk_steps(task.program))
     if shape is None:
         return None
-    lanes = lanes_of(shape, task.dtypes)
+    lanes = lanes_of(shape, task.dtypes, task.settings["vectors"])
     high = shape.run.high
     if lanes == 1 or (isinstance(high, i.Const) and high.value % lanes != 0):
         return None
@@ -46,14 +45,14 @@ def element_type(tensor: str, dtypes: Names[str, DType]) -> DType:
     return dtypes.get(tensor, INT64)
 
 
-def lanes_of(shape: Stream, dtypes: Names[str, DType]) -> int:
-    """So many that each access is 16 bytes wide, as far as there are registers for all."""
+def lanes_of(shape: Stream, dtypes: Names[str, DType], settings: Settings) -> int:
+    """So many that each access is as wide as it may be, as far as there are registers for all."""
     tensors = [shape.target.tensor, *(each.load.tensor for each in shape.reads)]
     sizes = [element_type(tensor, dtypes).bits // 8 for tensor in tensors]
     # Elements far apart come one by one, each into a register of its own.
     alone = sum(not each.near for each in shape.reads)
-    lanes = ACCESS // min(sizes)
-    while lanes > 1 and lanes * (sum(sizes) + REGISTER * alone) > LIVE:
+    lanes = settings["bytes"] // min(sizes)
+    while lanes > 1 and lanes * (sum(sizes) + REGISTER * alone) > settings["live"]:
         lanes //= 2
     return lanes
 
@@ -76,7 +75,7 @@ class Streaming(Mapping):
     def whole(self, place: i.Load) -> bool:
         """Whether a vector of a tensor's elements fills accesses."""
         bits = element_type(place.tensor, self.task.dtypes).bits
-        return self.lanes * bits >= 8 * ACCESS
+        return self.lanes * bits >= 8 * self.task.settings["vectors"]["bytes"]
 
     def kernels(self) -> list[Kernel]:
         printer = VectorPrinter(self.task, self.stream, self.lanes)

@@ -22,8 +22,6 @@ from cvmgen.lower.boxes import Box, Near, read_near
 from cvmgen.lower.grid import Grid, extent
 from cvmgen.lower.windows import Side, Window, find_window, less_one, narrow, summands
 
-SIDES = 4  # of a box at most
-BOX = 4096  # elements of a box at most: 32 KB of the widest type
 BARRIER = "__syncthreads();"
 
 
@@ -31,7 +29,7 @@ def windows(task: Task) -> Mapping | None:
     """The mapping of a nest that reads an input in windows; None for others."""
     found = Mapping(task).grid
     window = find_window(task.program, task.nest, found.loops, found.body)
-    if window is None or len(window.sides) > SIDES:
+    if window is None or len(window.sides) > task.settings["shared_boxes"]["sides"]:
         return None
     return Windows(task, window)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from cvmgen import driver
+from cvmgen.emit import c
 from cvmgen.emit.c_like import MACHINE_TYPES, identifier, indent
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.emit.render import render
@@ -59,7 +59,7 @@ class Files:
         return self.layouts.tiles
 
     def all(self) -> dict[str, str]:
-        support = driver.TARGETS["c"].emit_support()
+        support = c.emit_support()
         wanted = ["cvmgen.h", "cvmgen_kernel.h"]
         if self.sorts or self.tiles:
             wanted.append("cvmgen_runtime.h")

@@ -11,13 +11,13 @@ from cvmgen.ir.text import block_lines
 from cvmgen.paths import schedules_folder, spec_folder
 from cvmgen.schedule.actions import ACTIONS
 from cvmgen.schedule.classes import CLASSES, Class
-from cvmgen.schedule.forms import Use, matched, one_of
+from cvmgen.schedule.forms import Settings, Use, matched, one_of
 from cvmgen.schedule.measures import MEASURES
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import SpecError, SpecErrors
 from cvmgen.spec.schedules import Action, Schedule, read_files
 
-TARGETS = ("c",)
+TARGETS = ("c", "cuda")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,11 @@ class Schedules:
             if roles is not None:
                 return plan, replace(subject, roles=roles)
         return None, subject
+
+    def mappings(self, target: str) -> list[tuple[str, Settings]]:
+        """The mappings of a target in the order in which they are tried, with their settings."""
+        plans = (self.plans.get((target, name)) for name in CLASSES)
+        return [plan.uses[0].mapping() for plan in plans if plan is not None]
 
     def steps(self, plan: Plan, subject: Subject) -> Iterator[Step]:
         """The nest after each action; SpecError where one would change what it computes."""
@@ -107,11 +112,23 @@ def checked(schedules: Iterable[Schedule]) -> Schedules:
         except SpecError as error:
             errors.append(error)
             continue
+        errors += misplaced(schedule)
         uses = checked_actions(schedule, CLASSES[key[1]], errors)
         plans[key] = Plan(schedule, uses)
     if errors:
         raise SpecErrors(errors)
     return Schedules(plans)
+
+
+def misplaced(schedule: Schedule) -> Iterator[SpecError]:
+    """Faults in what a target does: C rewrites nests, for CUDA a mapping takes each whole."""
+    target = schedule.target
+    mapped = target.text == "cuda"
+    if mapped and len(schedule.actions) != 1:
+        yield SpecError(target.span, "a schedule for cuda uses one mapping")
+    for action in schedule.actions:
+        if action.name in ACTIONS and (action.name == "use") != mapped:
+            yield SpecError(action.name_span, f"'{action.name}' is not for {target.text}")
 
 
 def checked_actions(schedule: Schedule, kind: Class, errors: list[SpecError]) -> tuple[Use, ...]:
@@ -128,9 +145,17 @@ def checked_actions(schedule: Schedule, kind: Class, errors: list[SpecError]) ->
 
 
 def read_schedules(spec: Path) -> Schedules:
-    """The checked schedules that go with a spec folder; raises SpecErrors."""
+    """The checked schedules that go with a spec folder; raises SpecErrors.
+
+    A target for which the folder has no schedule has those of cvmgen.
+    """
     folder = schedules_folder(spec)
-    return checked(read_files(folder, f"{folder.resolve().parent.name}/{folder.name}"))
+    own = checked(read_files(folder, f"{folder.resolve().parent.name}/{folder.name}"))
+    if folder == schedules_folder(spec_folder()):
+        return own
+    known = {target for target, _ in own.plans}
+    others = {key: plan for key, plan in packaged().plans.items() if key[0] not in known}
+    return Schedules({**own.plans, **others})
 
 
 @cache

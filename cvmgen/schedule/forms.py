@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import NoReturn
 
 from cvmgen.errors import InternalError
 from cvmgen.schedule.intrinsics import INTRINSICS
+from cvmgen.schedule.mappings import MAPPINGS
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import Span, SpecError, did_you_mean
-from cvmgen.spec.schedules import Action, Clause, Name, Number, Operand, Test, parse_action
+from cvmgen.spec.schedules import (
+    Action,
+    Clause,
+    Name,
+    Number,
+    Operand,
+    Setting,
+    Test,
+    parse_action,
+)
 
-Given = tuple[str, ...] | int | tuple[str, int]
+Settings = Mapping[str, int]
+Given = tuple[str, ...] | int | tuple[str, int] | Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +33,8 @@ class Kind:
 
     A form is an action whose operands say what stands there: LOOP or LOCAL, a role of the nest;
     LOOPS, one or more of them; NEW, a name for what the action makes; NUMBER; MEASURE; INTRINSIC,
-    a name of INTRINSICS.
+    a name of INTRINSICS; MAPPING, one of MAPPINGS, and SETTINGS, those that it has. Targets other
+    than C take `use` alone.
     """
 
     forms: tuple[str, ...]
@@ -58,6 +70,16 @@ class Use:
                 return measure, bound
             case _:
                 raise InternalError(f"operand {at} of '{self.action.name}' is no test")
+
+    def mapping(self) -> tuple[str, Settings]:
+        """What `use` names, and its settings."""
+        match self.given:
+            case ((str(name),),):
+                return name, {}
+            case ((str(name),), dict(settings)):
+                return name, settings
+            case _:
+                raise InternalError(f"'{self.action.name}' names no mapping")
 
     def refuse(self, message: str, hint: str = "") -> NoReturn:
         """Say that the action would change what the nest computes."""
@@ -95,6 +117,8 @@ def operands(
     measures: Collection[str],
 ) -> list[Given]:
     wanted, written = pattern.operands, clause.operands
+    if [*map(word, wanted)] == ["SETTINGS"]:
+        return [settings(action, written)]
     if [*map(word, wanted)] == ["LOOPS"]:
         return [tuple(role(each, known) for each in written)]
     if len(wanted) != len(written):
@@ -105,13 +129,29 @@ def operands(
     ]
 
 
+def settings(action: Action, written: tuple[Operand, ...]) -> Settings:
+    """The numbers of a mapping, each of which it has and all of which are there."""
+    name = action.clauses[0].operands[0]
+    known = MAPPINGS[name.text].settings if isinstance(name, Name) else {}
+    found: dict[str, int] = {}
+    for each in written:
+        if not isinstance(each, Setting):
+            raise SpecError(each.span, "a setting is a name and a number", "write: rows 64")
+        one_of(each.name.text, known, "setting", each.name.span)
+        found[each.name.text] = each.value
+    if missing := known.keys() - found.keys():
+        listed = ", ".join(each for each in known if each in missing)
+        raise SpecError(action.span, f"the mapping has more settings: {listed}")
+    return found
+
+
 def word(pattern: Operand) -> str:
     match pattern:
         case Name(text=text):
             return text
         case Test():
             return "MEASURE"
-        case Number():
+        case Number() | Setting():
             raise InternalError("a form has no numbers")
 
 
@@ -122,6 +162,9 @@ def operand(
     match wanted, found:
         case (("LOOP" | "LOCAL"), Name()):
             return (role(found, known),)
+        case "MAPPING", Name(text=text):
+            one_of(text, MAPPINGS, "mapping", found.span)
+            return (text,)
         case "NEW", Name(text=text):
             if text in known:
                 raise SpecError(

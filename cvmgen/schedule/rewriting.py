@@ -8,6 +8,7 @@ from dataclasses import replace
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, substitute, walk
 from cvmgen.lower.guards import assigned
+from cvmgen.schedule.subject import Subject
 
 Block = tuple[i.Stmt, ...]
 
@@ -38,10 +39,10 @@ def loops(body: Block, names: Collection[str]) -> Iterator[i.Loop]:
     return (each for each in walk(body) if isinstance(each, i.Loop) and each.index in names)
 
 
-def taken(body: Block) -> set[str]:
-    """The names that a nest reads or sets."""
-    tensors = {each.tensor for each in walk(body) if isinstance(each, i.Load)}
-    return set(names_in(body)) | assigned(body) | tensors
+def taken(subject: Subject) -> set[str]:
+    """The names that mean something where the kernel of a nest stands."""
+    tensors = {each.tensor for each in walk(subject.body) if isinstance(each, i.Load)}
+    return set(names_in(subject.body)) | assigned(subject.body) | tensors | subject.dtypes.keys()
 
 
 def renamed(body: Block, old: str, new: str) -> Block:

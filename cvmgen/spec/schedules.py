@@ -17,7 +17,7 @@ SPELLED = {
     "NAME": "a name",
     "NUMBER": "a number",
     "TEXT": "a text in double quotes",
-    "PREPOSITION": "'by', 'into', 'over' or 'when'",
+    "PREPOSITION": "'by', 'into', 'over', 'when' or 'with'",
     "RELATION": "'>=' or '<='",
     "_NEWLINE": "the end of the line",
     "SCHEDULE": "'schedule'",
@@ -55,7 +55,16 @@ class Test:
     span: Span = _span()
 
 
-Operand = Name | Number | Test
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """`name number`."""
+
+    name: Name
+    value: int
+    span: Span = _span()
+
+
+Operand = Name | Number | Setting | Test
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +193,9 @@ class Builder(Transformer[Token, Any]):
 
     def number(self, token: Token) -> Number:
         return Number(int(token), self.span(token))
+
+    def setting(self, name: Token, value: Token) -> Setting:
+        return Setting(self.name(name), int(value), self.span(name).to(self.span(value)))
 
     def test(self, measure: Token, relation: Token, bound: Token) -> Test:
         value = self.name(bound) if bound.type == "NAME" else self.number(bound)

@@ -16,11 +16,13 @@ from cvmgen.build import compile_library, cuda_compiler, cuda_instructions
 from cvmgen.emit import cuda
 from cvmgen.emit.cuda import kernel_classes
 from cvmgen.errors import BuildError
+from cvmgen.schedule.book import packaged
 from tests.emit.cuda_texts import NAMES, headers, program, text
 from tests.emit.on_cpu import OnCpu
 
 # What a block of tiles has in dynamic shared memory: three slices of 64 bytes a line.
-TILE_BYTES = 3 * 64 * (cuda.TILE_ROWS + cuda.TILE_COLUMNS)
+TILES = cuda.all_settings(packaged())["tensor_tiles"]
+TILE_BYTES = 3 * 64 * (TILES["rows"] + TILES["columns"])
 TILED = ("cvm.conv2d", "cvm.dense", "extra.batched_product", "extra.scaled_product")
 
 

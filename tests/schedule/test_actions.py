@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cvmgen.driver import stage_text
-from tests.lower.specs import operator
-from tests.schedule.test_book import schedules
+from tests.schedule.test_book import story
 
 ADD = "input X : cvm[M, N]\noutput Y : cvm[M, N] precision 32\nY[i, j] = X[i, j] + 1"
 TOTAL = "input X : cvm[M, N]\noutput Y : cvm[N] precision 32\nY[i] = sum[j < M](X[j, i])"
@@ -16,6 +14,8 @@ SCALED = (
     "input X : cvm[n...]\ninput Z : cvm[m...]\nlet M = len(m)\noutput Y : cvm[n...] precision 32\n"
     "Y[d...] = X[d...] + Z[(d[j] if m[j] != 1 else 0 for j < M)...]"
 )
+HALF = "input X : cvm[N]\noutput Y : cvm[N] precision p(X)\nY[i] = X[i] div 2"
+DIGITS = "input X : cvm[N]\noutput Y : cvm[N] precision 6\nY[i] = ceil(log2(abs(X[i]) + 1))"
 EXPANDED = "split results by 8 into block, lane\nexpand totals over lane\ndistribute lane\n"
 REORDERED = EXPANDED + "reorder summed, lane\n"
 
@@ -47,6 +47,20 @@ ROWS = [
             "i32(u32(X@[d_row * d_run + d]) + u32(Z@[Z_row + d * Z_step]))",
         ],
         "a step that only a call knows is 1 or 0 in the loops that matter",
+    ),
+    (
+        "elementwise",
+        "vectorise inner",
+        HALF,
+        ["avx2 for 0 <= i < N:", "  Y@[i] = X@[i] >> 1"],
+        "vectors as wide as most loops can use",
+    ),
+    (
+        "elementwise",
+        "vectorise inner",
+        DIGITS,
+        ["avx512 for 0 <= i < N:", "  Y@[i] = ceil_log2(abs_i64(i64(X@[i])) + 1)"],
+        "a logarithm has an instruction in AVX-512 alone",
     ),
     (
         "reduction",
@@ -148,7 +162,7 @@ ROWS = [
 )
 def test_action(shape: str, actions: str, items: str, expected: list[str], why: str) -> None:
     text = f"schedule {shape} for c {{\n{actions}\n}}\n"
-    lines = stage_text(operator(items), "schedule", schedules(text)).splitlines()
+    lines = story(items, text)
     last = [line for line in actions.splitlines() if line][-1]
     told = lines[lines.index(f"  {last}") + 1 :]
     assert [line[4:] for line in told] == expected, why

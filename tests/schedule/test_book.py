@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from cvmgen.driver import C_LIKE, emitted, lower, stage_text
 from cvmgen.paths import spec_folder
 from cvmgen.schedule.book import Schedules, checked, packaged, read_schedules
 from cvmgen.schedule.classes import CLASSES
+from cvmgen.schedule.mappings import MAPPINGS
 from cvmgen.source import Source
 from cvmgen.spec.schedules import parse_schedules
 from tests.lower.specs import operator
@@ -25,6 +28,12 @@ def schedules(text: str) -> Schedules:
     return checked(parse_schedules(Source("test.sched", text)))
 
 
+def story(items: str, text: str) -> list[str]:
+    """What `show` tells of the C target."""
+    lines = stage_text(operator(items), "schedule", schedules(text)).splitlines()
+    return lines[: lines.index("kernels for cuda:")]
+
+
 CLASSES_OF = [
     (ADD, ["elementwise"], "nothing is carried from one element to the next"),
     (CHOSEN, ["filtered_list", "listed"], "a nest that makes a list, and one that reads it"),
@@ -39,7 +48,7 @@ def test_class(items: str, expected: list[str], why: str) -> None:
 
 def test_show_tells_each_action() -> None:
     text = "schedule other for c {\n  copy\n  parallelise outer when results >= 7\n}\n"
-    assert stage_text(operator(ADD), "schedule", schedules(text)).splitlines() == [
+    assert story(ADD, text) == [
         "program test.f",
         "nest Y: Y[i, j] = X[i, j] + 1",
         "  other, by test.sched:1",
@@ -74,3 +83,35 @@ def test_a_folder_without_schedules_has_those_of_cvmgen() -> None:
 
 def test_every_class_of_c_has_a_schedule_that_a_nest_falls_back_to() -> None:
     assert ("c", list(CLASSES)[-1]) in packaged().plans
+
+
+def test_the_mappings_of_cuda_in_their_order() -> None:
+    names = [name for name, _ in packaged().mappings("cuda")]
+    assert names == [
+        "pair_mask",
+        "blocks",
+        "tensor_tiles",
+        "shared_boxes",
+        "teams",
+        "vectors",
+        "threads",
+    ]
+    assert dict(packaged().mappings("cuda")).keys() == MAPPINGS.keys()
+
+
+def test_a_schedule_for_cuda_decides_the_mapping() -> None:
+    usual = stage_text(operator(TOTAL), "schedule")
+    assert "kernels for cuda:" in usual
+    assert "  test_f_Y_int8_int8: reduction\n" in usual
+    own = schedules("schedule other for cuda { use threads }")
+    plain = stage_text(operator(TOTAL), "schedule", own)
+    assert "  test_f_Y_int8_int8: grid\n" in plain
+
+
+def test_a_target_without_schedules_of_its_own_has_those_of_cvmgen(tmp_path: Path) -> None:
+    own = tmp_path / "schedules"
+    own.mkdir()
+    (own / "c.sched").write_text("schedule other for c { copy }\n")
+    found = read_schedules(tmp_path)
+    assert [key for key in found.plans if key[0] == "c"] == [("c", "other")]
+    assert found.mappings("cuda") == packaged().mappings("cuda")

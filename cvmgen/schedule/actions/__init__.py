@@ -18,6 +18,7 @@ from cvmgen.schedule.actions.reorder import reorder
 from cvmgen.schedule.actions.specialise import beside, specialise, unswitch, version
 from cvmgen.schedule.actions.split import split
 from cvmgen.schedule.actions.tile import tile
+from cvmgen.schedule.actions.use import mapped
 from cvmgen.schedule.actions.vectorise import vectorise
 from cvmgen.schedule.forms import Kind
 
@@ -56,6 +57,11 @@ ACTIONS: Mapping[str, Kind] = {
         version,
     ),
     "unswitch": Kind(("unswitch LOOP",), "a choice in loops goes around them", unswitch),
+    "use": Kind(
+        ("use MAPPING", "use MAPPING with SETTINGS"),
+        "a mapping of iterations to threads of a GPU",
+        mapped,
+    ),
     "vectorise": Kind(("vectorise LOOPS",), "innermost loops by vector instructions", vectorise),
     "tile": Kind(
         ("tile LOOPS by INTRINSIC when MEASURE >= NUMBER",),

@@ -20,7 +20,7 @@ def jam(subject: Subject, use: Use) -> Subject:
     element does so in the same order as before. The iterations left over follow one by one.
     """
     names, size, inner = set(use.loops(subject, 0)), use.number(1), set(use.loops(subject, 2))
-    used, arrays = taken(subject.body), Locals.of(subject.body).arrays
+    used, arrays = taken(subject), Locals.of(subject.body).arrays
 
     def change(statement: i.Stmt) -> Block | None:
         match statement:

@@ -75,7 +75,7 @@ def versioned(
     """The outermost loops of a role as a choice of two; the first takes names of its own."""
     names, role = set(use.loops(subject, 0)), use.roles(1)[0]
     measure, least = use.test(2)
-    used = taken(subject.body)
+    used = taken(subject)
     made: dict[str, None] = {}
 
     def change(statement: i.Stmt) -> Block | None:

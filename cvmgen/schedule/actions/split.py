@@ -21,7 +21,7 @@ def split(subject: Subject, use: Use) -> Subject:
     names, size = set(use.loops(subject, 0)), use.number(1)
     old = f"_{use.roles(0)[0]}"
     block, within = use.roles(2)[0], use.roles(3)[0]
-    used = taken(subject.body)
+    used = taken(subject)
     blocks: dict[str, None] = {}
     inner: dict[str, None] = {}
 

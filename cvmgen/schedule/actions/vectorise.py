@@ -11,12 +11,14 @@ from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
 
+# What no vector instruction does.
+SCALAR = (i.Loop, i.Copy, i.Fill, i.Break, i.Overflow)
 # What AVX2 has no instruction for; most loops gain nothing from wider vectors.
 ONLY_AVX512 = frozenset({"min_i64", "max_i64", "abs_i64", "floor_log2", "ceil_log2", "to_int"})
 
 
 def vectorise(subject: Subject, use: Use) -> Subject:
-    """The loops make several iterations at once, those that have loops in them excepted.
+    """The loops make several iterations at once, but for those around loops or calls.
 
     Legal where iterations share nothing but accumulators that come out the same in every order.
     """
@@ -26,9 +28,7 @@ def vectorise(subject: Subject, use: Use) -> Subject:
     def change(statement: i.Stmt) -> Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
-        if any(
-            isinstance(each, (i.Loop, i.Copy, i.Fill, i.Break)) for each in walk(statement.body)
-        ):
+        if any(isinstance(each, SCALAR) for each in walk(statement.body)):
             return None
         if why := conflict(statement, locals_):
             use.refuse(

@@ -333,34 +333,39 @@ static void max_Y_0_int8_int8(const max_plan *plan, const int8_t *restrict X,
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-                int32_t largest = INT32_MIN;
-                if (d_R_rows * d_R_run >= 262144) {
-                    CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
-                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
-                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
-                                X_steps_R);
-                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run - d_R_part);
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+            for (int64_t d_K_group = 0; d_K_group < d_K_run; d_K_group += 64) {
+                const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+                const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    int32_t largest = INT32_MIN;
+                    if (d_R_rows * d_R_run >= 262144) {
+                        CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
+                        for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                                const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
+                                    X_steps_R);
+                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run
+                                    - d_R_part);
+                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                    largest = cvmgen_max_i32(largest,
+                                        X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_piece) * X_R_step)]);
+                            }
+                        }
+                    } else {
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                            for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
                                 largest = cvmgen_max_i32(largest,
-                                    X[X_K_row + d_K * X_K_step
-                                    + (X_R_row + (d_R_part + d_R_piece) * X_R_step)]);
+                                    X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                    + (X_R_row + d_R * X_R_step)]);
                         }
                     }
-                } else {
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                        const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                            largest = cvmgen_max_i32(largest,
-                                X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
-                    }
+                    Y[Y_K_row + (d_K_group + d_K_result) * Y_K_step] = (int8_t)largest;
                 }
-                Y[Y_K_row + d_K * Y_K_step] = (int8_t)largest;
             }
         }
     }
@@ -421,34 +426,39 @@ static void max_Y_0_int8_int32(const max_plan *plan, const int8_t *restrict X,
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-                int32_t largest = INT32_MIN;
-                if (d_R_rows * d_R_run >= 262144) {
-                    CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
-                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
-                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
-                                X_steps_R);
-                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run - d_R_part);
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+            for (int64_t d_K_group = 0; d_K_group < d_K_run; d_K_group += 64) {
+                const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+                const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    int32_t largest = INT32_MIN;
+                    if (d_R_rows * d_R_run >= 262144) {
+                        CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
+                        for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                                const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
+                                    X_steps_R);
+                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run
+                                    - d_R_part);
+                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                    largest = cvmgen_max_i32(largest,
+                                        X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_piece) * X_R_step)]);
+                            }
+                        }
+                    } else {
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                            for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
                                 largest = cvmgen_max_i32(largest,
-                                    X[X_K_row + d_K * X_K_step
-                                    + (X_R_row + (d_R_part + d_R_piece) * X_R_step)]);
+                                    X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                    + (X_R_row + d_R * X_R_step)]);
                         }
                     }
-                } else {
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                        const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                            largest = cvmgen_max_i32(largest,
-                                X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
-                    }
+                    Y[Y_K_row + (d_K_group + d_K_result) * Y_K_step] = largest;
                 }
-                Y[Y_K_row + d_K * Y_K_step] = largest;
             }
         }
     }
@@ -509,34 +519,39 @@ static void max_Y_0_int32_int8(const max_plan *plan, const int32_t *restrict X,
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-                int32_t largest = INT32_MIN;
-                if (d_R_rows * d_R_run >= 262144) {
-                    CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
-                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
-                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
-                                X_steps_R);
-                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run - d_R_part);
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+            for (int64_t d_K_group = 0; d_K_group < d_K_run; d_K_group += 64) {
+                const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+                const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    int32_t largest = INT32_MIN;
+                    if (d_R_rows * d_R_run >= 262144) {
+                        CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
+                        for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                                const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
+                                    X_steps_R);
+                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run
+                                    - d_R_part);
+                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                    largest = cvmgen_max_i32(largest,
+                                        X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_piece) * X_R_step)]);
+                            }
+                        }
+                    } else {
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                            for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
                                 largest = cvmgen_max_i32(largest,
-                                    X[X_K_row + d_K * X_K_step
-                                    + (X_R_row + (d_R_part + d_R_piece) * X_R_step)]);
+                                    X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                    + (X_R_row + d_R * X_R_step)]);
                         }
                     }
-                } else {
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                        const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                            largest = cvmgen_max_i32(largest,
-                                X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
-                    }
+                    Y[Y_K_row + (d_K_group + d_K_result) * Y_K_step] = (int8_t)largest;
                 }
-                Y[Y_K_row + d_K * Y_K_step] = (int8_t)largest;
             }
         }
     }
@@ -597,34 +612,39 @@ static void max_Y_0_int32_int32(const max_plan *plan, const int32_t *restrict X,
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-                int32_t largest = INT32_MIN;
-                if (d_R_rows * d_R_run >= 262144) {
-                    CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
-                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
-                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
-                                X_steps_R);
-                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run - d_R_part);
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+            for (int64_t d_K_group = 0; d_K_group < d_K_run; d_K_group += 64) {
+                const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+                const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    int32_t largest = INT32_MIN;
+                    if (d_R_rows * d_R_run >= 262144) {
+                        CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
+                        for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                                const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
+                                    X_steps_R);
+                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run
+                                    - d_R_part);
+                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                    largest = cvmgen_max_i32(largest,
+                                        X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_piece) * X_R_step)]);
+                            }
+                        }
+                    } else {
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                            for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
                                 largest = cvmgen_max_i32(largest,
-                                    X[X_K_row + d_K * X_K_step
-                                    + (X_R_row + (d_R_part + d_R_piece) * X_R_step)]);
+                                    X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                    + (X_R_row + d_R * X_R_step)]);
                         }
                     }
-                } else {
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                        const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                            largest = cvmgen_max_i32(largest,
-                                X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
-                    }
+                    Y[Y_K_row + (d_K_group + d_K_result) * Y_K_step] = largest;
                 }
-                Y[Y_K_row + d_K * Y_K_step] = largest;
             }
         }
     }
@@ -683,33 +703,39 @@ static void max_Y_1_int8_int8(const max_plan *plan, const int8_t *restrict X,
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-            const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
-                int32_t largest = INT32_MIN;
-                if (d_R_rows_2 * d_R_run_2 >= 262144) {
-                    CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
-                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
-                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2,
+            for (int64_t d_K_group = 0; d_K_group < d_K_run_2; d_K_group += 64) {
+                const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run_2 - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    int32_t largest = INT32_MIN;
+                    if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                        CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
+                        for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                                const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long,
+                                    d_R_box_2, X_steps_R);
+                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2
+                                    - d_R_part);
+                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                    largest = cvmgen_max_i32(largest,
+                                        X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)]);
+                            }
+                        }
+                    } else {
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2,
                                 X_steps_R);
-                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2 - d_R_part);
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                            for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
                                 largest = cvmgen_max_i32(largest,
-                                    X[X_K_row_2 + d_K * X_K_step_2
-                                    + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)]);
+                                    X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                                    + (X_R_row_2 + d_R * X_R_step_2)]);
                         }
                     }
-                } else {
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-                        for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                            largest = cvmgen_max_i32(largest,
-                                X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
-                    }
+                    Y[d_K_row * d_K_run_2 + (d_K_group + d_K_result)] = (int8_t)largest;
                 }
-                Y[d_K_row * d_K_run_2 + d_K] = (int8_t)largest;
             }
         }
     }
@@ -768,33 +794,39 @@ static void max_Y_1_int8_int32(const max_plan *plan, const int8_t *restrict X,
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-            const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
-                int32_t largest = INT32_MIN;
-                if (d_R_rows_2 * d_R_run_2 >= 262144) {
-                    CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
-                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
-                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2,
+            for (int64_t d_K_group = 0; d_K_group < d_K_run_2; d_K_group += 64) {
+                const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run_2 - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    int32_t largest = INT32_MIN;
+                    if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                        CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
+                        for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                                const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long,
+                                    d_R_box_2, X_steps_R);
+                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2
+                                    - d_R_part);
+                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                    largest = cvmgen_max_i32(largest,
+                                        X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)]);
+                            }
+                        }
+                    } else {
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2,
                                 X_steps_R);
-                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2 - d_R_part);
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                            for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
                                 largest = cvmgen_max_i32(largest,
-                                    X[X_K_row_2 + d_K * X_K_step_2
-                                    + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)]);
+                                    X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                                    + (X_R_row_2 + d_R * X_R_step_2)]);
                         }
                     }
-                } else {
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-                        for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                            largest = cvmgen_max_i32(largest,
-                                X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
-                    }
+                    Y[d_K_row * d_K_run_2 + (d_K_group + d_K_result)] = largest;
                 }
-                Y[d_K_row * d_K_run_2 + d_K] = largest;
             }
         }
     }
@@ -853,33 +885,39 @@ static void max_Y_1_int32_int8(const max_plan *plan, const int32_t *restrict X,
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-            const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
-                int32_t largest = INT32_MIN;
-                if (d_R_rows_2 * d_R_run_2 >= 262144) {
-                    CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
-                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
-                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2,
+            for (int64_t d_K_group = 0; d_K_group < d_K_run_2; d_K_group += 64) {
+                const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run_2 - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    int32_t largest = INT32_MIN;
+                    if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                        CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
+                        for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                                const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long,
+                                    d_R_box_2, X_steps_R);
+                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2
+                                    - d_R_part);
+                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                    largest = cvmgen_max_i32(largest,
+                                        X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)]);
+                            }
+                        }
+                    } else {
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2,
                                 X_steps_R);
-                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2 - d_R_part);
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                            for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
                                 largest = cvmgen_max_i32(largest,
-                                    X[X_K_row_2 + d_K * X_K_step_2
-                                    + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)]);
+                                    X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                                    + (X_R_row_2 + d_R * X_R_step_2)]);
                         }
                     }
-                } else {
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-                        for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                            largest = cvmgen_max_i32(largest,
-                                X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
-                    }
+                    Y[d_K_row * d_K_run_2 + (d_K_group + d_K_result)] = (int8_t)largest;
                 }
-                Y[d_K_row * d_K_run_2 + d_K] = (int8_t)largest;
             }
         }
     }
@@ -938,33 +976,39 @@ static void max_Y_1_int32_int32(const max_plan *plan, const int32_t *restrict X,
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-            const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
-                int32_t largest = INT32_MIN;
-                if (d_R_rows_2 * d_R_run_2 >= 262144) {
-                    CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
-                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
-                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2,
+            for (int64_t d_K_group = 0; d_K_group < d_K_run_2; d_K_group += 64) {
+                const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run_2 - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    int32_t largest = INT32_MIN;
+                    if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                        CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
+                        for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                                const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long,
+                                    d_R_box_2, X_steps_R);
+                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2
+                                    - d_R_part);
+                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                    largest = cvmgen_max_i32(largest,
+                                        X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)]);
+                            }
+                        }
+                    } else {
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2,
                                 X_steps_R);
-                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2 - d_R_part);
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                            for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
                                 largest = cvmgen_max_i32(largest,
-                                    X[X_K_row_2 + d_K * X_K_step_2
-                                    + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)]);
+                                    X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                                    + (X_R_row_2 + d_R * X_R_step_2)]);
                         }
                     }
-                } else {
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-                        for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                            largest = cvmgen_max_i32(largest,
-                                X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
-                    }
+                    Y[d_K_row * d_K_run_2 + (d_K_group + d_K_result)] = largest;
                 }
-                Y[d_K_row * d_K_run_2 + d_K] = largest;
             }
         }
     }

@@ -332,33 +332,37 @@ static void sum_Y_0_int8_int8(const sum_plan *plan, const int8_t *restrict X,
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-                uint32_t total = 0;
-                if (d_R_rows * d_R_run >= 262144) {
-                    CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
-                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
-                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
-                                X_steps_R);
-                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run - d_R_part);
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
-                                total += (uint32_t)X[X_K_row + d_K * X_K_step
-                                    + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
+            for (int64_t d_K_group = 0; d_K_group < d_K_run; d_K_group += 64) {
+                const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+                const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    uint32_t total = 0;
+                    if (d_R_rows * d_R_run >= 262144) {
+                        CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
+                        for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                                const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
+                                    X_steps_R);
+                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run
+                                    - d_R_part);
+                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                    total += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
+                            }
+                        }
+                    } else {
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                            for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+                                total += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                    + (X_R_row + d_R * X_R_step)];
                         }
                     }
-                } else {
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                        const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                            total += (uint32_t)X[X_K_row + d_K * X_K_step
-                                + (X_R_row + d_R * X_R_step)];
-                    }
+                    Y[Y_K_row + (d_K_group + d_K_result) * Y_K_step] = (int8_t)total;
                 }
-                Y[Y_K_row + d_K * Y_K_step] = (int8_t)total;
             }
         }
     }
@@ -416,33 +420,37 @@ static void sum_Y_0_int8_int32(const sum_plan *plan, const int8_t *restrict X,
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-                uint32_t total = 0;
-                if (d_R_rows * d_R_run >= 262144) {
-                    CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
-                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
-                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
-                                X_steps_R);
-                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run - d_R_part);
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
-                                total += (uint32_t)X[X_K_row + d_K * X_K_step
-                                    + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
+            for (int64_t d_K_group = 0; d_K_group < d_K_run; d_K_group += 64) {
+                const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+                const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    uint32_t total = 0;
+                    if (d_R_rows * d_R_run >= 262144) {
+                        CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
+                        for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                                const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
+                                    X_steps_R);
+                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run
+                                    - d_R_part);
+                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                    total += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
+                            }
+                        }
+                    } else {
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                            for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+                                total += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                    + (X_R_row + d_R * X_R_step)];
                         }
                     }
-                } else {
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                        const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                            total += (uint32_t)X[X_K_row + d_K * X_K_step
-                                + (X_R_row + d_R * X_R_step)];
-                    }
+                    Y[Y_K_row + (d_K_group + d_K_result) * Y_K_step] = (int32_t)total;
                 }
-                Y[Y_K_row + d_K * Y_K_step] = (int32_t)total;
             }
         }
     }
@@ -500,33 +508,37 @@ static void sum_Y_0_int32_int8(const sum_plan *plan, const int32_t *restrict X,
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-                uint32_t total = 0;
-                if (d_R_rows * d_R_run >= 262144) {
-                    CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
-                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
-                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
-                                X_steps_R);
-                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run - d_R_part);
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
-                                total += (uint32_t)X[X_K_row + d_K * X_K_step
-                                    + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
+            for (int64_t d_K_group = 0; d_K_group < d_K_run; d_K_group += 64) {
+                const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+                const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    uint32_t total = 0;
+                    if (d_R_rows * d_R_run >= 262144) {
+                        CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
+                        for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                                const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
+                                    X_steps_R);
+                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run
+                                    - d_R_part);
+                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                    total += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
+                            }
+                        }
+                    } else {
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                            for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+                                total += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                    + (X_R_row + d_R * X_R_step)];
                         }
                     }
-                } else {
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                        const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                            total += (uint32_t)X[X_K_row + d_K * X_K_step
-                                + (X_R_row + d_R * X_R_step)];
-                    }
+                    Y[Y_K_row + (d_K_group + d_K_result) * Y_K_step] = (int8_t)total;
                 }
-                Y[Y_K_row + d_K * Y_K_step] = (int8_t)total;
             }
         }
     }
@@ -584,33 +596,37 @@ static void sum_Y_0_int32_int32(const sum_plan *plan, const int32_t *restrict X,
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-                uint32_t total = 0;
-                if (d_R_rows * d_R_run >= 262144) {
-                    CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
-                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
-                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
-                                X_steps_R);
-                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run - d_R_part);
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
-                                total += (uint32_t)X[X_K_row + d_K * X_K_step
-                                    + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
+            for (int64_t d_K_group = 0; d_K_group < d_K_run; d_K_group += 64) {
+                const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+                const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    uint32_t total = 0;
+                    if (d_R_rows * d_R_run >= 262144) {
+                        CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
+                        for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                                const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
+                                    X_steps_R);
+                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run
+                                    - d_R_part);
+                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                    total += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
+                            }
+                        }
+                    } else {
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                            const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                            for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+                                total += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                    + (X_R_row + d_R * X_R_step)];
                         }
                     }
-                } else {
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                        const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                            total += (uint32_t)X[X_K_row + d_K * X_K_step
-                                + (X_R_row + d_R * X_R_step)];
-                    }
+                    Y[Y_K_row + (d_K_group + d_K_result) * Y_K_step] = (int32_t)total;
                 }
-                Y[Y_K_row + d_K * Y_K_step] = (int32_t)total;
             }
         }
     }
@@ -664,32 +680,38 @@ static void sum_Y_1_int8_int8(const sum_plan *plan, const int8_t *restrict X,
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-            const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
-                uint32_t total = 0;
-                if (d_R_rows_2 * d_R_run_2 >= 262144) {
-                    CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
-                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
-                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2,
+            for (int64_t d_K_group = 0; d_K_group < d_K_run_2; d_K_group += 64) {
+                const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run_2 - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    uint32_t total = 0;
+                    if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                        CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
+                        for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                                const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long,
+                                    d_R_box_2, X_steps_R);
+                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2
+                                    - d_R_part);
+                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                    total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
+                            }
+                        }
+                    } else {
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2,
                                 X_steps_R);
-                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2 - d_R_part);
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
-                                total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2
-                                    + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
+                            for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
+                                total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                    * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)];
                         }
                     }
-                } else {
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-                        for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                            total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2
-                                + (X_R_row_2 + d_R * X_R_step_2)];
-                    }
+                    Y[d_K_row * d_K_run_2 + (d_K_group + d_K_result)] = (int8_t)total;
                 }
-                Y[d_K_row * d_K_run_2 + d_K] = (int8_t)total;
             }
         }
     }
@@ -743,32 +765,38 @@ static void sum_Y_1_int8_int32(const sum_plan *plan, const int8_t *restrict X,
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-            const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
-                uint32_t total = 0;
-                if (d_R_rows_2 * d_R_run_2 >= 262144) {
-                    CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
-                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
-                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2,
+            for (int64_t d_K_group = 0; d_K_group < d_K_run_2; d_K_group += 64) {
+                const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run_2 - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    uint32_t total = 0;
+                    if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                        CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
+                        for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                                const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long,
+                                    d_R_box_2, X_steps_R);
+                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2
+                                    - d_R_part);
+                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                    total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
+                            }
+                        }
+                    } else {
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2,
                                 X_steps_R);
-                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2 - d_R_part);
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
-                                total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2
-                                    + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
+                            for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
+                                total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                    * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)];
                         }
                     }
-                } else {
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-                        for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                            total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2
-                                + (X_R_row_2 + d_R * X_R_step_2)];
-                    }
+                    Y[d_K_row * d_K_run_2 + (d_K_group + d_K_result)] = (int32_t)total;
                 }
-                Y[d_K_row * d_K_run_2 + d_K] = (int32_t)total;
             }
         }
     }
@@ -822,32 +850,38 @@ static void sum_Y_1_int32_int8(const sum_plan *plan, const int32_t *restrict X,
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-            const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
-                uint32_t total = 0;
-                if (d_R_rows_2 * d_R_run_2 >= 262144) {
-                    CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
-                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
-                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2,
+            for (int64_t d_K_group = 0; d_K_group < d_K_run_2; d_K_group += 64) {
+                const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run_2 - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    uint32_t total = 0;
+                    if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                        CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
+                        for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                                const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long,
+                                    d_R_box_2, X_steps_R);
+                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2
+                                    - d_R_part);
+                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                    total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
+                            }
+                        }
+                    } else {
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2,
                                 X_steps_R);
-                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2 - d_R_part);
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
-                                total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2
-                                    + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
+                            for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
+                                total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                    * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)];
                         }
                     }
-                } else {
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-                        for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                            total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2
-                                + (X_R_row_2 + d_R * X_R_step_2)];
-                    }
+                    Y[d_K_row * d_K_run_2 + (d_K_group + d_K_result)] = (int8_t)total;
                 }
-                Y[d_K_row * d_K_run_2 + d_K] = (int8_t)total;
             }
         }
     }
@@ -901,32 +935,38 @@ static void sum_Y_1_int32_int32(const sum_plan *plan, const int32_t *restrict X,
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-            const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run_2; ++d_K) {
-                uint32_t total = 0;
-                if (d_R_rows_2 * d_R_run_2 >= 262144) {
-                    CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
-                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
-                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2,
+            for (int64_t d_K_group = 0; d_K_group < d_K_run_2; d_K_group += 64) {
+                const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run_2 - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    uint32_t total = 0;
+                    if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                        CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
+                        for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                                const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long,
+                                    d_R_box_2, X_steps_R);
+                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2
+                                    - d_R_part);
+                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                    total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
+                            }
+                        }
+                    } else {
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2,
                                 X_steps_R);
-                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2 - d_R_part);
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
-                                total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2
-                                    + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
+                            for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
+                                total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                    * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)];
                         }
                     }
-                } else {
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-                        for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                            total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2
-                                + (X_R_row_2 + d_R * X_R_step_2)];
-                    }
+                    Y[d_K_row * d_K_run_2 + (d_K_group + d_K_result)] = (int32_t)total;
                 }
-                Y[d_K_row * d_K_run_2 + d_K] = (int32_t)total;
             }
         }
     }

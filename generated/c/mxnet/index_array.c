@@ -101,7 +101,6 @@ static int index_array_prepare(const mxnet_index_array_args *args, index_array_p
     return CVMGEN_OK;
 }
 
-CVMGEN_FOR_AVX2
 static void index_array_idx(const index_array_plan *plan, int64_t *restrict idx,
                             int64_t *overflow) {
     const int64_t A_len = plan->A_len, d_size = plan->d_size;

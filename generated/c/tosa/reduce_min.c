@@ -327,36 +327,42 @@ static void reduce_min_output1_int8(const reduce_min_plan *plan, const int8_t *r
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
-            const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-                int32_t smallest_2 = INT32_MAX;
-                if (d_R_rows_4 * d_R_run_4 >= 262144) {
-                    CVMGEN_PARALLEL(collapse(2) reduction(min : smallest_2))
-                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_4; ++d_R_row_long) {
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run_4; d_R_part += 16384) {
-                            const int64_t input1_4_row = cvmgen_walk_offset(d_R_row_long, d_R_box_4,
+            for (int64_t d_K_group = 0; d_K_group < d_K_run; d_K_group += 64) {
+                const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+                const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    int32_t smallest_2 = INT32_MAX;
+                    if (d_R_rows_4 * d_R_run_4 >= 262144) {
+                        CVMGEN_PARALLEL(collapse(2) reduction(min : smallest_2))
+                        for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_4; ++d_R_row_long) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_4; d_R_part += 16384) {
+                                const int64_t input1_4_row = cvmgen_walk_offset(d_R_row_long,
+                                    d_R_box_4, input1_steps_4);
+                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_4
+                                    - d_R_part);
+                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                    smallest_2 = cvmgen_min_i32(smallest_2,
+                                        input1[input1_K_row + (d_K_group + d_K_result)
+                                        * input1_K_step
+                                        + (input1_4_row + (d_R_part + d_R_piece) * input1_4_step)]);
+                            }
+                        }
+                    } else {
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
+                            const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
                                 input1_steps_4);
-                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_4 - d_R_part);
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                            for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
                                 smallest_2 = cvmgen_min_i32(smallest_2,
-                                    input1[input1_K_row + d_K * input1_K_step
-                                    + (input1_4_row + (d_R_part + d_R_piece) * input1_4_step)]);
+                                    input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
+                                    + (input1_4_row + d_R * input1_4_step)]);
                         }
                     }
-                } else {
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
-                        const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
-                            input1_steps_4);
-                        for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
-                            smallest_2 = cvmgen_min_i32(smallest_2,
-                                input1[input1_K_row + d_K * input1_K_step
-                                + (input1_4_row + d_R * input1_4_step)]);
-                    }
+                    output1[output1_K_row + (d_K_group + d_K_result)
+                        * output1_K_step] = (int8_t)smallest_2;
                 }
-                output1[output1_K_row + d_K * output1_K_step] = (int8_t)smallest_2;
             }
         }
     }
@@ -424,36 +430,42 @@ static void reduce_min_output1_int16(const reduce_min_plan *plan,
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
-            const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-                int32_t smallest_2 = INT32_MAX;
-                if (d_R_rows_4 * d_R_run_4 >= 262144) {
-                    CVMGEN_PARALLEL(collapse(2) reduction(min : smallest_2))
-                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_4; ++d_R_row_long) {
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run_4; d_R_part += 16384) {
-                            const int64_t input1_4_row = cvmgen_walk_offset(d_R_row_long, d_R_box_4,
+            for (int64_t d_K_group = 0; d_K_group < d_K_run; d_K_group += 64) {
+                const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+                const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    int32_t smallest_2 = INT32_MAX;
+                    if (d_R_rows_4 * d_R_run_4 >= 262144) {
+                        CVMGEN_PARALLEL(collapse(2) reduction(min : smallest_2))
+                        for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_4; ++d_R_row_long) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_4; d_R_part += 16384) {
+                                const int64_t input1_4_row = cvmgen_walk_offset(d_R_row_long,
+                                    d_R_box_4, input1_steps_4);
+                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_4
+                                    - d_R_part);
+                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                    smallest_2 = cvmgen_min_i32(smallest_2,
+                                        input1[input1_K_row + (d_K_group + d_K_result)
+                                        * input1_K_step
+                                        + (input1_4_row + (d_R_part + d_R_piece) * input1_4_step)]);
+                            }
+                        }
+                    } else {
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
+                            const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
                                 input1_steps_4);
-                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_4 - d_R_part);
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                            for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
                                 smallest_2 = cvmgen_min_i32(smallest_2,
-                                    input1[input1_K_row + d_K * input1_K_step
-                                    + (input1_4_row + (d_R_part + d_R_piece) * input1_4_step)]);
+                                    input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
+                                    + (input1_4_row + d_R * input1_4_step)]);
                         }
                     }
-                } else {
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
-                        const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
-                            input1_steps_4);
-                        for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
-                            smallest_2 = cvmgen_min_i32(smallest_2,
-                                input1[input1_K_row + d_K * input1_K_step
-                                + (input1_4_row + d_R * input1_4_step)]);
-                    }
+                    output1[output1_K_row + (d_K_group + d_K_result)
+                        * output1_K_step] = (int16_t)smallest_2;
                 }
-                output1[output1_K_row + d_K * output1_K_step] = (int16_t)smallest_2;
             }
         }
     }
@@ -521,36 +533,41 @@ static void reduce_min_output1_int32(const reduce_min_plan *plan,
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
-            const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-                int32_t smallest_2 = INT32_MAX;
-                if (d_R_rows_4 * d_R_run_4 >= 262144) {
-                    CVMGEN_PARALLEL(collapse(2) reduction(min : smallest_2))
-                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_4; ++d_R_row_long) {
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run_4; d_R_part += 16384) {
-                            const int64_t input1_4_row = cvmgen_walk_offset(d_R_row_long, d_R_box_4,
+            for (int64_t d_K_group = 0; d_K_group < d_K_run; d_K_group += 64) {
+                const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+                const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    int32_t smallest_2 = INT32_MAX;
+                    if (d_R_rows_4 * d_R_run_4 >= 262144) {
+                        CVMGEN_PARALLEL(collapse(2) reduction(min : smallest_2))
+                        for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_4; ++d_R_row_long) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_4; d_R_part += 16384) {
+                                const int64_t input1_4_row = cvmgen_walk_offset(d_R_row_long,
+                                    d_R_box_4, input1_steps_4);
+                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_4
+                                    - d_R_part);
+                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                    smallest_2 = cvmgen_min_i32(smallest_2,
+                                        input1[input1_K_row + (d_K_group + d_K_result)
+                                        * input1_K_step
+                                        + (input1_4_row + (d_R_part + d_R_piece) * input1_4_step)]);
+                            }
+                        }
+                    } else {
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
+                            const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
                                 input1_steps_4);
-                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_4 - d_R_part);
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                            for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
                                 smallest_2 = cvmgen_min_i32(smallest_2,
-                                    input1[input1_K_row + d_K * input1_K_step
-                                    + (input1_4_row + (d_R_part + d_R_piece) * input1_4_step)]);
+                                    input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
+                                    + (input1_4_row + d_R * input1_4_step)]);
                         }
                     }
-                } else {
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
-                        const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
-                            input1_steps_4);
-                        for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
-                            smallest_2 = cvmgen_min_i32(smallest_2,
-                                input1[input1_K_row + d_K * input1_K_step
-                                + (input1_4_row + d_R * input1_4_step)]);
-                    }
+                    output1[output1_K_row + (d_K_group + d_K_result) * output1_K_step] = smallest_2;
                 }
-                output1[output1_K_row + d_K * output1_K_step] = smallest_2;
             }
         }
     }

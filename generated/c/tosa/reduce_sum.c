@@ -275,38 +275,45 @@ static void reduce_sum_output1_int32(const reduce_sum_plan *plan,
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
-            const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-                uint64_t total = 0;
-                if (d_R_rows * d_R_run >= 262144) {
-                    CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
-                    for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
-                            const int64_t input1_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
+            for (int64_t d_K_group = 0; d_K_group < d_K_run; d_K_group += 64) {
+                const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+                const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    uint64_t total = 0;
+                    if (d_R_rows * d_R_run >= 262144) {
+                        CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
+                        for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                                const int64_t input1_R_row = cvmgen_walk_offset(d_R_row_long,
+                                    d_R_box, input1_steps_R);
+                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run
+                                    - d_R_part);
+                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                    total += (uint64_t)input1[input1_K_row
+                                        + (d_K_group + d_K_result) * input1_K_step
+                                        + (input1_R_row + (d_R_part + d_R_piece) * input1_R_step)];
+                            }
+                        }
+                    } else {
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                            const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box,
                                 input1_steps_R);
-                            const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run - d_R_part);
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
-                                total += (uint64_t)input1[input1_K_row + d_K * input1_K_step
-                                    + (input1_R_row + (d_R_part + d_R_piece) * input1_R_step)];
+                            for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+                                total += (uint64_t)input1[input1_K_row + (d_K_group + d_K_result)
+                                    * input1_K_step + (input1_R_row + d_R * input1_R_step)];
                         }
                     }
-                } else {
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                        const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box,
-                            input1_steps_R);
-                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                            total += (uint64_t)input1[input1_K_row + d_K * input1_K_step
-                                + (input1_R_row + d_R * input1_R_step)];
+                    const int64_t value = (int64_t)total;
+                    if (value >= INT32_MIN && value <= INT32_MAX) {
+                        output1[output1_K_row + (d_K_group + d_K_result)
+                            * output1_K_step] = (int32_t)value;
+                    } else {
+                        cvmgen_note_overflow(overflow, output1_K_row + (d_K_group + d_K_result)
+                            * output1_K_step);
                     }
-                }
-                const int64_t value = (int64_t)total;
-                if (value >= INT32_MIN && value <= INT32_MAX) {
-                    output1[output1_K_row + d_K * output1_K_step] = (int32_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, output1_K_row + d_K * output1_K_step);
                 }
             }
         }
@@ -367,20 +374,24 @@ static void reduce_sum_output1_float32(const reduce_sum_plan *plan,
             }
         }
     } else {
-        CVMGEN_PARALLEL(if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
-            const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-            for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-                double total = 0.0;
-                for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                    const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box,
-                        input1_steps_R);
-                    for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                        total += (double)input1[input1_K_row + d_K * input1_K_step
-                            + (input1_R_row + d_R * input1_R_step)];
+            for (int64_t d_K_group = 0; d_K_group < d_K_run; d_K_group += 64) {
+                const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+                const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
+                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                    double total = 0.0;
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                        const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box,
+                            input1_steps_R);
+                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+                            total += (double)input1[input1_K_row + (d_K_group + d_K_result)
+                                * input1_K_step + (input1_R_row + d_R * input1_R_step)];
+                    }
+                    output1[output1_K_row + (d_K_group + d_K_result)
+                        * output1_K_step] = cvmgen_stored_f32(total);
                 }
-                output1[output1_K_row + d_K * output1_K_step] = cvmgen_stored_f32(total);
             }
         }
     }

@@ -1,0 +1,11 @@
+"""`use`: a mapping that is written by hand, which emission asks for."""
+
+from __future__ import annotations
+
+from cvmgen.schedule.forms import Use
+from cvmgen.schedule.subject import Subject
+
+
+def mapped(subject: Subject, use: Use) -> Subject:
+    """Refused where nests are rewritten: a mapping takes the place of all other actions."""
+    use.refuse(f"the target has no mappings ({subject.place})", "mappings are for cuda")
