@@ -18,6 +18,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_moves.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -110,19 +111,13 @@ static int concatenate_prepare(const cvm_concatenate_args *args, concatenate_pla
 
 static void concatenate_Y_int8_int8(const concatenate_plan *plan, const int8_t *restrict I,
                                     int8_t *restrict Y) {
-    const int64_t Y_base = plan->Y_base, d_rows = plan->d_rows, d_run = plan->d_run;
-    const int64_t Y_step = plan->Y_step;
+    const int64_t Y_base = plan->Y_base;
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:60: Y[(start[i] + d[j] if j == a else d[j] for j < N)...] = I[i][d...]
        forall i < M, d... < n[i]... */
-    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
-        cvmgen_copy_steps_i8(&Y[Y_base + Y_row],
-            &I[d_row * d_run],
-            d_run, Y_step, 1);
-    }
+    cvmgen_list I_steps = cvmgen_strides(d_box);
+    cvmgen_move_i8(&Y[Y_base], Y_steps, I, &I_steps, d_box);
 }
 
 CVMGEN_FOR_AVX2
@@ -171,19 +166,13 @@ static void concatenate_Y_int32_int8(const concatenate_plan *plan, const int32_t
 
 static void concatenate_Y_int32_int32(const concatenate_plan *plan, const int32_t *restrict I,
                                       int32_t *restrict Y) {
-    const int64_t Y_base = plan->Y_base, d_rows = plan->d_rows, d_run = plan->d_run;
-    const int64_t Y_step = plan->Y_step;
+    const int64_t Y_base = plan->Y_base;
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:60: Y[(start[i] + d[j] if j == a else d[j] for j < N)...] = I[i][d...]
        forall i < M, d... < n[i]... */
-    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
-        cvmgen_copy_steps_i32(&Y[Y_base + Y_row],
-            &I[d_row * d_run],
-            d_run, Y_step, 1);
-    }
+    cvmgen_list I_steps = cvmgen_strides(d_box);
+    cvmgen_move_i32(&Y[Y_base], Y_steps, I, &I_steps, d_box);
 }
 
 int cvm_concatenate_infer(const cvm_concatenate_args *args, cvmgen_error *error) {

@@ -121,6 +121,7 @@ static int max_pool2d_prepare(const cvm_max_pool2d_args *args, max_pool2d_plan *
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *restrict X,
                                    int8_t *restrict Y) {
     const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH;
@@ -128,30 +129,150 @@ static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *re
     const int64_t YH = plan->YH, YW = plan->YW;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    CVMGEN_PARALLEL(collapse(4) if (N * C * YH * YW >= 256))
+    const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
+    const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
+        cvmgen_ceildiv(-1 * PSW + PW + W + 1, SW)), x_middle_low);
+    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * x_middle_high * PSW >= 32768))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t y = 0; y < YH; ++y) {
-                for (int64_t x = 0; x < YW; ++x) {
+                for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
                     int32_t largest = INT32_MIN;
-                    for (int64_t i = 0; i < PSH; ++i) {
+                    for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
+                        i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
                         const int64_t place = y * SH - PH + i;
-                        if (0 <= place && place < H) {
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                const int64_t place_2 = x * SW - PW + j;
-                                if (0 <= place_2 && place_2 < W)
-                                    largest = cvmgen_max_i32(largest,
-                                        X[((n * C + c) * H + place) * W + place_2]);
-                            }
+                        for (int64_t j = cvmgen_max_i64(0, PW - SW * x_left),
+                            j_end = cvmgen_min_i64(PSW, PW - SW * x_left + W); j < j_end; ++j) {
+                            const int64_t place_2 = x_left * SW - PW + j;
+                            largest = cvmgen_max_i32(largest,
+                                X[((n * C + c) * H + place) * W + place_2]);
                         }
                     }
-                    Y[((n * C + c) * YH + y) * YW + x] = (int8_t)largest;
+                    Y[((n * C + c) * YH + y) * YW + x_left] = (int8_t)largest;
+                }
+                for (int64_t x_block = x_middle_low; x_block < x_middle_high; x_block += 1024) {
+                    const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_block);
+                    if (SW == 1) {
+                        int32_t largest[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            largest[x_lane] = INT32_MIN;
+                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
+                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                            const int64_t place = y * SH - PH + i;
+                            const int64_t j_whole = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole; j += 3) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                    int32_t largest_so_far = largest[x_lane];
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        X[((n * C + c) * H + place) * W
+                                        + (x_block + x_lane - PW + j)]);
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        X[((n * C + c) * H + place) * W
+                                        + (x_block + x_lane - PW + (j + 1))]);
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        X[((n * C + c) * H + place) * W
+                                        + (x_block + x_lane - PW + (j + 2))]);
+                                    largest[x_lane] = largest_so_far;
+                                }
+                            }
+                            for (int64_t j = j_whole; j < PSW; ++j) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                        X[((n * C + c) * H + place) * W
+                                        + (x_block + x_lane - PW + j)]);
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * C + c) * YH + y) * YW
+                                + (x_block + x_lane)] = (int8_t)largest[x_lane];
+                    } else if (SW == 2) {
+                        int32_t largest[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            largest[x_lane] = INT32_MIN;
+                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
+                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                            const int64_t place = y * SH - PH + i;
+                            const int64_t j_whole_2 = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole_2; j += 3) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                    int32_t largest_so_far_2 = largest[x_lane];
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * 2 - PW + j)]);
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * 2 - PW + (j + 1))]);
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * 2 - PW + (j + 2))]);
+                                    largest[x_lane] = largest_so_far_2;
+                                }
+                            }
+                            for (int64_t j = j_whole_2; j < PSW; ++j) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * 2 - PW + j)]);
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * C + c) * YH + y) * YW
+                                + (x_block + x_lane)] = (int8_t)largest[x_lane];
+                    } else {
+                        int32_t largest[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            largest[x_lane] = INT32_MIN;
+                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
+                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                            const int64_t place = y * SH - PH + i;
+                            const int64_t j_whole_3 = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole_3; j += 3) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                    int32_t largest_so_far_3 = largest[x_lane];
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * SW - PW + j)]);
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * SW - PW + (j + 1))]);
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * SW - PW + (j + 2))]);
+                                    largest[x_lane] = largest_so_far_3;
+                                }
+                            }
+                            for (int64_t j = j_whole_3; j < PSW; ++j) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * SW - PW + j)]);
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * C + c) * YH + y) * YW
+                                + (x_block + x_lane)] = (int8_t)largest[x_lane];
+                    }
+                }
+                for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
+                    int32_t largest = INT32_MIN;
+                    for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
+                        i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                        const int64_t place = y * SH - PH + i;
+                        for (int64_t j = cvmgen_max_i64(0, PW - SW * x_right),
+                            j_end = cvmgen_min_i64(PSW, PW - SW * x_right + W); j < j_end; ++j) {
+                            const int64_t place_2 = x_right * SW - PW + j;
+                            largest = cvmgen_max_i32(largest,
+                                X[((n * C + c) * H + place) * W + place_2]);
+                        }
+                    }
+                    Y[((n * C + c) * YH + y) * YW + x_right] = (int8_t)largest;
                 }
             }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *restrict X,
                                     int32_t *restrict Y) {
     const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH;
@@ -159,30 +280,147 @@ static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *r
     const int64_t YH = plan->YH, YW = plan->YW;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    CVMGEN_PARALLEL(collapse(4) if (N * C * YH * YW >= 256))
+    const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
+    const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
+        cvmgen_ceildiv(-1 * PSW + PW + W + 1, SW)), x_middle_low);
+    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * x_middle_high * PSW >= 32768))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t y = 0; y < YH; ++y) {
-                for (int64_t x = 0; x < YW; ++x) {
+                for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
                     int32_t largest = INT32_MIN;
-                    for (int64_t i = 0; i < PSH; ++i) {
+                    for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
+                        i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
                         const int64_t place = y * SH - PH + i;
-                        if (0 <= place && place < H) {
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                const int64_t place_2 = x * SW - PW + j;
-                                if (0 <= place_2 && place_2 < W)
-                                    largest = cvmgen_max_i32(largest,
-                                        X[((n * C + c) * H + place) * W + place_2]);
-                            }
+                        for (int64_t j = cvmgen_max_i64(0, PW - SW * x_left),
+                            j_end = cvmgen_min_i64(PSW, PW - SW * x_left + W); j < j_end; ++j) {
+                            const int64_t place_2 = x_left * SW - PW + j;
+                            largest = cvmgen_max_i32(largest,
+                                X[((n * C + c) * H + place) * W + place_2]);
                         }
                     }
-                    Y[((n * C + c) * YH + y) * YW + x] = largest;
+                    Y[((n * C + c) * YH + y) * YW + x_left] = largest;
+                }
+                for (int64_t x_block = x_middle_low; x_block < x_middle_high; x_block += 1024) {
+                    const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_block);
+                    if (SW == 1) {
+                        int32_t largest[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            largest[x_lane] = INT32_MIN;
+                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
+                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                            const int64_t place = y * SH - PH + i;
+                            const int64_t j_whole = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole; j += 3) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                    int32_t largest_so_far = largest[x_lane];
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        X[((n * C + c) * H + place) * W
+                                        + (x_block + x_lane - PW + j)]);
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        X[((n * C + c) * H + place) * W
+                                        + (x_block + x_lane - PW + (j + 1))]);
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        X[((n * C + c) * H + place) * W
+                                        + (x_block + x_lane - PW + (j + 2))]);
+                                    largest[x_lane] = largest_so_far;
+                                }
+                            }
+                            for (int64_t j = j_whole; j < PSW; ++j) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                        X[((n * C + c) * H + place) * W
+                                        + (x_block + x_lane - PW + j)]);
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = largest[x_lane];
+                    } else if (SW == 2) {
+                        int32_t largest[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            largest[x_lane] = INT32_MIN;
+                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
+                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                            const int64_t place = y * SH - PH + i;
+                            const int64_t j_whole_2 = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole_2; j += 3) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                    int32_t largest_so_far_2 = largest[x_lane];
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * 2 - PW + j)]);
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * 2 - PW + (j + 1))]);
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * 2 - PW + (j + 2))]);
+                                    largest[x_lane] = largest_so_far_2;
+                                }
+                            }
+                            for (int64_t j = j_whole_2; j < PSW; ++j) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * 2 - PW + j)]);
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = largest[x_lane];
+                    } else {
+                        int32_t largest[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            largest[x_lane] = INT32_MIN;
+                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
+                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                            const int64_t place = y * SH - PH + i;
+                            const int64_t j_whole_3 = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole_3; j += 3) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                    int32_t largest_so_far_3 = largest[x_lane];
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * SW - PW + j)]);
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * SW - PW + (j + 1))]);
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * SW - PW + (j + 2))]);
+                                    largest[x_lane] = largest_so_far_3;
+                                }
+                            }
+                            for (int64_t j = j_whole_3; j < PSW; ++j) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * SW - PW + j)]);
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = largest[x_lane];
+                    }
+                }
+                for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
+                    int32_t largest = INT32_MIN;
+                    for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
+                        i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                        const int64_t place = y * SH - PH + i;
+                        for (int64_t j = cvmgen_max_i64(0, PW - SW * x_right),
+                            j_end = cvmgen_min_i64(PSW, PW - SW * x_right + W); j < j_end; ++j) {
+                            const int64_t place_2 = x_right * SW - PW + j;
+                            largest = cvmgen_max_i32(largest,
+                                X[((n * C + c) * H + place) * W + place_2]);
+                        }
+                    }
+                    Y[((n * C + c) * YH + y) * YW + x_right] = largest;
                 }
             }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *restrict X,
                                     int8_t *restrict Y) {
     const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH;
@@ -190,30 +428,150 @@ static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *
     const int64_t YH = plan->YH, YW = plan->YW;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    CVMGEN_PARALLEL(collapse(4) if (N * C * YH * YW >= 256))
+    const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
+    const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
+        cvmgen_ceildiv(-1 * PSW + PW + W + 1, SW)), x_middle_low);
+    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * x_middle_high * PSW >= 32768))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t y = 0; y < YH; ++y) {
-                for (int64_t x = 0; x < YW; ++x) {
+                for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
                     int32_t largest = INT32_MIN;
-                    for (int64_t i = 0; i < PSH; ++i) {
+                    for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
+                        i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
                         const int64_t place = y * SH - PH + i;
-                        if (0 <= place && place < H) {
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                const int64_t place_2 = x * SW - PW + j;
-                                if (0 <= place_2 && place_2 < W)
-                                    largest = cvmgen_max_i32(largest,
-                                        X[((n * C + c) * H + place) * W + place_2]);
-                            }
+                        for (int64_t j = cvmgen_max_i64(0, PW - SW * x_left),
+                            j_end = cvmgen_min_i64(PSW, PW - SW * x_left + W); j < j_end; ++j) {
+                            const int64_t place_2 = x_left * SW - PW + j;
+                            largest = cvmgen_max_i32(largest,
+                                X[((n * C + c) * H + place) * W + place_2]);
                         }
                     }
-                    Y[((n * C + c) * YH + y) * YW + x] = (int8_t)largest;
+                    Y[((n * C + c) * YH + y) * YW + x_left] = (int8_t)largest;
+                }
+                for (int64_t x_block = x_middle_low; x_block < x_middle_high; x_block += 1024) {
+                    const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_block);
+                    if (SW == 1) {
+                        int32_t largest[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            largest[x_lane] = INT32_MIN;
+                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
+                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                            const int64_t place = y * SH - PH + i;
+                            const int64_t j_whole = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole; j += 3) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                    int32_t largest_so_far = largest[x_lane];
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        X[((n * C + c) * H + place) * W
+                                        + (x_block + x_lane - PW + j)]);
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        X[((n * C + c) * H + place) * W
+                                        + (x_block + x_lane - PW + (j + 1))]);
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        X[((n * C + c) * H + place) * W
+                                        + (x_block + x_lane - PW + (j + 2))]);
+                                    largest[x_lane] = largest_so_far;
+                                }
+                            }
+                            for (int64_t j = j_whole; j < PSW; ++j) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                        X[((n * C + c) * H + place) * W
+                                        + (x_block + x_lane - PW + j)]);
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * C + c) * YH + y) * YW
+                                + (x_block + x_lane)] = (int8_t)largest[x_lane];
+                    } else if (SW == 2) {
+                        int32_t largest[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            largest[x_lane] = INT32_MIN;
+                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
+                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                            const int64_t place = y * SH - PH + i;
+                            const int64_t j_whole_2 = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole_2; j += 3) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                    int32_t largest_so_far_2 = largest[x_lane];
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * 2 - PW + j)]);
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * 2 - PW + (j + 1))]);
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * 2 - PW + (j + 2))]);
+                                    largest[x_lane] = largest_so_far_2;
+                                }
+                            }
+                            for (int64_t j = j_whole_2; j < PSW; ++j) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * 2 - PW + j)]);
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * C + c) * YH + y) * YW
+                                + (x_block + x_lane)] = (int8_t)largest[x_lane];
+                    } else {
+                        int32_t largest[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            largest[x_lane] = INT32_MIN;
+                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
+                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                            const int64_t place = y * SH - PH + i;
+                            const int64_t j_whole_3 = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole_3; j += 3) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                    int32_t largest_so_far_3 = largest[x_lane];
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * SW - PW + j)]);
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * SW - PW + (j + 1))]);
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * SW - PW + (j + 2))]);
+                                    largest[x_lane] = largest_so_far_3;
+                                }
+                            }
+                            for (int64_t j = j_whole_3; j < PSW; ++j) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * SW - PW + j)]);
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * C + c) * YH + y) * YW
+                                + (x_block + x_lane)] = (int8_t)largest[x_lane];
+                    }
+                }
+                for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
+                    int32_t largest = INT32_MIN;
+                    for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
+                        i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                        const int64_t place = y * SH - PH + i;
+                        for (int64_t j = cvmgen_max_i64(0, PW - SW * x_right),
+                            j_end = cvmgen_min_i64(PSW, PW - SW * x_right + W); j < j_end; ++j) {
+                            const int64_t place_2 = x_right * SW - PW + j;
+                            largest = cvmgen_max_i32(largest,
+                                X[((n * C + c) * H + place) * W + place_2]);
+                        }
+                    }
+                    Y[((n * C + c) * YH + y) * YW + x_right] = (int8_t)largest;
                 }
             }
         }
     }
 }
 
+CVMGEN_FOR_AVX2
 static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t *restrict X,
                                      int32_t *restrict Y) {
     const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH;
@@ -221,24 +579,140 @@ static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t 
     const int64_t YH = plan->YH, YW = plan->YW;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    CVMGEN_PARALLEL(collapse(4) if (N * C * YH * YW >= 256))
+    const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
+    const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
+        cvmgen_ceildiv(-1 * PSW + PW + W + 1, SW)), x_middle_low);
+    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * x_middle_high * PSW >= 32768))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t y = 0; y < YH; ++y) {
-                for (int64_t x = 0; x < YW; ++x) {
+                for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
                     int32_t largest = INT32_MIN;
-                    for (int64_t i = 0; i < PSH; ++i) {
+                    for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
+                        i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
                         const int64_t place = y * SH - PH + i;
-                        if (0 <= place && place < H) {
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                const int64_t place_2 = x * SW - PW + j;
-                                if (0 <= place_2 && place_2 < W)
-                                    largest = cvmgen_max_i32(largest,
-                                        X[((n * C + c) * H + place) * W + place_2]);
-                            }
+                        for (int64_t j = cvmgen_max_i64(0, PW - SW * x_left),
+                            j_end = cvmgen_min_i64(PSW, PW - SW * x_left + W); j < j_end; ++j) {
+                            const int64_t place_2 = x_left * SW - PW + j;
+                            largest = cvmgen_max_i32(largest,
+                                X[((n * C + c) * H + place) * W + place_2]);
                         }
                     }
-                    Y[((n * C + c) * YH + y) * YW + x] = largest;
+                    Y[((n * C + c) * YH + y) * YW + x_left] = largest;
+                }
+                for (int64_t x_block = x_middle_low; x_block < x_middle_high; x_block += 1024) {
+                    const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_block);
+                    if (SW == 1) {
+                        int32_t largest[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            largest[x_lane] = INT32_MIN;
+                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
+                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                            const int64_t place = y * SH - PH + i;
+                            const int64_t j_whole = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole; j += 3) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                    int32_t largest_so_far = largest[x_lane];
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        X[((n * C + c) * H + place) * W
+                                        + (x_block + x_lane - PW + j)]);
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        X[((n * C + c) * H + place) * W
+                                        + (x_block + x_lane - PW + (j + 1))]);
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        X[((n * C + c) * H + place) * W
+                                        + (x_block + x_lane - PW + (j + 2))]);
+                                    largest[x_lane] = largest_so_far;
+                                }
+                            }
+                            for (int64_t j = j_whole; j < PSW; ++j) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                        X[((n * C + c) * H + place) * W
+                                        + (x_block + x_lane - PW + j)]);
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = largest[x_lane];
+                    } else if (SW == 2) {
+                        int32_t largest[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            largest[x_lane] = INT32_MIN;
+                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
+                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                            const int64_t place = y * SH - PH + i;
+                            const int64_t j_whole_2 = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole_2; j += 3) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                    int32_t largest_so_far_2 = largest[x_lane];
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * 2 - PW + j)]);
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * 2 - PW + (j + 1))]);
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * 2 - PW + (j + 2))]);
+                                    largest[x_lane] = largest_so_far_2;
+                                }
+                            }
+                            for (int64_t j = j_whole_2; j < PSW; ++j) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * 2 - PW + j)]);
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = largest[x_lane];
+                    } else {
+                        int32_t largest[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            largest[x_lane] = INT32_MIN;
+                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
+                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                            const int64_t place = y * SH - PH + i;
+                            const int64_t j_whole_3 = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole_3; j += 3) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                    int32_t largest_so_far_3 = largest[x_lane];
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * SW - PW + j)]);
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * SW - PW + (j + 1))]);
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * SW - PW + (j + 2))]);
+                                    largest[x_lane] = largest_so_far_3;
+                                }
+                            }
+                            for (int64_t j = j_whole_3; j < PSW; ++j) {
+                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * SW - PW + j)]);
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = largest[x_lane];
+                    }
+                }
+                for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
+                    int32_t largest = INT32_MIN;
+                    for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
+                        i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                        const int64_t place = y * SH - PH + i;
+                        for (int64_t j = cvmgen_max_i64(0, PW - SW * x_right),
+                            j_end = cvmgen_min_i64(PSW, PW - SW * x_right + W); j < j_end; ++j) {
+                            const int64_t place_2 = x_right * SW - PW + j;
+                            largest = cvmgen_max_i32(largest,
+                                X[((n * C + c) * H + place) * W + place_2]);
+                        }
+                    }
+                    Y[((n * C + c) * YH + y) * YW + x_right] = largest;
                 }
             }
         }

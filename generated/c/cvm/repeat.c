@@ -16,6 +16,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_moves.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -86,16 +87,12 @@ static int repeat_prepare(const cvm_repeat_args *args, repeat_plan *plan, cvmgen
 
 static void repeat_Y_int8_int8(const repeat_plan *plan, const int8_t *restrict X,
                                int8_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, X_step = plan->X_step;
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:12: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i <
        N)...] */
-    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
-        cvmgen_copy_steps_i8(&Y[d_row * d_run], &X[X_row], d_run, 1, X_step);
-    }
+    cvmgen_list Y_steps = cvmgen_strides(d_box);
+    cvmgen_move_i8(Y, &Y_steps, X, X_steps, d_box);
 }
 
 CVMGEN_FOR_AVX2
@@ -148,16 +145,12 @@ static void repeat_Y_int32_int8(const repeat_plan *plan, const int32_t *restrict
 
 static void repeat_Y_int32_int32(const repeat_plan *plan, const int32_t *restrict X,
                                  int32_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, X_step = plan->X_step;
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:12: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i <
        N)...] */
-    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
-        cvmgen_copy_steps_i32(&Y[d_row * d_run], &X[X_row], d_run, 1, X_step);
-    }
+    cvmgen_list Y_steps = cvmgen_strides(d_box);
+    cvmgen_move_i32(Y, &Y_steps, X, X_steps, d_box);
 }
 
 int cvm_repeat_infer(const cvm_repeat_args *args, cvmgen_error *error) {

@@ -32,6 +32,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_moves.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -171,18 +172,12 @@ static int slice_prepare(const cvm_slice_args *args, slice_plan *plan, cvmgen_er
 
 static void slice_Y_int8_int8(const slice_plan *plan, const int8_t *restrict X,
                               int8_t *restrict Y) {
-    const int64_t X_base = plan->X_base, d_rows = plan->d_rows, d_run = plan->d_run;
-    const int64_t X_step = plan->X_step;
+    const int64_t X_base = plan->X_base;
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:104: Y[d...] = X[(b[i] + s[i]*d[i] for i < N)...] */
-    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
-        cvmgen_copy_steps_i8(&Y[d_row * d_run],
-            &X[X_base + X_row],
-            d_run, 1, X_step);
-    }
+    cvmgen_list Y_steps = cvmgen_strides(d_box);
+    cvmgen_move_i8(Y, &Y_steps, &X[X_base], X_steps, d_box);
 }
 
 CVMGEN_FOR_AVX2
@@ -235,18 +230,12 @@ static void slice_Y_int32_int8(const slice_plan *plan, const int32_t *restrict X
 
 static void slice_Y_int32_int32(const slice_plan *plan, const int32_t *restrict X,
                                 int32_t *restrict Y) {
-    const int64_t X_base = plan->X_base, d_rows = plan->d_rows, d_run = plan->d_run;
-    const int64_t X_step = plan->X_step;
+    const int64_t X_base = plan->X_base;
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:104: Y[d...] = X[(b[i] + s[i]*d[i] for i < N)...] */
-    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
-        cvmgen_copy_steps_i32(&Y[d_row * d_run],
-            &X[X_base + X_row],
-            d_run, 1, X_step);
-    }
+    cvmgen_list Y_steps = cvmgen_strides(d_box);
+    cvmgen_move_i32(Y, &Y_steps, &X[X_base], X_steps, d_box);
 }
 
 int cvm_slice_infer(const cvm_slice_args *args, cvmgen_error *error) {

@@ -22,6 +22,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_moves.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -135,18 +136,11 @@ static int slice_like_prepare(const cvm_slice_like_args *args, slice_like_plan *
 
 static void slice_like_Y_int8_int8(const slice_like_plan *plan, const int8_t *restrict X,
                                    int8_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const int64_t X_strides_step = plan->X_strides_step;
     const cvmgen_list *const X_strides = &plan->X_strides;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:125: Y[d...] = X[d...] */
-    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t X_strides_row = cvmgen_walk_offset(d_row, d_box, X_strides);
-        cvmgen_copy_steps_i8(&Y[d_row * d_run],
-            &X[X_strides_row],
-            d_run, 1, X_strides_step);
-    }
+    cvmgen_list Y_steps = cvmgen_strides(d_box);
+    cvmgen_move_i8(Y, &Y_steps, X, X_strides, d_box);
 }
 
 CVMGEN_FOR_AVX2
@@ -199,18 +193,11 @@ static void slice_like_Y_int32_int8(const slice_like_plan *plan, const int32_t *
 
 static void slice_like_Y_int32_int32(const slice_like_plan *plan, const int32_t *restrict X,
                                      int32_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const int64_t X_strides_step = plan->X_strides_step;
     const cvmgen_list *const X_strides = &plan->X_strides;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:125: Y[d...] = X[d...] */
-    CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t X_strides_row = cvmgen_walk_offset(d_row, d_box, X_strides);
-        cvmgen_copy_steps_i32(&Y[d_row * d_run],
-            &X[X_strides_row],
-            d_run, 1, X_strides_step);
-    }
+    cvmgen_list Y_steps = cvmgen_strides(d_box);
+    cvmgen_move_i32(Y, &Y_steps, X, X_strides, d_box);
 }
 
 int cvm_slice_like_infer(const cvm_slice_like_args *args, cvmgen_error *error) {

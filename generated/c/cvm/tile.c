@@ -18,6 +18,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_moves.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -96,15 +97,11 @@ static int tile_prepare(const cvm_tile_args *args, tile_plan *plan, cvmgen_error
 
 static void tile_Y_int8_int8(const tile_plan *plan, const int8_t *restrict X,
                              int8_t *restrict Y) {
-    const int64_t k_rows = plan->k_rows, k_run = plan->k_run, X_step = plan->X_step;
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const k_box = &plan->k_box;
     /* spec/cvm/transform.cvm:28: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    CVMGEN_PARALLEL(if (k_rows > 1 && k_rows * k_run >= 16384))
-    for (int64_t k_row = 0; k_row < k_rows; ++k_row) {
-        const int64_t X_row = cvmgen_walk_offset(k_row, k_box, X_steps);
-        cvmgen_copy_steps_i8(&Y[k_row * k_run], &X[X_row], k_run, 1, X_step);
-    }
+    cvmgen_list Y_steps = cvmgen_strides(k_box);
+    cvmgen_move_i8(Y, &Y_steps, X, X_steps, k_box);
 }
 
 CVMGEN_FOR_AVX2
@@ -155,15 +152,11 @@ static void tile_Y_int32_int8(const tile_plan *plan, const int32_t *restrict X,
 
 static void tile_Y_int32_int32(const tile_plan *plan, const int32_t *restrict X,
                                int32_t *restrict Y) {
-    const int64_t k_rows = plan->k_rows, k_run = plan->k_run, X_step = plan->X_step;
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const k_box = &plan->k_box;
     /* spec/cvm/transform.cvm:28: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    CVMGEN_PARALLEL(if (k_rows > 1 && k_rows * k_run >= 16384))
-    for (int64_t k_row = 0; k_row < k_rows; ++k_row) {
-        const int64_t X_row = cvmgen_walk_offset(k_row, k_box, X_steps);
-        cvmgen_copy_steps_i32(&Y[k_row * k_run], &X[X_row], k_run, 1, X_step);
-    }
+    cvmgen_list Y_steps = cvmgen_strides(k_box);
+    cvmgen_move_i32(Y, &Y_steps, X, X_steps, k_box);
 }
 
 int cvm_tile_infer(const cvm_tile_args *args, cvmgen_error *error) {

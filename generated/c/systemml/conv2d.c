@@ -171,6 +171,7 @@ static int conv2d_prepare(const systemml_conv2d_args *args, conv2d_plan *plan,
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void conv2d_y(const conv2d_plan *plan, const double *restrict x,
                      const double *restrict w, double *restrict y) {
     const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, F = plan->F, R = plan->R;
@@ -179,29 +180,120 @@ static void conv2d_y(const conv2d_plan *plan, const double *restrict x,
     /* spec/systemml/convolution.cvm:28: y[n, (f*YH + p)*YW + q] = sum[c < C, r < R, s < S if 0 <= i
        < H and 0 <= j < W]( x[n, (c*H + i)*W + j] * w[f, (c*R + r)*S + s]) forall n < N, f < F, p <
        YH, q < YW where i = p*SH - PH + r, j = q*SW - PW + s */
-    CVMGEN_PARALLEL(collapse(4) if (N * F * YH * YW >= 256))
+    const int64_t q_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
+    const int64_t q_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
+        cvmgen_ceildiv(PW - S + W + 1, SW)), q_middle_low);
+    CVMGEN_PARALLEL(collapse(3) if (N * F * YH * q_middle_high * C * S >= 32768))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t f = 0; f < F; ++f) {
             for (int64_t p = 0; p < YH; ++p) {
-                for (int64_t q = 0; q < YW; ++q) {
+                for (int64_t q_left = 0; q_left < q_middle_low; ++q_left) {
                     double total = 0.0;
                     for (int64_t c = 0; c < C; ++c) {
-                        for (int64_t r = 0; r < R; ++r) {
+                        for (int64_t r = cvmgen_max_i64(0, PH - SH * p),
+                            r_end = cvmgen_min_i64(R, H + PH - SH * p); r < r_end; ++r) {
                             const int64_t place = p * SH - PH + r;
-                            if (0 <= place && place < H) {
+                            for (int64_t s = cvmgen_max_i64(0, PW - SW * q_left),
+                                s_end = cvmgen_min_i64(S, PW - SW * q_left + W); s < s_end; ++s) {
+                                const int64_t place_2 = q_left * SW - PW + s;
+                                const int64_t i = place;
+                                const int64_t j = place_2;
+                                total += x[n * (C * H * W) + ((c * H + i) * W + j)]
+                                    * w[f * (C * R * S) + ((c * R + r) * S + s)];
+                            }
+                        }
+                    }
+                    y[n * (F * YH * YW) + ((f * YH + p) * YW + q_left)] = cvmgen_stored_f64(total);
+                }
+                for (int64_t q_block = q_middle_low; q_block < q_middle_high; q_block += 1024) {
+                    const int64_t q_lanes = cvmgen_min_i64(1024, q_middle_high - q_block);
+                    if (SW == 1) {
+                        double total[1024];
+                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                            total[q_lane] = 0.0;
+                        for (int64_t c = 0; c < C; ++c) {
+                            for (int64_t r = cvmgen_max_i64(0, PH - SH * p),
+                                r_end = cvmgen_min_i64(R, H + PH - SH * p); r < r_end; ++r) {
+                                const int64_t place = p * SH - PH + r;
                                 for (int64_t s = 0; s < S; ++s) {
-                                    const int64_t place_2 = q * SW - PW + s;
-                                    if (0 <= place_2 && place_2 < W) {
+                                    for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
                                         const int64_t i = place;
-                                        const int64_t j = place_2;
-                                        total += x[n * (C * H * W) + ((c * H + i) * W + j)]
+                                        total[q_lane] += x[n * (C * H * W)
+                                            + ((c * H + i) * W + (q_block + q_lane - PW + s))]
                                             * w[f * (C * R * S) + ((c * R + r) * S + s)];
                                     }
                                 }
                             }
                         }
+                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                            y[n * (F * YH * YW)
+                                + ((f * YH + p) * YW
+                                + (q_block + q_lane))] = cvmgen_stored_f64(total[q_lane]);
+                    } else if (SW == 2) {
+                        double total[1024];
+                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                            total[q_lane] = 0.0;
+                        for (int64_t c = 0; c < C; ++c) {
+                            for (int64_t r = cvmgen_max_i64(0, PH - SH * p),
+                                r_end = cvmgen_min_i64(R, H + PH - SH * p); r < r_end; ++r) {
+                                const int64_t place = p * SH - PH + r;
+                                for (int64_t s = 0; s < S; ++s) {
+                                    for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                                        const int64_t i = place;
+                                        total[q_lane] += x[n * (C * H * W)
+                                            + ((c * H + i) * W
+                                            + ((q_block + q_lane) * 2 - PW + s))]
+                                            * w[f * (C * R * S) + ((c * R + r) * S + s)];
+                                    }
+                                }
+                            }
+                        }
+                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                            y[n * (F * YH * YW)
+                                + ((f * YH + p) * YW
+                                + (q_block + q_lane))] = cvmgen_stored_f64(total[q_lane]);
+                    } else {
+                        double total[1024];
+                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                            total[q_lane] = 0.0;
+                        for (int64_t c = 0; c < C; ++c) {
+                            for (int64_t r = cvmgen_max_i64(0, PH - SH * p),
+                                r_end = cvmgen_min_i64(R, H + PH - SH * p); r < r_end; ++r) {
+                                const int64_t place = p * SH - PH + r;
+                                for (int64_t s = 0; s < S; ++s) {
+                                    for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                                        const int64_t i = place;
+                                        total[q_lane] += x[n * (C * H * W)
+                                            + ((c * H + i) * W
+                                            + ((q_block + q_lane) * SW - PW + s))]
+                                            * w[f * (C * R * S) + ((c * R + r) * S + s)];
+                                    }
+                                }
+                            }
+                        }
+                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                            y[n * (F * YH * YW)
+                                + ((f * YH + p) * YW
+                                + (q_block + q_lane))] = cvmgen_stored_f64(total[q_lane]);
                     }
-                    y[n * (F * YH * YW) + ((f * YH + p) * YW + q)] = cvmgen_stored_f64(total);
+                }
+                for (int64_t q_right = q_middle_high; q_right < YW; ++q_right) {
+                    double total = 0.0;
+                    for (int64_t c = 0; c < C; ++c) {
+                        for (int64_t r = cvmgen_max_i64(0, PH - SH * p),
+                            r_end = cvmgen_min_i64(R, H + PH - SH * p); r < r_end; ++r) {
+                            const int64_t place = p * SH - PH + r;
+                            for (int64_t s = cvmgen_max_i64(0, PW - SW * q_right),
+                                s_end = cvmgen_min_i64(S, PW - SW * q_right + W); s < s_end; ++s) {
+                                const int64_t place_2 = q_right * SW - PW + s;
+                                const int64_t i = place;
+                                const int64_t j = place_2;
+                                total += x[n * (C * H * W) + ((c * H + i) * W + j)]
+                                    * w[f * (C * R * S) + ((c * R + r) * S + s)];
+                            }
+                        }
+                    }
+                    y[n * (F * YH * YW) + ((f * YH + p) * YW + q_right)] = cvmgen_stored_f64(total);
                 }
             }
         }

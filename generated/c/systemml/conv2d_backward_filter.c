@@ -177,6 +177,7 @@ static int conv2d_backward_filter_prepare(const systemml_conv2d_backward_filter_
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void conv2d_backward_filter_dw(const conv2d_backward_filter_plan *plan,
                                       const double *restrict x, const double *restrict dout,
                                       double *restrict dw) {
@@ -186,29 +187,77 @@ static void conv2d_backward_filter_dw(const conv2d_backward_filter_plan *plan,
     /* spec/systemml/convolution.cvm:45: dw[f, (c*R + r)*S + s] = sum[n < N, p < YH, q < YW if 0 <=
        i < H and 0 <= j < W]( x[n, (c*H + i)*W + j] * dout[n, (f*YH + p)*YW + q]) forall f < F, c <
        C, r < R, s < S where i = p*SH - PH + r, j = q*SW - PW + s */
-    CVMGEN_PARALLEL(collapse(4) if (F * C * R * S >= 256))
+    const int64_t s_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, PW), S);
+    const int64_t s_middle_high = cvmgen_max_i64(cvmgen_min_i64(S, PW - SW * YW + SW + W),
+        s_middle_low);
+    CVMGEN_PARALLEL(collapse(3) if (F * C * R * s_middle_high * N * YW >= 32768))
     for (int64_t f = 0; f < F; ++f) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t r = 0; r < R; ++r) {
-                for (int64_t s = 0; s < S; ++s) {
+                for (int64_t s_left = 0; s_left < s_middle_low; ++s_left) {
                     double total = 0.0;
                     for (int64_t n = 0; n < N; ++n) {
-                        for (int64_t p = 0; p < YH; ++p) {
+                        for (int64_t p = cvmgen_max_i64(0, cvmgen_ceildiv(PH - r, SH)),
+                            p_end = cvmgen_min_i64(YH, cvmgen_ceildiv(H + PH - r, SH)); p < p_end;
+                            ++p) {
                             const int64_t place = p * SH - PH + r;
-                            if (0 <= place && place < H) {
-                                for (int64_t q = 0; q < YW; ++q) {
-                                    const int64_t place_2 = q * SW - PW + s;
-                                    if (0 <= place_2 && place_2 < W) {
-                                        const int64_t i = place;
-                                        const int64_t j = place_2;
-                                        total += x[n * (C * H * W) + ((c * H + i) * W + j)]
-                                            * dout[n * (F * YH * YW) + ((f * YH + p) * YW + q)];
-                                    }
+                            for (int64_t q = cvmgen_max_i64(0, cvmgen_ceildiv(PW - s_left, SW)),
+                                q_end = cvmgen_min_i64(YW, cvmgen_ceildiv(PW + W - s_left, SW));
+                                q < q_end; ++q) {
+                                const int64_t place_2 = q * SW - PW + s_left;
+                                const int64_t i = place;
+                                const int64_t j = place_2;
+                                total += x[n * (C * H * W) + ((c * H + i) * W + j)]
+                                    * dout[n * (F * YH * YW) + ((f * YH + p) * YW + q)];
+                            }
+                        }
+                    }
+                    dw[f * (C * R * S) + ((c * R + r) * S + s_left)] = cvmgen_stored_f64(total);
+                }
+                for (int64_t s_block = s_middle_low; s_block < s_middle_high; s_block += 1024) {
+                    const int64_t s_lanes = cvmgen_min_i64(1024, s_middle_high - s_block);
+                    double total[1024];
+                    for (int64_t s_lane = 0; s_lane < s_lanes; ++s_lane)
+                        total[s_lane] = 0.0;
+                    for (int64_t n = 0; n < N; ++n) {
+                        for (int64_t p = cvmgen_max_i64(0, cvmgen_ceildiv(PH - r, SH)),
+                            p_end = cvmgen_min_i64(YH, cvmgen_ceildiv(H + PH - r, SH)); p < p_end;
+                            ++p) {
+                            const int64_t place = p * SH - PH + r;
+                            for (int64_t q = 0; q < YW; ++q) {
+                                for (int64_t s_lane = 0; s_lane < s_lanes; ++s_lane) {
+                                    const int64_t i = place;
+                                    total[s_lane] += x[n * (C * H * W)
+                                        + ((c * H + i) * W + (q * SW - PW + (s_block + s_lane)))]
+                                        * dout[n * (F * YH * YW) + ((f * YH + p) * YW + q)];
                                 }
                             }
                         }
                     }
-                    dw[f * (C * R * S) + ((c * R + r) * S + s)] = cvmgen_stored_f64(total);
+                    for (int64_t s_lane = 0; s_lane < s_lanes; ++s_lane)
+                        dw[f * (C * R * S)
+                            + ((c * R + r) * S
+                            + (s_block + s_lane))] = cvmgen_stored_f64(total[s_lane]);
+                }
+                for (int64_t s_right = s_middle_high; s_right < S; ++s_right) {
+                    double total = 0.0;
+                    for (int64_t n = 0; n < N; ++n) {
+                        for (int64_t p = cvmgen_max_i64(0, cvmgen_ceildiv(PH - r, SH)),
+                            p_end = cvmgen_min_i64(YH, cvmgen_ceildiv(H + PH - r, SH)); p < p_end;
+                            ++p) {
+                            const int64_t place = p * SH - PH + r;
+                            for (int64_t q = cvmgen_max_i64(0, cvmgen_ceildiv(PW - s_right, SW)),
+                                q_end = cvmgen_min_i64(YW, cvmgen_ceildiv(PW + W - s_right, SW));
+                                q < q_end; ++q) {
+                                const int64_t place_2 = q * SW - PW + s_right;
+                                const int64_t i = place;
+                                const int64_t j = place_2;
+                                total += x[n * (C * H * W) + ((c * H + i) * W + j)]
+                                    * dout[n * (F * YH * YW) + ((f * YH + p) * YW + q)];
+                            }
+                        }
+                    }
+                    dw[f * (C * R * S) + ((c * R + r) * S + s_right)] = cvmgen_stored_f64(total);
                 }
             }
         }

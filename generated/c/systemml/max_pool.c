@@ -161,6 +161,7 @@ static int max_pool_prepare(const systemml_max_pool_args *args, max_pool_plan *p
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                        double *restrict y) {
     const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, R = plan->R, S = plan->S;
@@ -169,27 +170,110 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
     /* spec/systemml/pooling.cvm:26: y[n, (c*YH + p)*YW + q] = max[r < R, s < S if 0 <= i < H and 0
        <= j < W](x[n, (c*H + i)*W + j]) forall n < N, c < C, p < YH, q < YW where i = p*SH - PH + r,
        j = q*SW - PW + s */
-    CVMGEN_PARALLEL(collapse(4) if (N * C * YH * YW >= 256))
+    const int64_t q_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
+    const int64_t q_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
+        cvmgen_ceildiv(PW - S + W + 1, SW)), q_middle_low);
+    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * q_middle_high * S >= 32768))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t p = 0; p < YH; ++p) {
-                for (int64_t q = 0; q < YW; ++q) {
+                for (int64_t q_left = 0; q_left < q_middle_low; ++q_left) {
                     double largest = -CVMGEN_INFINITY;
-                    for (int64_t r = 0; r < R; ++r) {
+                    for (int64_t r = cvmgen_max_i64(0, PH - SH * p),
+                        r_end = cvmgen_min_i64(R, H + PH - SH * p); r < r_end; ++r) {
                         const int64_t place = p * SH - PH + r;
-                        if (0 <= place && place < H) {
+                        for (int64_t s = cvmgen_max_i64(0, PW - SW * q_left),
+                            s_end = cvmgen_min_i64(S, PW - SW * q_left + W); s < s_end; ++s) {
+                            const int64_t place_2 = q_left * SW - PW + s;
+                            const int64_t i = place;
+                            const int64_t j = place_2;
+                            largest = cvmgen_max_f64(largest,
+                                x[n * (C * H * W) + ((c * H + i) * W + j)]);
+                        }
+                    }
+                    y[n * (C * YH * YW)
+                        + ((c * YH + p) * YW + q_left)] = cvmgen_stored_f64(largest);
+                }
+                for (int64_t q_block = q_middle_low; q_block < q_middle_high; q_block += 1024) {
+                    const int64_t q_lanes = cvmgen_min_i64(1024, q_middle_high - q_block);
+                    if (SW == 1) {
+                        double largest[1024];
+                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                            largest[q_lane] = -CVMGEN_INFINITY;
+                        for (int64_t r = cvmgen_max_i64(0, PH - SH * p),
+                            r_end = cvmgen_min_i64(R, H + PH - SH * p); r < r_end; ++r) {
+                            const int64_t place = p * SH - PH + r;
                             for (int64_t s = 0; s < S; ++s) {
-                                const int64_t place_2 = q * SW - PW + s;
-                                if (0 <= place_2 && place_2 < W) {
+                                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
                                     const int64_t i = place;
-                                    const int64_t j = place_2;
-                                    largest = cvmgen_max_f64(largest,
-                                        x[n * (C * H * W) + ((c * H + i) * W + j)]);
+                                    largest[q_lane] = cvmgen_max_f64(largest[q_lane],
+                                        x[n * (C * H * W)
+                                        + ((c * H + i) * W + (q_block + q_lane - PW + s))]);
                                 }
                             }
                         }
+                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                            y[n * (C * YH * YW)
+                                + ((c * YH + p) * YW
+                                + (q_block + q_lane))] = cvmgen_stored_f64(largest[q_lane]);
+                    } else if (SW == 2) {
+                        double largest[1024];
+                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                            largest[q_lane] = -CVMGEN_INFINITY;
+                        for (int64_t r = cvmgen_max_i64(0, PH - SH * p),
+                            r_end = cvmgen_min_i64(R, H + PH - SH * p); r < r_end; ++r) {
+                            const int64_t place = p * SH - PH + r;
+                            for (int64_t s = 0; s < S; ++s) {
+                                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                                    const int64_t i = place;
+                                    largest[q_lane] = cvmgen_max_f64(largest[q_lane],
+                                        x[n * (C * H * W)
+                                        + ((c * H + i) * W + ((q_block + q_lane) * 2 - PW + s))]);
+                                }
+                            }
+                        }
+                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                            y[n * (C * YH * YW)
+                                + ((c * YH + p) * YW
+                                + (q_block + q_lane))] = cvmgen_stored_f64(largest[q_lane]);
+                    } else {
+                        double largest[1024];
+                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                            largest[q_lane] = -CVMGEN_INFINITY;
+                        for (int64_t r = cvmgen_max_i64(0, PH - SH * p),
+                            r_end = cvmgen_min_i64(R, H + PH - SH * p); r < r_end; ++r) {
+                            const int64_t place = p * SH - PH + r;
+                            for (int64_t s = 0; s < S; ++s) {
+                                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                                    const int64_t i = place;
+                                    largest[q_lane] = cvmgen_max_f64(largest[q_lane],
+                                        x[n * (C * H * W)
+                                        + ((c * H + i) * W + ((q_block + q_lane) * SW - PW + s))]);
+                                }
+                            }
+                        }
+                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                            y[n * (C * YH * YW)
+                                + ((c * YH + p) * YW
+                                + (q_block + q_lane))] = cvmgen_stored_f64(largest[q_lane]);
                     }
-                    y[n * (C * YH * YW) + ((c * YH + p) * YW + q)] = cvmgen_stored_f64(largest);
+                }
+                for (int64_t q_right = q_middle_high; q_right < YW; ++q_right) {
+                    double largest = -CVMGEN_INFINITY;
+                    for (int64_t r = cvmgen_max_i64(0, PH - SH * p),
+                        r_end = cvmgen_min_i64(R, H + PH - SH * p); r < r_end; ++r) {
+                        const int64_t place = p * SH - PH + r;
+                        for (int64_t s = cvmgen_max_i64(0, PW - SW * q_right),
+                            s_end = cvmgen_min_i64(S, PW - SW * q_right + W); s < s_end; ++s) {
+                            const int64_t place_2 = q_right * SW - PW + s;
+                            const int64_t i = place;
+                            const int64_t j = place_2;
+                            largest = cvmgen_max_f64(largest,
+                                x[n * (C * H * W) + ((c * H + i) * W + j)]);
+                        }
+                    }
+                    y[n * (C * YH * YW)
+                        + ((c * YH + p) * YW + q_right)] = cvmgen_stored_f64(largest);
                 }
             }
         }
