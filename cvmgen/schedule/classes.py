@@ -137,6 +137,12 @@ def outermost(body: tuple[i.Stmt, ...]) -> tuple[str, ...]:
             return ()
 
 
+def convolution(subject: Subject) -> Roles | None:
+    """A contraction of boxes that overlap."""
+    both = contracted(subject), window(subject)
+    return None if both[0] is None or both[1] is None else {**both[0], **both[1]}
+
+
 def window(subject: Subject) -> Roles | None:
     """Neighbouring results combine elements of boxes that overlap, as far as these lie in the
     tensor."""
@@ -281,6 +287,9 @@ CLASSES: Mapping[str, Class] = {
         filtered_list,
     ),
     "list": Class("makes selected lists", OUTER, made_list),
+    "convolution": Class(
+        "sums products of boxes that overlap with an input", WINDOWS | FACTORS, convolution
+    ),
     "contraction": Class(
         "sums products of two inputs as a product of matrices does", OUTER | FACTORS, contracted
     ),

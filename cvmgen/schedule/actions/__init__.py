@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cvmgen.schedule.actions.clip import clip
 from cvmgen.schedule.actions.copy import copy
 from cvmgen.schedule.actions.distribute import distribute
 from cvmgen.schedule.actions.expand import expand
+from cvmgen.schedule.actions.hoist import hoist
 from cvmgen.schedule.actions.jam import jam
 from cvmgen.schedule.actions.lists import append, cut, stage
 from cvmgen.schedule.actions.merge import merge
@@ -29,6 +29,7 @@ ACTIONS: Mapping[str, Kind] = {
     "expand": Kind(("expand LOCAL over LOOP",), "accumulators become arrays over a loop", expand),
     "distribute": Kind(("distribute LOOP",), "a loop for each of the steps in a loop", distribute),
     "reorder": Kind(("reorder LOOP, LOOP",), "the second loop goes inside the first", reorder),
+    "hoist": Kind(("hoist LOOPS",), "what does not vary goes in front of loops", hoist),
     "jam": Kind(
         ("jam LOOP by NUMBER over LOOP",),
         "several iterations at once in each pass over the loop inside",
@@ -37,7 +38,6 @@ ACTIONS: Mapping[str, Kind] = {
     "move": Kind(
         ("move LOOPS",), "loops that only move the elements of a box become one call", move
     ),
-    "clip": Kind(("clip LOOPS",), "guards become the bounds of loops", clip),
     "peel": Kind(
         ("peel LOOP into NEW, NEW, NEW",), "the middle of a loop gets rid of guards", peel
     ),

@@ -148,6 +148,7 @@ static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X,
                                const int8_t *restrict W, const int32_t *restrict B,
                                int8_t *restrict Y) {
@@ -158,18 +159,21 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
     /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
        x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
        (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    CVMGEN_PARALLEL(collapse(4) if (N * OC * YH * YW >= 256))
+    const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
+    const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
+        cvmgen_ceildiv(-1 * DW * KW + DW + PW + XW, SW)), x_middle_low);
+    CVMGEN_PARALLEL(collapse(3) if (N * OC * YH * x_middle_high * IC * KH * KW >= 32768))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t oc = 0; oc < OC; ++oc) {
             for (int64_t y = 0; y < YH; ++y) {
-                for (int64_t x = 0; x < YW; ++x) {
+                for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
                     uint32_t total = 0;
                     for (int64_t ic = 0; ic < IC; ++ic) {
                         for (int64_t ki = 0; ki < KH; ++ki) {
                             const int64_t h = y * SH - PH + ki * DH;
                             if (0 <= h && h < XH) {
                                 for (int64_t kj = 0; kj < KW; ++kj) {
-                                    const int64_t w = x * SW - PW + kj * DW;
+                                    const int64_t w = x_left * SW - PW + kj * DW;
                                     if (0 <= w && w < XW)
                                         total += (uint32_t)(X[((n * C + (oc / OPG * IC + ic)) * XH
                                             + h) * XW + w]
@@ -178,7 +182,153 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                             }
                         }
                     }
-                    Y[((n * OC + oc) * YH + y) * YW + x] = (int8_t)(total
+                    Y[((n * OC + oc) * YH + y) * YW + x_left] = (int8_t)(total
+                        + (uint32_t)(B != NULL ? B[oc] : 0));
+                }
+                for (int64_t x_block = x_middle_low; x_block < x_middle_high; x_block += 1024) {
+                    const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_block);
+                    if (SW == 1) {
+                        uint32_t total[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            total[x_lane] = 0;
+                        for (int64_t ic = 0; ic < IC; ++ic) {
+                            for (int64_t ki = 0; ki < KH; ++ki) {
+                                const int64_t h = y * SH - PH + ki * DH;
+                                if (0 <= h && h < XH) {
+                                    const int64_t kj_whole = KW / 3 * 3;
+                                    for (int64_t kj = 0; kj < kj_whole; kj += 3) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                            uint32_t total_so_far = total[x_lane];
+                                            total_so_far += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (x_block + x_lane - PW + kj * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                                            total_so_far += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (x_block + x_lane - PW + (kj + 1) * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
+                                            total_so_far += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (x_block + x_lane - PW + (kj + 2) * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
+                                            total[x_lane] = total_so_far;
+                                        }
+                                    }
+                                    for (int64_t kj = kj_whole; kj < KW; ++kj) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                            total[x_lane] += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (x_block + x_lane - PW + kj * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                                    }
+                                }
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * OC + oc) * YH + y) * YW
+                                + (x_block + x_lane)] = (int8_t)(total[x_lane]
+                                + (uint32_t)(B != NULL ? B[oc] : 0));
+                    } else if (SW == 2) {
+                        uint32_t total[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            total[x_lane] = 0;
+                        for (int64_t ic = 0; ic < IC; ++ic) {
+                            for (int64_t ki = 0; ki < KH; ++ki) {
+                                const int64_t h = y * SH - PH + ki * DH;
+                                if (0 <= h && h < XH) {
+                                    const int64_t kj_whole_2 = KW / 3 * 3;
+                                    for (int64_t kj = 0; kj < kj_whole_2; kj += 3) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                            uint32_t total_so_far_2 = total[x_lane];
+                                            total_so_far_2 += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * 2 - PW + kj * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                                            total_so_far_2 += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * 2 - PW + (kj + 1) * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
+                                            total_so_far_2 += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * 2 - PW + (kj + 2) * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
+                                            total[x_lane] = total_so_far_2;
+                                        }
+                                    }
+                                    for (int64_t kj = kj_whole_2; kj < KW; ++kj) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                            total[x_lane] += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * 2 - PW + kj * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                                    }
+                                }
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * OC + oc) * YH + y) * YW
+                                + (x_block + x_lane)] = (int8_t)(total[x_lane]
+                                + (uint32_t)(B != NULL ? B[oc] : 0));
+                    } else {
+                        uint32_t total[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            total[x_lane] = 0;
+                        for (int64_t ic = 0; ic < IC; ++ic) {
+                            for (int64_t ki = 0; ki < KH; ++ki) {
+                                const int64_t h = y * SH - PH + ki * DH;
+                                if (0 <= h && h < XH) {
+                                    const int64_t kj_whole_3 = KW / 3 * 3;
+                                    for (int64_t kj = 0; kj < kj_whole_3; kj += 3) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                            uint32_t total_so_far_3 = total[x_lane];
+                                            total_so_far_3 += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * SW - PW + kj * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                                            total_so_far_3 += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * SW - PW + (kj + 1) * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
+                                            total_so_far_3 += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * SW - PW + (kj + 2) * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
+                                            total[x_lane] = total_so_far_3;
+                                        }
+                                    }
+                                    for (int64_t kj = kj_whole_3; kj < KW; ++kj) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                            total[x_lane] += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * SW - PW + kj * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                                    }
+                                }
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * OC + oc) * YH + y) * YW
+                                + (x_block + x_lane)] = (int8_t)(total[x_lane]
+                                + (uint32_t)(B != NULL ? B[oc] : 0));
+                    }
+                }
+                for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
+                    uint32_t total = 0;
+                    for (int64_t ic = 0; ic < IC; ++ic) {
+                        for (int64_t ki = 0; ki < KH; ++ki) {
+                            const int64_t h = y * SH - PH + ki * DH;
+                            if (0 <= h && h < XH) {
+                                for (int64_t kj = 0; kj < KW; ++kj) {
+                                    const int64_t w = x_right * SW - PW + kj * DW;
+                                    if (0 <= w && w < XW)
+                                        total += (uint32_t)(X[((n * C + (oc / OPG * IC + ic)) * XH
+                                            + h) * XW + w]
+                                            * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                                }
+                            }
+                        }
+                    }
+                    Y[((n * OC + oc) * YH + y) * YW + x_right] = (int8_t)(total
                         + (uint32_t)(B != NULL ? B[oc] : 0));
                 }
             }
@@ -246,6 +396,7 @@ static bool conv2d_Y_int8_by_tiles(const conv2d_plan *plan, cvmgen_factor X, cvm
     return cvmgen_contract(&nest, X, W, true, conv2d_Y_int8_totals, &call, space);
 }
 
+CVMGEN_FOR_AVX2
 static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict X,
                                 const int8_t *restrict W, const int32_t *restrict B,
                                 int32_t *restrict Y) {
@@ -256,18 +407,21 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
     /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
        x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
        (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    CVMGEN_PARALLEL(collapse(4) if (N * OC * YH * YW >= 256))
+    const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
+    const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
+        cvmgen_ceildiv(-1 * DW * KW + DW + PW + XW, SW)), x_middle_low);
+    CVMGEN_PARALLEL(collapse(3) if (N * OC * YH * x_middle_high * IC * KH * KW >= 32768))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t oc = 0; oc < OC; ++oc) {
             for (int64_t y = 0; y < YH; ++y) {
-                for (int64_t x = 0; x < YW; ++x) {
+                for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
                     uint32_t total = 0;
                     for (int64_t ic = 0; ic < IC; ++ic) {
                         for (int64_t ki = 0; ki < KH; ++ki) {
                             const int64_t h = y * SH - PH + ki * DH;
                             if (0 <= h && h < XH) {
                                 for (int64_t kj = 0; kj < KW; ++kj) {
-                                    const int64_t w = x * SW - PW + kj * DW;
+                                    const int64_t w = x_left * SW - PW + kj * DW;
                                     if (0 <= w && w < XW)
                                         total += (uint32_t)(X[((n * C + (oc / OPG * IC + ic)) * XH
                                             + h) * XW + w]
@@ -276,7 +430,153 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                             }
                         }
                     }
-                    Y[((n * OC + oc) * YH + y) * YW + x] = (int32_t)(total
+                    Y[((n * OC + oc) * YH + y) * YW + x_left] = (int32_t)(total
+                        + (uint32_t)(B != NULL ? B[oc] : 0));
+                }
+                for (int64_t x_block = x_middle_low; x_block < x_middle_high; x_block += 1024) {
+                    const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_block);
+                    if (SW == 1) {
+                        uint32_t total[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            total[x_lane] = 0;
+                        for (int64_t ic = 0; ic < IC; ++ic) {
+                            for (int64_t ki = 0; ki < KH; ++ki) {
+                                const int64_t h = y * SH - PH + ki * DH;
+                                if (0 <= h && h < XH) {
+                                    const int64_t kj_whole = KW / 3 * 3;
+                                    for (int64_t kj = 0; kj < kj_whole; kj += 3) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                            uint32_t total_so_far = total[x_lane];
+                                            total_so_far += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (x_block + x_lane - PW + kj * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                                            total_so_far += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (x_block + x_lane - PW + (kj + 1) * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
+                                            total_so_far += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (x_block + x_lane - PW + (kj + 2) * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
+                                            total[x_lane] = total_so_far;
+                                        }
+                                    }
+                                    for (int64_t kj = kj_whole; kj < KW; ++kj) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                            total[x_lane] += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (x_block + x_lane - PW + kj * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                                    }
+                                }
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * OC + oc) * YH + y) * YW
+                                + (x_block + x_lane)] = (int32_t)(total[x_lane]
+                                + (uint32_t)(B != NULL ? B[oc] : 0));
+                    } else if (SW == 2) {
+                        uint32_t total[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            total[x_lane] = 0;
+                        for (int64_t ic = 0; ic < IC; ++ic) {
+                            for (int64_t ki = 0; ki < KH; ++ki) {
+                                const int64_t h = y * SH - PH + ki * DH;
+                                if (0 <= h && h < XH) {
+                                    const int64_t kj_whole_2 = KW / 3 * 3;
+                                    for (int64_t kj = 0; kj < kj_whole_2; kj += 3) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                            uint32_t total_so_far_2 = total[x_lane];
+                                            total_so_far_2 += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * 2 - PW + kj * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                                            total_so_far_2 += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * 2 - PW + (kj + 1) * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
+                                            total_so_far_2 += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * 2 - PW + (kj + 2) * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
+                                            total[x_lane] = total_so_far_2;
+                                        }
+                                    }
+                                    for (int64_t kj = kj_whole_2; kj < KW; ++kj) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                            total[x_lane] += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * 2 - PW + kj * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                                    }
+                                }
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * OC + oc) * YH + y) * YW
+                                + (x_block + x_lane)] = (int32_t)(total[x_lane]
+                                + (uint32_t)(B != NULL ? B[oc] : 0));
+                    } else {
+                        uint32_t total[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            total[x_lane] = 0;
+                        for (int64_t ic = 0; ic < IC; ++ic) {
+                            for (int64_t ki = 0; ki < KH; ++ki) {
+                                const int64_t h = y * SH - PH + ki * DH;
+                                if (0 <= h && h < XH) {
+                                    const int64_t kj_whole_3 = KW / 3 * 3;
+                                    for (int64_t kj = 0; kj < kj_whole_3; kj += 3) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                            uint32_t total_so_far_3 = total[x_lane];
+                                            total_so_far_3 += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * SW - PW + kj * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                                            total_so_far_3 += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * SW - PW + (kj + 1) * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
+                                            total_so_far_3 += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * SW - PW + (kj + 2) * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
+                                            total[x_lane] = total_so_far_3;
+                                        }
+                                    }
+                                    for (int64_t kj = kj_whole_3; kj < KW; ++kj) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                            total[x_lane] += (uint32_t)(X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * SW - PW + kj * DW)]
+                                                * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                                    }
+                                }
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * OC + oc) * YH + y) * YW
+                                + (x_block + x_lane)] = (int32_t)(total[x_lane]
+                                + (uint32_t)(B != NULL ? B[oc] : 0));
+                    }
+                }
+                for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
+                    uint32_t total = 0;
+                    for (int64_t ic = 0; ic < IC; ++ic) {
+                        for (int64_t ki = 0; ki < KH; ++ki) {
+                            const int64_t h = y * SH - PH + ki * DH;
+                            if (0 <= h && h < XH) {
+                                for (int64_t kj = 0; kj < KW; ++kj) {
+                                    const int64_t w = x_right * SW - PW + kj * DW;
+                                    if (0 <= w && w < XW)
+                                        total += (uint32_t)(X[((n * C + (oc / OPG * IC + ic)) * XH
+                                            + h) * XW + w]
+                                            * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                                }
+                            }
+                        }
+                    }
+                    Y[((n * OC + oc) * YH + y) * YW + x_right] = (int32_t)(total
                         + (uint32_t)(B != NULL ? B[oc] : 0));
                 }
             }
@@ -344,6 +644,7 @@ static bool conv2d_Y_int32_by_tiles(const conv2d_plan *plan, cvmgen_factor X, cv
     return cvmgen_contract(&nest, X, W, true, conv2d_Y_int32_totals, &call, space);
 }
 
+CVMGEN_FOR_AVX2
 static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict X,
                                 const int32_t *restrict W, const int32_t *restrict B,
                                 int8_t *restrict Y) {
@@ -354,18 +655,21 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
     /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
        x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
        (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    CVMGEN_PARALLEL(collapse(4) if (N * OC * YH * YW >= 256))
+    const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
+    const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
+        cvmgen_ceildiv(-1 * DW * KW + DW + PW + XW, SW)), x_middle_low);
+    CVMGEN_PARALLEL(collapse(3) if (N * OC * YH * x_middle_high * IC * KH * KW >= 32768))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t oc = 0; oc < OC; ++oc) {
             for (int64_t y = 0; y < YH; ++y) {
-                for (int64_t x = 0; x < YW; ++x) {
+                for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
                     uint32_t total = 0;
                     for (int64_t ic = 0; ic < IC; ++ic) {
                         for (int64_t ki = 0; ki < KH; ++ki) {
                             const int64_t h = y * SH - PH + ki * DH;
                             if (0 <= h && h < XH) {
                                 for (int64_t kj = 0; kj < KW; ++kj) {
-                                    const int64_t w = x * SW - PW + kj * DW;
+                                    const int64_t w = x_left * SW - PW + kj * DW;
                                     if (0 <= w && w < XW)
                                         total += (uint32_t)X[((n * C + (oc / OPG * IC + ic)) * XH
                                             + h) * XW + w]
@@ -374,7 +678,159 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
                             }
                         }
                     }
-                    Y[((n * OC + oc) * YH + y) * YW + x] = (int8_t)(total
+                    Y[((n * OC + oc) * YH + y) * YW + x_left] = (int8_t)(total
+                        + (uint32_t)(B != NULL ? B[oc] : 0));
+                }
+                for (int64_t x_block = x_middle_low; x_block < x_middle_high; x_block += 1024) {
+                    const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_block);
+                    if (SW == 1) {
+                        uint32_t total[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            total[x_lane] = 0;
+                        for (int64_t ic = 0; ic < IC; ++ic) {
+                            for (int64_t ki = 0; ki < KH; ++ki) {
+                                const int64_t h = y * SH - PH + ki * DH;
+                                if (0 <= h && h < XH) {
+                                    const int64_t kj_whole = KW / 3 * 3;
+                                    for (int64_t kj = 0; kj < kj_whole; kj += 3) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                            uint32_t total_so_far = total[x_lane];
+                                            total_so_far += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (x_block + x_lane - PW + kj * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                                            total_so_far += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (x_block + x_lane - PW + (kj + 1) * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
+                                                + (kj + 1)];
+                                            total_so_far += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (x_block + x_lane - PW + (kj + 2) * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
+                                                + (kj + 2)];
+                                            total[x_lane] = total_so_far;
+                                        }
+                                    }
+                                    for (int64_t kj = kj_whole; kj < KW; ++kj) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                            total[x_lane] += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (x_block + x_lane - PW + kj * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                                    }
+                                }
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * OC + oc) * YH + y) * YW
+                                + (x_block + x_lane)] = (int8_t)(total[x_lane]
+                                + (uint32_t)(B != NULL ? B[oc] : 0));
+                    } else if (SW == 2) {
+                        uint32_t total[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            total[x_lane] = 0;
+                        for (int64_t ic = 0; ic < IC; ++ic) {
+                            for (int64_t ki = 0; ki < KH; ++ki) {
+                                const int64_t h = y * SH - PH + ki * DH;
+                                if (0 <= h && h < XH) {
+                                    const int64_t kj_whole_2 = KW / 3 * 3;
+                                    for (int64_t kj = 0; kj < kj_whole_2; kj += 3) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                            uint32_t total_so_far_2 = total[x_lane];
+                                            total_so_far_2 += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * 2 - PW + kj * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                                            total_so_far_2 += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * 2 - PW + (kj + 1) * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
+                                                + (kj + 1)];
+                                            total_so_far_2 += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * 2 - PW + (kj + 2) * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
+                                                + (kj + 2)];
+                                            total[x_lane] = total_so_far_2;
+                                        }
+                                    }
+                                    for (int64_t kj = kj_whole_2; kj < KW; ++kj) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                            total[x_lane] += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * 2 - PW + kj * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                                    }
+                                }
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * OC + oc) * YH + y) * YW
+                                + (x_block + x_lane)] = (int8_t)(total[x_lane]
+                                + (uint32_t)(B != NULL ? B[oc] : 0));
+                    } else {
+                        uint32_t total[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            total[x_lane] = 0;
+                        for (int64_t ic = 0; ic < IC; ++ic) {
+                            for (int64_t ki = 0; ki < KH; ++ki) {
+                                const int64_t h = y * SH - PH + ki * DH;
+                                if (0 <= h && h < XH) {
+                                    const int64_t kj_whole_3 = KW / 3 * 3;
+                                    for (int64_t kj = 0; kj < kj_whole_3; kj += 3) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                            uint32_t total_so_far_3 = total[x_lane];
+                                            total_so_far_3 += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * SW - PW + kj * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                                            total_so_far_3 += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * SW - PW + (kj + 1) * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
+                                                + (kj + 1)];
+                                            total_so_far_3 += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * SW - PW + (kj + 2) * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
+                                                + (kj + 2)];
+                                            total[x_lane] = total_so_far_3;
+                                        }
+                                    }
+                                    for (int64_t kj = kj_whole_3; kj < KW; ++kj) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                            total[x_lane] += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * SW - PW + kj * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                                    }
+                                }
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * OC + oc) * YH + y) * YW
+                                + (x_block + x_lane)] = (int8_t)(total[x_lane]
+                                + (uint32_t)(B != NULL ? B[oc] : 0));
+                    }
+                }
+                for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
+                    uint32_t total = 0;
+                    for (int64_t ic = 0; ic < IC; ++ic) {
+                        for (int64_t ki = 0; ki < KH; ++ki) {
+                            const int64_t h = y * SH - PH + ki * DH;
+                            if (0 <= h && h < XH) {
+                                for (int64_t kj = 0; kj < KW; ++kj) {
+                                    const int64_t w = x_right * SW - PW + kj * DW;
+                                    if (0 <= w && w < XW)
+                                        total += (uint32_t)X[((n * C + (oc / OPG * IC + ic)) * XH
+                                            + h) * XW + w]
+                                            * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                                }
+                            }
+                        }
+                    }
+                    Y[((n * OC + oc) * YH + y) * YW + x_right] = (int8_t)(total
                         + (uint32_t)(B != NULL ? B[oc] : 0));
                 }
             }
@@ -382,6 +838,7 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
     }
 }
 
+CVMGEN_FOR_AVX2
 static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restrict X,
                                  const int32_t *restrict W, const int32_t *restrict B,
                                  int32_t *restrict Y) {
@@ -392,18 +849,21 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
     /* spec/cvm/nn.cvm:21: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH,
        x*SW - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n,
        (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    CVMGEN_PARALLEL(collapse(4) if (N * OC * YH * YW >= 256))
+    const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
+    const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
+        cvmgen_ceildiv(-1 * DW * KW + DW + PW + XW, SW)), x_middle_low);
+    CVMGEN_PARALLEL(collapse(3) if (N * OC * YH * x_middle_high * IC * KH * KW >= 32768))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t oc = 0; oc < OC; ++oc) {
             for (int64_t y = 0; y < YH; ++y) {
-                for (int64_t x = 0; x < YW; ++x) {
+                for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
                     uint32_t total = 0;
                     for (int64_t ic = 0; ic < IC; ++ic) {
                         for (int64_t ki = 0; ki < KH; ++ki) {
                             const int64_t h = y * SH - PH + ki * DH;
                             if (0 <= h && h < XH) {
                                 for (int64_t kj = 0; kj < KW; ++kj) {
-                                    const int64_t w = x * SW - PW + kj * DW;
+                                    const int64_t w = x_left * SW - PW + kj * DW;
                                     if (0 <= w && w < XW)
                                         total += (uint32_t)X[((n * C + (oc / OPG * IC + ic)) * XH
                                             + h) * XW + w]
@@ -412,7 +872,159 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
                             }
                         }
                     }
-                    Y[((n * OC + oc) * YH + y) * YW + x] = (int32_t)(total
+                    Y[((n * OC + oc) * YH + y) * YW + x_left] = (int32_t)(total
+                        + (uint32_t)(B != NULL ? B[oc] : 0));
+                }
+                for (int64_t x_block = x_middle_low; x_block < x_middle_high; x_block += 1024) {
+                    const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_block);
+                    if (SW == 1) {
+                        uint32_t total[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            total[x_lane] = 0;
+                        for (int64_t ic = 0; ic < IC; ++ic) {
+                            for (int64_t ki = 0; ki < KH; ++ki) {
+                                const int64_t h = y * SH - PH + ki * DH;
+                                if (0 <= h && h < XH) {
+                                    const int64_t kj_whole = KW / 3 * 3;
+                                    for (int64_t kj = 0; kj < kj_whole; kj += 3) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                            uint32_t total_so_far = total[x_lane];
+                                            total_so_far += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (x_block + x_lane - PW + kj * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                                            total_so_far += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (x_block + x_lane - PW + (kj + 1) * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
+                                                + (kj + 1)];
+                                            total_so_far += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (x_block + x_lane - PW + (kj + 2) * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
+                                                + (kj + 2)];
+                                            total[x_lane] = total_so_far;
+                                        }
+                                    }
+                                    for (int64_t kj = kj_whole; kj < KW; ++kj) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                            total[x_lane] += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (x_block + x_lane - PW + kj * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                                    }
+                                }
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * OC + oc) * YH + y) * YW
+                                + (x_block + x_lane)] = (int32_t)(total[x_lane]
+                                + (uint32_t)(B != NULL ? B[oc] : 0));
+                    } else if (SW == 2) {
+                        uint32_t total[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            total[x_lane] = 0;
+                        for (int64_t ic = 0; ic < IC; ++ic) {
+                            for (int64_t ki = 0; ki < KH; ++ki) {
+                                const int64_t h = y * SH - PH + ki * DH;
+                                if (0 <= h && h < XH) {
+                                    const int64_t kj_whole_2 = KW / 3 * 3;
+                                    for (int64_t kj = 0; kj < kj_whole_2; kj += 3) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                            uint32_t total_so_far_2 = total[x_lane];
+                                            total_so_far_2 += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * 2 - PW + kj * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                                            total_so_far_2 += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * 2 - PW + (kj + 1) * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
+                                                + (kj + 1)];
+                                            total_so_far_2 += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * 2 - PW + (kj + 2) * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
+                                                + (kj + 2)];
+                                            total[x_lane] = total_so_far_2;
+                                        }
+                                    }
+                                    for (int64_t kj = kj_whole_2; kj < KW; ++kj) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                            total[x_lane] += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * 2 - PW + kj * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                                    }
+                                }
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * OC + oc) * YH + y) * YW
+                                + (x_block + x_lane)] = (int32_t)(total[x_lane]
+                                + (uint32_t)(B != NULL ? B[oc] : 0));
+                    } else {
+                        uint32_t total[1024];
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            total[x_lane] = 0;
+                        for (int64_t ic = 0; ic < IC; ++ic) {
+                            for (int64_t ki = 0; ki < KH; ++ki) {
+                                const int64_t h = y * SH - PH + ki * DH;
+                                if (0 <= h && h < XH) {
+                                    const int64_t kj_whole_3 = KW / 3 * 3;
+                                    for (int64_t kj = 0; kj < kj_whole_3; kj += 3) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                            uint32_t total_so_far_3 = total[x_lane];
+                                            total_so_far_3 += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * SW - PW + kj * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                                            total_so_far_3 += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * SW - PW + (kj + 1) * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
+                                                + (kj + 1)];
+                                            total_so_far_3 += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * SW - PW + (kj + 2) * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
+                                                + (kj + 2)];
+                                            total[x_lane] = total_so_far_3;
+                                        }
+                                    }
+                                    for (int64_t kj = kj_whole_3; kj < KW; ++kj) {
+                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                            total[x_lane] += (uint32_t)X[((n * C
+                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + ((x_block + x_lane) * SW - PW + kj * DW)]
+                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                                    }
+                                }
+                            }
+                        }
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                            Y[((n * OC + oc) * YH + y) * YW
+                                + (x_block + x_lane)] = (int32_t)(total[x_lane]
+                                + (uint32_t)(B != NULL ? B[oc] : 0));
+                    }
+                }
+                for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
+                    uint32_t total = 0;
+                    for (int64_t ic = 0; ic < IC; ++ic) {
+                        for (int64_t ki = 0; ki < KH; ++ki) {
+                            const int64_t h = y * SH - PH + ki * DH;
+                            if (0 <= h && h < XH) {
+                                for (int64_t kj = 0; kj < KW; ++kj) {
+                                    const int64_t w = x_right * SW - PW + kj * DW;
+                                    if (0 <= w && w < XW)
+                                        total += (uint32_t)X[((n * C + (oc / OPG * IC + ic)) * XH
+                                            + h) * XW + w]
+                                            * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                                }
+                            }
+                        }
+                    }
+                    Y[((n * OC + oc) * YH + y) * YW + x_right] = (int32_t)(total
                         + (uint32_t)(B != NULL ? B[oc] : 0));
                 }
             }

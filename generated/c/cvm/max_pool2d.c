@@ -132,20 +132,21 @@ static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *re
     const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
     const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
         cvmgen_ceildiv(-1 * PSW + PW + W + 1, SW)), x_middle_low);
-    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * x_middle_high * PSW >= 32768))
+    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * x_middle_high * PSH * PSW >= 32768))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t y = 0; y < YH; ++y) {
                 for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
                     int32_t largest = INT32_MIN;
-                    for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
-                        i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                    for (int64_t i = 0; i < PSH; ++i) {
                         const int64_t place = y * SH - PH + i;
-                        for (int64_t j = cvmgen_max_i64(0, PW - SW * x_left),
-                            j_end = cvmgen_min_i64(PSW, PW - SW * x_left + W); j < j_end; ++j) {
-                            const int64_t place_2 = x_left * SW - PW + j;
-                            largest = cvmgen_max_i32(largest,
-                                X[((n * C + c) * H + place) * W + place_2]);
+                        if (0 <= place && place < H) {
+                            for (int64_t j = 0; j < PSW; ++j) {
+                                const int64_t place_2 = x_left * SW - PW + j;
+                                if (0 <= place_2 && place_2 < W)
+                                    largest = cvmgen_max_i32(largest,
+                                        X[((n * C + c) * H + place) * W + place_2]);
+                            }
                         }
                     }
                     Y[((n * C + c) * YH + y) * YW + x_left] = (int8_t)largest;
@@ -156,30 +157,31 @@ static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *re
                         int32_t largest[1024];
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             largest[x_lane] = INT32_MIN;
-                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
-                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                        for (int64_t i = 0; i < PSH; ++i) {
                             const int64_t place = y * SH - PH + i;
-                            const int64_t j_whole = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole; j += 3) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                    int32_t largest_so_far = largest[x_lane];
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        X[((n * C + c) * H + place) * W
-                                        + (x_block + x_lane - PW + j)]);
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        X[((n * C + c) * H + place) * W
-                                        + (x_block + x_lane - PW + (j + 1))]);
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        X[((n * C + c) * H + place) * W
-                                        + (x_block + x_lane - PW + (j + 2))]);
-                                    largest[x_lane] = largest_so_far;
+                            if (0 <= place && place < H) {
+                                const int64_t j_whole = PSW / 3 * 3;
+                                for (int64_t j = 0; j < j_whole; j += 3) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                        int32_t largest_so_far = largest[x_lane];
+                                        largest_so_far = cvmgen_max_i32(largest_so_far,
+                                            X[((n * C + c) * H + place) * W
+                                            + (x_block + x_lane - PW + j)]);
+                                        largest_so_far = cvmgen_max_i32(largest_so_far,
+                                            X[((n * C + c) * H + place) * W
+                                            + (x_block + x_lane - PW + (j + 1))]);
+                                        largest_so_far = cvmgen_max_i32(largest_so_far,
+                                            X[((n * C + c) * H + place) * W
+                                            + (x_block + x_lane - PW + (j + 2))]);
+                                        largest[x_lane] = largest_so_far;
+                                    }
                                 }
-                            }
-                            for (int64_t j = j_whole; j < PSW; ++j) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                        X[((n * C + c) * H + place) * W
-                                        + (x_block + x_lane - PW + j)]);
+                                for (int64_t j = j_whole; j < PSW; ++j) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                            X[((n * C + c) * H + place) * W
+                                            + (x_block + x_lane - PW + j)]);
+                                }
                             }
                         }
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
@@ -189,30 +191,31 @@ static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *re
                         int32_t largest[1024];
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             largest[x_lane] = INT32_MIN;
-                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
-                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                        for (int64_t i = 0; i < PSH; ++i) {
                             const int64_t place = y * SH - PH + i;
-                            const int64_t j_whole_2 = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole_2; j += 3) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                    int32_t largest_so_far_2 = largest[x_lane];
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * 2 - PW + j)]);
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * 2 - PW + (j + 1))]);
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * 2 - PW + (j + 2))]);
-                                    largest[x_lane] = largest_so_far_2;
+                            if (0 <= place && place < H) {
+                                const int64_t j_whole_2 = PSW / 3 * 3;
+                                for (int64_t j = 0; j < j_whole_2; j += 3) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                        int32_t largest_so_far_2 = largest[x_lane];
+                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * 2 - PW + j)]);
+                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * 2 - PW + (j + 1))]);
+                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * 2 - PW + (j + 2))]);
+                                        largest[x_lane] = largest_so_far_2;
+                                    }
                                 }
-                            }
-                            for (int64_t j = j_whole_2; j < PSW; ++j) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * 2 - PW + j)]);
+                                for (int64_t j = j_whole_2; j < PSW; ++j) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * 2 - PW + j)]);
+                                }
                             }
                         }
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
@@ -222,30 +225,31 @@ static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *re
                         int32_t largest[1024];
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             largest[x_lane] = INT32_MIN;
-                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
-                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                        for (int64_t i = 0; i < PSH; ++i) {
                             const int64_t place = y * SH - PH + i;
-                            const int64_t j_whole_3 = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole_3; j += 3) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                    int32_t largest_so_far_3 = largest[x_lane];
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * SW - PW + j)]);
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * SW - PW + (j + 1))]);
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * SW - PW + (j + 2))]);
-                                    largest[x_lane] = largest_so_far_3;
+                            if (0 <= place && place < H) {
+                                const int64_t j_whole_3 = PSW / 3 * 3;
+                                for (int64_t j = 0; j < j_whole_3; j += 3) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                        int32_t largest_so_far_3 = largest[x_lane];
+                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * SW - PW + j)]);
+                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * SW - PW + (j + 1))]);
+                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * SW - PW + (j + 2))]);
+                                        largest[x_lane] = largest_so_far_3;
+                                    }
                                 }
-                            }
-                            for (int64_t j = j_whole_3; j < PSW; ++j) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * SW - PW + j)]);
+                                for (int64_t j = j_whole_3; j < PSW; ++j) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * SW - PW + j)]);
+                                }
                             }
                         }
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
@@ -255,14 +259,15 @@ static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *re
                 }
                 for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
                     int32_t largest = INT32_MIN;
-                    for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
-                        i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                    for (int64_t i = 0; i < PSH; ++i) {
                         const int64_t place = y * SH - PH + i;
-                        for (int64_t j = cvmgen_max_i64(0, PW - SW * x_right),
-                            j_end = cvmgen_min_i64(PSW, PW - SW * x_right + W); j < j_end; ++j) {
-                            const int64_t place_2 = x_right * SW - PW + j;
-                            largest = cvmgen_max_i32(largest,
-                                X[((n * C + c) * H + place) * W + place_2]);
+                        if (0 <= place && place < H) {
+                            for (int64_t j = 0; j < PSW; ++j) {
+                                const int64_t place_2 = x_right * SW - PW + j;
+                                if (0 <= place_2 && place_2 < W)
+                                    largest = cvmgen_max_i32(largest,
+                                        X[((n * C + c) * H + place) * W + place_2]);
+                            }
                         }
                     }
                     Y[((n * C + c) * YH + y) * YW + x_right] = (int8_t)largest;
@@ -283,20 +288,21 @@ static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *r
     const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
     const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
         cvmgen_ceildiv(-1 * PSW + PW + W + 1, SW)), x_middle_low);
-    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * x_middle_high * PSW >= 32768))
+    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * x_middle_high * PSH * PSW >= 32768))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t y = 0; y < YH; ++y) {
                 for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
                     int32_t largest = INT32_MIN;
-                    for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
-                        i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                    for (int64_t i = 0; i < PSH; ++i) {
                         const int64_t place = y * SH - PH + i;
-                        for (int64_t j = cvmgen_max_i64(0, PW - SW * x_left),
-                            j_end = cvmgen_min_i64(PSW, PW - SW * x_left + W); j < j_end; ++j) {
-                            const int64_t place_2 = x_left * SW - PW + j;
-                            largest = cvmgen_max_i32(largest,
-                                X[((n * C + c) * H + place) * W + place_2]);
+                        if (0 <= place && place < H) {
+                            for (int64_t j = 0; j < PSW; ++j) {
+                                const int64_t place_2 = x_left * SW - PW + j;
+                                if (0 <= place_2 && place_2 < W)
+                                    largest = cvmgen_max_i32(largest,
+                                        X[((n * C + c) * H + place) * W + place_2]);
+                            }
                         }
                     }
                     Y[((n * C + c) * YH + y) * YW + x_left] = largest;
@@ -307,30 +313,31 @@ static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *r
                         int32_t largest[1024];
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             largest[x_lane] = INT32_MIN;
-                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
-                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                        for (int64_t i = 0; i < PSH; ++i) {
                             const int64_t place = y * SH - PH + i;
-                            const int64_t j_whole = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole; j += 3) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                    int32_t largest_so_far = largest[x_lane];
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        X[((n * C + c) * H + place) * W
-                                        + (x_block + x_lane - PW + j)]);
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        X[((n * C + c) * H + place) * W
-                                        + (x_block + x_lane - PW + (j + 1))]);
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        X[((n * C + c) * H + place) * W
-                                        + (x_block + x_lane - PW + (j + 2))]);
-                                    largest[x_lane] = largest_so_far;
+                            if (0 <= place && place < H) {
+                                const int64_t j_whole = PSW / 3 * 3;
+                                for (int64_t j = 0; j < j_whole; j += 3) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                        int32_t largest_so_far = largest[x_lane];
+                                        largest_so_far = cvmgen_max_i32(largest_so_far,
+                                            X[((n * C + c) * H + place) * W
+                                            + (x_block + x_lane - PW + j)]);
+                                        largest_so_far = cvmgen_max_i32(largest_so_far,
+                                            X[((n * C + c) * H + place) * W
+                                            + (x_block + x_lane - PW + (j + 1))]);
+                                        largest_so_far = cvmgen_max_i32(largest_so_far,
+                                            X[((n * C + c) * H + place) * W
+                                            + (x_block + x_lane - PW + (j + 2))]);
+                                        largest[x_lane] = largest_so_far;
+                                    }
                                 }
-                            }
-                            for (int64_t j = j_whole; j < PSW; ++j) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                        X[((n * C + c) * H + place) * W
-                                        + (x_block + x_lane - PW + j)]);
+                                for (int64_t j = j_whole; j < PSW; ++j) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                            X[((n * C + c) * H + place) * W
+                                            + (x_block + x_lane - PW + j)]);
+                                }
                             }
                         }
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
@@ -339,30 +346,31 @@ static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *r
                         int32_t largest[1024];
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             largest[x_lane] = INT32_MIN;
-                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
-                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                        for (int64_t i = 0; i < PSH; ++i) {
                             const int64_t place = y * SH - PH + i;
-                            const int64_t j_whole_2 = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole_2; j += 3) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                    int32_t largest_so_far_2 = largest[x_lane];
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * 2 - PW + j)]);
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * 2 - PW + (j + 1))]);
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * 2 - PW + (j + 2))]);
-                                    largest[x_lane] = largest_so_far_2;
+                            if (0 <= place && place < H) {
+                                const int64_t j_whole_2 = PSW / 3 * 3;
+                                for (int64_t j = 0; j < j_whole_2; j += 3) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                        int32_t largest_so_far_2 = largest[x_lane];
+                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * 2 - PW + j)]);
+                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * 2 - PW + (j + 1))]);
+                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * 2 - PW + (j + 2))]);
+                                        largest[x_lane] = largest_so_far_2;
+                                    }
                                 }
-                            }
-                            for (int64_t j = j_whole_2; j < PSW; ++j) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * 2 - PW + j)]);
+                                for (int64_t j = j_whole_2; j < PSW; ++j) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * 2 - PW + j)]);
+                                }
                             }
                         }
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
@@ -371,30 +379,31 @@ static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *r
                         int32_t largest[1024];
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             largest[x_lane] = INT32_MIN;
-                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
-                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                        for (int64_t i = 0; i < PSH; ++i) {
                             const int64_t place = y * SH - PH + i;
-                            const int64_t j_whole_3 = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole_3; j += 3) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                    int32_t largest_so_far_3 = largest[x_lane];
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * SW - PW + j)]);
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * SW - PW + (j + 1))]);
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * SW - PW + (j + 2))]);
-                                    largest[x_lane] = largest_so_far_3;
+                            if (0 <= place && place < H) {
+                                const int64_t j_whole_3 = PSW / 3 * 3;
+                                for (int64_t j = 0; j < j_whole_3; j += 3) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                        int32_t largest_so_far_3 = largest[x_lane];
+                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * SW - PW + j)]);
+                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * SW - PW + (j + 1))]);
+                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * SW - PW + (j + 2))]);
+                                        largest[x_lane] = largest_so_far_3;
+                                    }
                                 }
-                            }
-                            for (int64_t j = j_whole_3; j < PSW; ++j) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * SW - PW + j)]);
+                                for (int64_t j = j_whole_3; j < PSW; ++j) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * SW - PW + j)]);
+                                }
                             }
                         }
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
@@ -403,14 +412,15 @@ static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *r
                 }
                 for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
                     int32_t largest = INT32_MIN;
-                    for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
-                        i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                    for (int64_t i = 0; i < PSH; ++i) {
                         const int64_t place = y * SH - PH + i;
-                        for (int64_t j = cvmgen_max_i64(0, PW - SW * x_right),
-                            j_end = cvmgen_min_i64(PSW, PW - SW * x_right + W); j < j_end; ++j) {
-                            const int64_t place_2 = x_right * SW - PW + j;
-                            largest = cvmgen_max_i32(largest,
-                                X[((n * C + c) * H + place) * W + place_2]);
+                        if (0 <= place && place < H) {
+                            for (int64_t j = 0; j < PSW; ++j) {
+                                const int64_t place_2 = x_right * SW - PW + j;
+                                if (0 <= place_2 && place_2 < W)
+                                    largest = cvmgen_max_i32(largest,
+                                        X[((n * C + c) * H + place) * W + place_2]);
+                            }
                         }
                     }
                     Y[((n * C + c) * YH + y) * YW + x_right] = largest;
@@ -431,20 +441,21 @@ static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *
     const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
     const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
         cvmgen_ceildiv(-1 * PSW + PW + W + 1, SW)), x_middle_low);
-    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * x_middle_high * PSW >= 32768))
+    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * x_middle_high * PSH * PSW >= 32768))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t y = 0; y < YH; ++y) {
                 for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
                     int32_t largest = INT32_MIN;
-                    for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
-                        i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                    for (int64_t i = 0; i < PSH; ++i) {
                         const int64_t place = y * SH - PH + i;
-                        for (int64_t j = cvmgen_max_i64(0, PW - SW * x_left),
-                            j_end = cvmgen_min_i64(PSW, PW - SW * x_left + W); j < j_end; ++j) {
-                            const int64_t place_2 = x_left * SW - PW + j;
-                            largest = cvmgen_max_i32(largest,
-                                X[((n * C + c) * H + place) * W + place_2]);
+                        if (0 <= place && place < H) {
+                            for (int64_t j = 0; j < PSW; ++j) {
+                                const int64_t place_2 = x_left * SW - PW + j;
+                                if (0 <= place_2 && place_2 < W)
+                                    largest = cvmgen_max_i32(largest,
+                                        X[((n * C + c) * H + place) * W + place_2]);
+                            }
                         }
                     }
                     Y[((n * C + c) * YH + y) * YW + x_left] = (int8_t)largest;
@@ -455,30 +466,31 @@ static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *
                         int32_t largest[1024];
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             largest[x_lane] = INT32_MIN;
-                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
-                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                        for (int64_t i = 0; i < PSH; ++i) {
                             const int64_t place = y * SH - PH + i;
-                            const int64_t j_whole = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole; j += 3) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                    int32_t largest_so_far = largest[x_lane];
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        X[((n * C + c) * H + place) * W
-                                        + (x_block + x_lane - PW + j)]);
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        X[((n * C + c) * H + place) * W
-                                        + (x_block + x_lane - PW + (j + 1))]);
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        X[((n * C + c) * H + place) * W
-                                        + (x_block + x_lane - PW + (j + 2))]);
-                                    largest[x_lane] = largest_so_far;
+                            if (0 <= place && place < H) {
+                                const int64_t j_whole = PSW / 3 * 3;
+                                for (int64_t j = 0; j < j_whole; j += 3) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                        int32_t largest_so_far = largest[x_lane];
+                                        largest_so_far = cvmgen_max_i32(largest_so_far,
+                                            X[((n * C + c) * H + place) * W
+                                            + (x_block + x_lane - PW + j)]);
+                                        largest_so_far = cvmgen_max_i32(largest_so_far,
+                                            X[((n * C + c) * H + place) * W
+                                            + (x_block + x_lane - PW + (j + 1))]);
+                                        largest_so_far = cvmgen_max_i32(largest_so_far,
+                                            X[((n * C + c) * H + place) * W
+                                            + (x_block + x_lane - PW + (j + 2))]);
+                                        largest[x_lane] = largest_so_far;
+                                    }
                                 }
-                            }
-                            for (int64_t j = j_whole; j < PSW; ++j) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                        X[((n * C + c) * H + place) * W
-                                        + (x_block + x_lane - PW + j)]);
+                                for (int64_t j = j_whole; j < PSW; ++j) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                            X[((n * C + c) * H + place) * W
+                                            + (x_block + x_lane - PW + j)]);
+                                }
                             }
                         }
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
@@ -488,30 +500,31 @@ static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *
                         int32_t largest[1024];
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             largest[x_lane] = INT32_MIN;
-                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
-                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                        for (int64_t i = 0; i < PSH; ++i) {
                             const int64_t place = y * SH - PH + i;
-                            const int64_t j_whole_2 = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole_2; j += 3) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                    int32_t largest_so_far_2 = largest[x_lane];
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * 2 - PW + j)]);
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * 2 - PW + (j + 1))]);
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * 2 - PW + (j + 2))]);
-                                    largest[x_lane] = largest_so_far_2;
+                            if (0 <= place && place < H) {
+                                const int64_t j_whole_2 = PSW / 3 * 3;
+                                for (int64_t j = 0; j < j_whole_2; j += 3) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                        int32_t largest_so_far_2 = largest[x_lane];
+                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * 2 - PW + j)]);
+                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * 2 - PW + (j + 1))]);
+                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * 2 - PW + (j + 2))]);
+                                        largest[x_lane] = largest_so_far_2;
+                                    }
                                 }
-                            }
-                            for (int64_t j = j_whole_2; j < PSW; ++j) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * 2 - PW + j)]);
+                                for (int64_t j = j_whole_2; j < PSW; ++j) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * 2 - PW + j)]);
+                                }
                             }
                         }
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
@@ -521,30 +534,31 @@ static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *
                         int32_t largest[1024];
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             largest[x_lane] = INT32_MIN;
-                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
-                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                        for (int64_t i = 0; i < PSH; ++i) {
                             const int64_t place = y * SH - PH + i;
-                            const int64_t j_whole_3 = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole_3; j += 3) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                    int32_t largest_so_far_3 = largest[x_lane];
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * SW - PW + j)]);
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * SW - PW + (j + 1))]);
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * SW - PW + (j + 2))]);
-                                    largest[x_lane] = largest_so_far_3;
+                            if (0 <= place && place < H) {
+                                const int64_t j_whole_3 = PSW / 3 * 3;
+                                for (int64_t j = 0; j < j_whole_3; j += 3) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                        int32_t largest_so_far_3 = largest[x_lane];
+                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * SW - PW + j)]);
+                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * SW - PW + (j + 1))]);
+                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * SW - PW + (j + 2))]);
+                                        largest[x_lane] = largest_so_far_3;
+                                    }
                                 }
-                            }
-                            for (int64_t j = j_whole_3; j < PSW; ++j) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * SW - PW + j)]);
+                                for (int64_t j = j_whole_3; j < PSW; ++j) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * SW - PW + j)]);
+                                }
                             }
                         }
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
@@ -554,14 +568,15 @@ static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *
                 }
                 for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
                     int32_t largest = INT32_MIN;
-                    for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
-                        i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                    for (int64_t i = 0; i < PSH; ++i) {
                         const int64_t place = y * SH - PH + i;
-                        for (int64_t j = cvmgen_max_i64(0, PW - SW * x_right),
-                            j_end = cvmgen_min_i64(PSW, PW - SW * x_right + W); j < j_end; ++j) {
-                            const int64_t place_2 = x_right * SW - PW + j;
-                            largest = cvmgen_max_i32(largest,
-                                X[((n * C + c) * H + place) * W + place_2]);
+                        if (0 <= place && place < H) {
+                            for (int64_t j = 0; j < PSW; ++j) {
+                                const int64_t place_2 = x_right * SW - PW + j;
+                                if (0 <= place_2 && place_2 < W)
+                                    largest = cvmgen_max_i32(largest,
+                                        X[((n * C + c) * H + place) * W + place_2]);
+                            }
                         }
                     }
                     Y[((n * C + c) * YH + y) * YW + x_right] = (int8_t)largest;
@@ -582,20 +597,21 @@ static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t 
     const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
     const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
         cvmgen_ceildiv(-1 * PSW + PW + W + 1, SW)), x_middle_low);
-    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * x_middle_high * PSW >= 32768))
+    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * x_middle_high * PSH * PSW >= 32768))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t y = 0; y < YH; ++y) {
                 for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
                     int32_t largest = INT32_MIN;
-                    for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
-                        i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                    for (int64_t i = 0; i < PSH; ++i) {
                         const int64_t place = y * SH - PH + i;
-                        for (int64_t j = cvmgen_max_i64(0, PW - SW * x_left),
-                            j_end = cvmgen_min_i64(PSW, PW - SW * x_left + W); j < j_end; ++j) {
-                            const int64_t place_2 = x_left * SW - PW + j;
-                            largest = cvmgen_max_i32(largest,
-                                X[((n * C + c) * H + place) * W + place_2]);
+                        if (0 <= place && place < H) {
+                            for (int64_t j = 0; j < PSW; ++j) {
+                                const int64_t place_2 = x_left * SW - PW + j;
+                                if (0 <= place_2 && place_2 < W)
+                                    largest = cvmgen_max_i32(largest,
+                                        X[((n * C + c) * H + place) * W + place_2]);
+                            }
                         }
                     }
                     Y[((n * C + c) * YH + y) * YW + x_left] = largest;
@@ -606,30 +622,31 @@ static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t 
                         int32_t largest[1024];
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             largest[x_lane] = INT32_MIN;
-                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
-                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                        for (int64_t i = 0; i < PSH; ++i) {
                             const int64_t place = y * SH - PH + i;
-                            const int64_t j_whole = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole; j += 3) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                    int32_t largest_so_far = largest[x_lane];
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        X[((n * C + c) * H + place) * W
-                                        + (x_block + x_lane - PW + j)]);
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        X[((n * C + c) * H + place) * W
-                                        + (x_block + x_lane - PW + (j + 1))]);
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        X[((n * C + c) * H + place) * W
-                                        + (x_block + x_lane - PW + (j + 2))]);
-                                    largest[x_lane] = largest_so_far;
+                            if (0 <= place && place < H) {
+                                const int64_t j_whole = PSW / 3 * 3;
+                                for (int64_t j = 0; j < j_whole; j += 3) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                        int32_t largest_so_far = largest[x_lane];
+                                        largest_so_far = cvmgen_max_i32(largest_so_far,
+                                            X[((n * C + c) * H + place) * W
+                                            + (x_block + x_lane - PW + j)]);
+                                        largest_so_far = cvmgen_max_i32(largest_so_far,
+                                            X[((n * C + c) * H + place) * W
+                                            + (x_block + x_lane - PW + (j + 1))]);
+                                        largest_so_far = cvmgen_max_i32(largest_so_far,
+                                            X[((n * C + c) * H + place) * W
+                                            + (x_block + x_lane - PW + (j + 2))]);
+                                        largest[x_lane] = largest_so_far;
+                                    }
                                 }
-                            }
-                            for (int64_t j = j_whole; j < PSW; ++j) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                        X[((n * C + c) * H + place) * W
-                                        + (x_block + x_lane - PW + j)]);
+                                for (int64_t j = j_whole; j < PSW; ++j) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                            X[((n * C + c) * H + place) * W
+                                            + (x_block + x_lane - PW + j)]);
+                                }
                             }
                         }
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
@@ -638,30 +655,31 @@ static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t 
                         int32_t largest[1024];
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             largest[x_lane] = INT32_MIN;
-                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
-                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                        for (int64_t i = 0; i < PSH; ++i) {
                             const int64_t place = y * SH - PH + i;
-                            const int64_t j_whole_2 = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole_2; j += 3) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                    int32_t largest_so_far_2 = largest[x_lane];
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * 2 - PW + j)]);
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * 2 - PW + (j + 1))]);
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * 2 - PW + (j + 2))]);
-                                    largest[x_lane] = largest_so_far_2;
+                            if (0 <= place && place < H) {
+                                const int64_t j_whole_2 = PSW / 3 * 3;
+                                for (int64_t j = 0; j < j_whole_2; j += 3) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                        int32_t largest_so_far_2 = largest[x_lane];
+                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * 2 - PW + j)]);
+                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * 2 - PW + (j + 1))]);
+                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * 2 - PW + (j + 2))]);
+                                        largest[x_lane] = largest_so_far_2;
+                                    }
                                 }
-                            }
-                            for (int64_t j = j_whole_2; j < PSW; ++j) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * 2 - PW + j)]);
+                                for (int64_t j = j_whole_2; j < PSW; ++j) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * 2 - PW + j)]);
+                                }
                             }
                         }
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
@@ -670,30 +688,31 @@ static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t 
                         int32_t largest[1024];
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             largest[x_lane] = INT32_MIN;
-                        for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
-                            i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                        for (int64_t i = 0; i < PSH; ++i) {
                             const int64_t place = y * SH - PH + i;
-                            const int64_t j_whole_3 = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole_3; j += 3) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                    int32_t largest_so_far_3 = largest[x_lane];
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * SW - PW + j)]);
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * SW - PW + (j + 1))]);
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * SW - PW + (j + 2))]);
-                                    largest[x_lane] = largest_so_far_3;
+                            if (0 <= place && place < H) {
+                                const int64_t j_whole_3 = PSW / 3 * 3;
+                                for (int64_t j = 0; j < j_whole_3; j += 3) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                        int32_t largest_so_far_3 = largest[x_lane];
+                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * SW - PW + j)]);
+                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * SW - PW + (j + 1))]);
+                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * SW - PW + (j + 2))]);
+                                        largest[x_lane] = largest_so_far_3;
+                                    }
                                 }
-                            }
-                            for (int64_t j = j_whole_3; j < PSW; ++j) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                    largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * SW - PW + j)]);
+                                for (int64_t j = j_whole_3; j < PSW; ++j) {
+                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
+                                            X[((n * C + c) * H + place) * W
+                                            + ((x_block + x_lane) * SW - PW + j)]);
+                                }
                             }
                         }
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
@@ -702,14 +721,15 @@ static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t 
                 }
                 for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
                     int32_t largest = INT32_MIN;
-                    for (int64_t i = cvmgen_max_i64(0, PH - SH * y),
-                        i_end = cvmgen_min_i64(PSH, H + PH - SH * y); i < i_end; ++i) {
+                    for (int64_t i = 0; i < PSH; ++i) {
                         const int64_t place = y * SH - PH + i;
-                        for (int64_t j = cvmgen_max_i64(0, PW - SW * x_right),
-                            j_end = cvmgen_min_i64(PSW, PW - SW * x_right + W); j < j_end; ++j) {
-                            const int64_t place_2 = x_right * SW - PW + j;
-                            largest = cvmgen_max_i32(largest,
-                                X[((n * C + c) * H + place) * W + place_2]);
+                        if (0 <= place && place < H) {
+                            for (int64_t j = 0; j < PSW; ++j) {
+                                const int64_t place_2 = x_right * SW - PW + j;
+                                if (0 <= place_2 && place_2 < W)
+                                    largest = cvmgen_max_i32(largest,
+                                        X[((n * C + c) * H + place) * W + place_2]);
+                            }
                         }
                     }
                     Y[((n * C + c) * YH + y) * YW + x_right] = largest;

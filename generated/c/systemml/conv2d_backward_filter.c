@@ -190,25 +190,25 @@ static void conv2d_backward_filter_dw(const conv2d_backward_filter_plan *plan,
     const int64_t s_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, PW), S);
     const int64_t s_middle_high = cvmgen_max_i64(cvmgen_min_i64(S, PW - SW * YW + SW + W),
         s_middle_low);
-    CVMGEN_PARALLEL(collapse(3) if (F * C * R * s_middle_high * N * YW >= 32768))
+    CVMGEN_PARALLEL(collapse(3) if (F * C * R * s_middle_high * N * YH * YW >= 32768))
     for (int64_t f = 0; f < F; ++f) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t r = 0; r < R; ++r) {
                 for (int64_t s_left = 0; s_left < s_middle_low; ++s_left) {
                     double total = 0.0;
                     for (int64_t n = 0; n < N; ++n) {
-                        for (int64_t p = cvmgen_max_i64(0, cvmgen_ceildiv(PH - r, SH)),
-                            p_end = cvmgen_min_i64(YH, cvmgen_ceildiv(H + PH - r, SH)); p < p_end;
-                            ++p) {
+                        for (int64_t p = 0; p < YH; ++p) {
                             const int64_t place = p * SH - PH + r;
-                            for (int64_t q = cvmgen_max_i64(0, cvmgen_ceildiv(PW - s_left, SW)),
-                                q_end = cvmgen_min_i64(YW, cvmgen_ceildiv(PW + W - s_left, SW));
-                                q < q_end; ++q) {
-                                const int64_t place_2 = q * SW - PW + s_left;
-                                const int64_t i = place;
-                                const int64_t j = place_2;
-                                total += x[n * (C * H * W) + ((c * H + i) * W + j)]
-                                    * dout[n * (F * YH * YW) + ((f * YH + p) * YW + q)];
+                            if (0 <= place && place < H) {
+                                for (int64_t q = 0; q < YW; ++q) {
+                                    const int64_t place_2 = q * SW - PW + s_left;
+                                    if (0 <= place_2 && place_2 < W) {
+                                        const int64_t i = place;
+                                        const int64_t j = place_2;
+                                        total += x[n * (C * H * W) + ((c * H + i) * W + j)]
+                                            * dout[n * (F * YH * YW) + ((f * YH + p) * YW + q)];
+                                    }
+                                }
                             }
                         }
                     }
@@ -220,16 +220,17 @@ static void conv2d_backward_filter_dw(const conv2d_backward_filter_plan *plan,
                     for (int64_t s_lane = 0; s_lane < s_lanes; ++s_lane)
                         total[s_lane] = 0.0;
                     for (int64_t n = 0; n < N; ++n) {
-                        for (int64_t p = cvmgen_max_i64(0, cvmgen_ceildiv(PH - r, SH)),
-                            p_end = cvmgen_min_i64(YH, cvmgen_ceildiv(H + PH - r, SH)); p < p_end;
-                            ++p) {
+                        for (int64_t p = 0; p < YH; ++p) {
                             const int64_t place = p * SH - PH + r;
-                            for (int64_t q = 0; q < YW; ++q) {
-                                for (int64_t s_lane = 0; s_lane < s_lanes; ++s_lane) {
-                                    const int64_t i = place;
-                                    total[s_lane] += x[n * (C * H * W)
-                                        + ((c * H + i) * W + (q * SW - PW + (s_block + s_lane)))]
-                                        * dout[n * (F * YH * YW) + ((f * YH + p) * YW + q)];
+                            if (0 <= place && place < H) {
+                                for (int64_t q = 0; q < YW; ++q) {
+                                    for (int64_t s_lane = 0; s_lane < s_lanes; ++s_lane) {
+                                        const int64_t i = place;
+                                        total[s_lane] += x[n * (C * H * W)
+                                            + ((c * H + i) * W
+                                            + (q * SW - PW + (s_block + s_lane)))]
+                                            * dout[n * (F * YH * YW) + ((f * YH + p) * YW + q)];
+                                    }
                                 }
                             }
                         }
@@ -242,18 +243,18 @@ static void conv2d_backward_filter_dw(const conv2d_backward_filter_plan *plan,
                 for (int64_t s_right = s_middle_high; s_right < S; ++s_right) {
                     double total = 0.0;
                     for (int64_t n = 0; n < N; ++n) {
-                        for (int64_t p = cvmgen_max_i64(0, cvmgen_ceildiv(PH - r, SH)),
-                            p_end = cvmgen_min_i64(YH, cvmgen_ceildiv(H + PH - r, SH)); p < p_end;
-                            ++p) {
+                        for (int64_t p = 0; p < YH; ++p) {
                             const int64_t place = p * SH - PH + r;
-                            for (int64_t q = cvmgen_max_i64(0, cvmgen_ceildiv(PW - s_right, SW)),
-                                q_end = cvmgen_min_i64(YW, cvmgen_ceildiv(PW + W - s_right, SW));
-                                q < q_end; ++q) {
-                                const int64_t place_2 = q * SW - PW + s_right;
-                                const int64_t i = place;
-                                const int64_t j = place_2;
-                                total += x[n * (C * H * W) + ((c * H + i) * W + j)]
-                                    * dout[n * (F * YH * YW) + ((f * YH + p) * YW + q)];
+                            if (0 <= place && place < H) {
+                                for (int64_t q = 0; q < YW; ++q) {
+                                    const int64_t place_2 = q * SW - PW + s_right;
+                                    if (0 <= place_2 && place_2 < W) {
+                                        const int64_t i = place;
+                                        const int64_t j = place_2;
+                                        total += x[n * (C * H * W) + ((c * H + i) * W + j)]
+                                            * dout[n * (F * YH * YW) + ((f * YH + p) * YW + q)];
+                                    }
+                                }
                             }
                         }
                     }

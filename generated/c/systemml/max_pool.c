@@ -173,22 +173,24 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
     const int64_t q_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
     const int64_t q_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
         cvmgen_ceildiv(PW - S + W + 1, SW)), q_middle_low);
-    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * q_middle_high * S >= 32768))
+    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * q_middle_high * R * S >= 32768))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t p = 0; p < YH; ++p) {
                 for (int64_t q_left = 0; q_left < q_middle_low; ++q_left) {
                     double largest = -CVMGEN_INFINITY;
-                    for (int64_t r = cvmgen_max_i64(0, PH - SH * p),
-                        r_end = cvmgen_min_i64(R, H + PH - SH * p); r < r_end; ++r) {
+                    for (int64_t r = 0; r < R; ++r) {
                         const int64_t place = p * SH - PH + r;
-                        for (int64_t s = cvmgen_max_i64(0, PW - SW * q_left),
-                            s_end = cvmgen_min_i64(S, PW - SW * q_left + W); s < s_end; ++s) {
-                            const int64_t place_2 = q_left * SW - PW + s;
-                            const int64_t i = place;
-                            const int64_t j = place_2;
-                            largest = cvmgen_max_f64(largest,
-                                x[n * (C * H * W) + ((c * H + i) * W + j)]);
+                        if (0 <= place && place < H) {
+                            for (int64_t s = 0; s < S; ++s) {
+                                const int64_t place_2 = q_left * SW - PW + s;
+                                if (0 <= place_2 && place_2 < W) {
+                                    const int64_t i = place;
+                                    const int64_t j = place_2;
+                                    largest = cvmgen_max_f64(largest,
+                                        x[n * (C * H * W) + ((c * H + i) * W + j)]);
+                                }
+                            }
                         }
                     }
                     y[n * (C * YH * YW)
@@ -200,15 +202,16 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                         double largest[1024];
                         for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
                             largest[q_lane] = -CVMGEN_INFINITY;
-                        for (int64_t r = cvmgen_max_i64(0, PH - SH * p),
-                            r_end = cvmgen_min_i64(R, H + PH - SH * p); r < r_end; ++r) {
+                        for (int64_t r = 0; r < R; ++r) {
                             const int64_t place = p * SH - PH + r;
-                            for (int64_t s = 0; s < S; ++s) {
-                                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                                    const int64_t i = place;
-                                    largest[q_lane] = cvmgen_max_f64(largest[q_lane],
-                                        x[n * (C * H * W)
-                                        + ((c * H + i) * W + (q_block + q_lane - PW + s))]);
+                            if (0 <= place && place < H) {
+                                for (int64_t s = 0; s < S; ++s) {
+                                    for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                                        const int64_t i = place;
+                                        largest[q_lane] = cvmgen_max_f64(largest[q_lane],
+                                            x[n * (C * H * W)
+                                            + ((c * H + i) * W + (q_block + q_lane - PW + s))]);
+                                    }
                                 }
                             }
                         }
@@ -220,15 +223,17 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                         double largest[1024];
                         for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
                             largest[q_lane] = -CVMGEN_INFINITY;
-                        for (int64_t r = cvmgen_max_i64(0, PH - SH * p),
-                            r_end = cvmgen_min_i64(R, H + PH - SH * p); r < r_end; ++r) {
+                        for (int64_t r = 0; r < R; ++r) {
                             const int64_t place = p * SH - PH + r;
-                            for (int64_t s = 0; s < S; ++s) {
-                                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                                    const int64_t i = place;
-                                    largest[q_lane] = cvmgen_max_f64(largest[q_lane],
-                                        x[n * (C * H * W)
-                                        + ((c * H + i) * W + ((q_block + q_lane) * 2 - PW + s))]);
+                            if (0 <= place && place < H) {
+                                for (int64_t s = 0; s < S; ++s) {
+                                    for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                                        const int64_t i = place;
+                                        largest[q_lane] = cvmgen_max_f64(largest[q_lane],
+                                            x[n * (C * H * W)
+                                            + ((c * H + i) * W
+                                            + ((q_block + q_lane) * 2 - PW + s))]);
+                                    }
                                 }
                             }
                         }
@@ -240,15 +245,17 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                         double largest[1024];
                         for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
                             largest[q_lane] = -CVMGEN_INFINITY;
-                        for (int64_t r = cvmgen_max_i64(0, PH - SH * p),
-                            r_end = cvmgen_min_i64(R, H + PH - SH * p); r < r_end; ++r) {
+                        for (int64_t r = 0; r < R; ++r) {
                             const int64_t place = p * SH - PH + r;
-                            for (int64_t s = 0; s < S; ++s) {
-                                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                                    const int64_t i = place;
-                                    largest[q_lane] = cvmgen_max_f64(largest[q_lane],
-                                        x[n * (C * H * W)
-                                        + ((c * H + i) * W + ((q_block + q_lane) * SW - PW + s))]);
+                            if (0 <= place && place < H) {
+                                for (int64_t s = 0; s < S; ++s) {
+                                    for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                                        const int64_t i = place;
+                                        largest[q_lane] = cvmgen_max_f64(largest[q_lane],
+                                            x[n * (C * H * W)
+                                            + ((c * H + i) * W
+                                            + ((q_block + q_lane) * SW - PW + s))]);
+                                    }
                                 }
                             }
                         }
@@ -260,16 +267,18 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                 }
                 for (int64_t q_right = q_middle_high; q_right < YW; ++q_right) {
                     double largest = -CVMGEN_INFINITY;
-                    for (int64_t r = cvmgen_max_i64(0, PH - SH * p),
-                        r_end = cvmgen_min_i64(R, H + PH - SH * p); r < r_end; ++r) {
+                    for (int64_t r = 0; r < R; ++r) {
                         const int64_t place = p * SH - PH + r;
-                        for (int64_t s = cvmgen_max_i64(0, PW - SW * q_right),
-                            s_end = cvmgen_min_i64(S, PW - SW * q_right + W); s < s_end; ++s) {
-                            const int64_t place_2 = q_right * SW - PW + s;
-                            const int64_t i = place;
-                            const int64_t j = place_2;
-                            largest = cvmgen_max_f64(largest,
-                                x[n * (C * H * W) + ((c * H + i) * W + j)]);
+                        if (0 <= place && place < H) {
+                            for (int64_t s = 0; s < S; ++s) {
+                                const int64_t place_2 = q_right * SW - PW + s;
+                                if (0 <= place_2 && place_2 < W) {
+                                    const int64_t i = place;
+                                    const int64_t j = place_2;
+                                    largest = cvmgen_max_f64(largest,
+                                        x[n * (C * H * W) + ((c * H + i) * W + j)]);
+                                }
+                            }
                         }
                     }
                     y[n * (C * YH * YW)
