@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from cvmgen import tree
 from cvmgen.dtypes import INT32, DType
-from cvmgen.emit import c, cuda, interface, python
+from cvmgen.emit import c, cuda, interface, numpy, python
 from cvmgen.errors import CvmgenError, InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
@@ -48,6 +48,8 @@ STATEMENTS: Passes = (
     ("unfold", unfold_nests),
     ("guards", place_guards),
 )
+# For numpy: reductions and multi-indices as they are.
+WHOLE_ARRAYS: Passes = STATEMENTS[:2]
 OFFSETS: Passes = (
     ("offsets", find_offsets),
     ("flatten", flatten_packs),
@@ -108,6 +110,15 @@ TARGETS: Mapping[str, Target] = {
         lambda program, _: python.emit_operator(program),
         python.emit_header,
         lambda _: python.emit_support(),
+        operator_file="{opset}/{name}.py",
+        header_file="{opset}/__init__.py",
+        support_file="{opset}/{name}",
+    ),
+    "numpy": Target(
+        WHOLE_ARRAYS,
+        numpy.emit_operator,
+        numpy.emit_header,
+        numpy.emit_support,
         operator_file="{opset}/{name}.py",
         header_file="{opset}/__init__.py",
         support_file="{opset}/{name}",

@@ -19,7 +19,7 @@ one that is not there."""
 ORDER = os.environ.get("CVMGEN_TEST_ORDER", "forward")
 """In which cuda-cpu runs threads: forward, reverse, or the seed of a random order."""
 
-LANGUAGES = ("c", "python", "cuda")
+LANGUAGES = ("c", "python", "numpy", "cuda")
 
 
 def load_target(target: str, folder: Path, library: Path | None = None) -> Operators:

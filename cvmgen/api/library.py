@@ -21,7 +21,8 @@ if TYPE_CHECKING:  # of the targets only the one that is asked for is imported
     from cvmgen.api.cuda_cpu_backend import Order
     from cvmgen.api.driver import Device
 
-TARGETS = ("c", "python", "cuda", "cuda-cpu")
+TARGETS = ("c", "python", "numpy", "cuda", "cuda-cpu")
+INTERPRETED = ("python", "numpy")
 COMPILED = {
     "c": ("c", ".c", ".h"),
     "cuda": ("cuda", ".cu", ".cc", ".h"),
@@ -42,9 +43,10 @@ def load(
 ) -> Operators:
     """The generated operators on a target.
 
-    target: "c" (compiled by the C compiler found, cached), "python" (no compiler needed),
-        "cuda-cpu" (the CUDA text, compiled by the C++ compiler found, on the CPU), "cuda" (a GPU;
-        its kernels are compiled by NVRTC when they are needed first, and cached)
+    target: "c" (compiled by the C compiler found, cached), "python" or "numpy" (no compiler needed;
+        loops, or operations on whole arrays), "cuda-cpu" (the CUDA text, compiled by the C++
+        compiler found, on the CPU), "cuda" (a GPU; its kernels are compiled by NVRTC when they are
+        needed first, and cached)
     folder: the generated folder; by default the one of this checkout or installation
     library: a shared library built before, for the targets "c", "cuda" and "cuda-cpu"
     order: in which "cuda-cpu" runs blocks and the threads of each: "forward", "reverse", or the
@@ -89,10 +91,10 @@ def make_backend(
     target: str, manifest: Manifest, folder: Path, library: str | Path | None, order: Order
 ) -> Backend:
     """What runs a target on the CPU."""
-    if target == "python":
+    if target in INTERPRETED:
         from cvmgen.api.python_backend import PythonBackend
 
-        return PythonBackend(manifest, folder)
+        return PythonBackend(manifest, folder, target)
     path = Path(library) if library is not None else compiled(folder, target)
     if target == "c":
         return CBackend(path, manifest, folder)

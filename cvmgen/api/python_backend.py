@@ -1,4 +1,4 @@
-"""The python target: the generated modules, imported from their folder."""
+"""The targets python and numpy: the generated modules, imported from their folder."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from cvmgen.errors import CvmgenError, OperatorError
 
 
 class PythonBackend:
-    """Calls the functions of generated/python, without putting them on the path."""
+    """Calls the functions of generated/python or generated/numpy, without putting them on the
+    path."""
 
-    def __init__(self, manifest: Manifest, folder: Path) -> None:
+    def __init__(self, manifest: Manifest, folder: Path, target: str = "python") -> None:
         self.folder = folder
         opsets = sorted({info.opset for info in manifest.operators})
-        self.packages = {opset: load_package(folder / "python" / opset) for opset in opsets}
+        self.packages = {opset: load_package(folder / target / opset) for opset in opsets}
 
     def module(self, info: OperatorInfo) -> Any:
         return importlib.import_module(f"{self.packages[info.opset]}.{info.name}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from cvmgen.api.manifest import OperatorInfo
 from cvmgen.errors import CvmgenError
 
-SUFFIXES = {"python": "py", "c": "c", "cuda": "cu"}
+SUFFIXES = {"python": "py", "numpy": "py", "c": "c", "cuda": "cu"}
 
 
 def source_text(folder: Path, info: OperatorInfo, target: str) -> str:

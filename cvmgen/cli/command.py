@@ -13,8 +13,8 @@ import cvmgen
 from cvmgen.cli.exits import MEANINGS, Exit, UsageError, tell
 from cvmgen.paths import generated_folder, spec_folder
 
-TARGETS = ("python", "c", "cuda")
-RUN_TARGETS = ("c", "python", "cuda", "cuda-cpu")
+TARGETS = ("python", "numpy", "c", "cuda")
+RUN_TARGETS = ("c", "python", "numpy", "cuda", "cuda-cpu")
 ARCHITECTURES = ("sm_80", "sm_90", "sm_120")
 """GPUs whose machine code is looked at: A100, H100 and the GeForce RTX 50 series."""
 STAGES = (

@@ -63,13 +63,13 @@ def inputs_read(program: i.Program, nest: i.Nest) -> tuple[str, ...]:
 
 def read_in(body: tuple[i.Stmt, ...]) -> set[str]:
     """The tensors of which statements read elements, and those that they ask for."""
-    read = {each.tensor for each in walk(body) if isinstance(each, i.Load)}
+    read = {each.tensor for each in walk(body) if isinstance(each, (i.Load, i.Access))}
     return read | {each.name for each in walk(body) if isinstance(each, i.Given)}
 
 
 def scratch_read(program: i.Program, nest: i.Nest) -> tuple[str, ...]:
     """The memory of selected lists that a nest reads but does not fill."""
-    read = {each.tensor for each in walk(nest.body) if isinstance(each, i.Load)}
+    read = {each.tensor for each in walk(nest.body) if isinstance(each, (i.Load, i.Access))}
     names = (each.name for each in program.scratch if each.owner != nest.tensor)
     return tuple(name for name in names if name in read)
 
@@ -197,8 +197,11 @@ def moved_inputs(program: i.Program) -> tuple[str, ...]:
         match value:
             case i.Var(name=name) if name in loaded:
                 visit(loaded[name])
-            case i.Load(tensor=tensor) if tensor in inputs:
+            case i.Load(tensor=tensor) | i.Access(tensor=tensor) if tensor in inputs:
                 found.add(tensor)
+            case i.Bind(name=name, value=(i.Load() | i.Access()) as bound, body=body):
+                loaded[name] = bound
+                visit(body)
             case i.Select(then=then, otherwise=otherwise):
                 visit(then)
                 visit(otherwise)

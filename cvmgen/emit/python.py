@@ -77,10 +77,12 @@ class PythonEmitter:
         self.calls = Calls(self)
         bodies = tuple(without_slots(nest.body) for nest in program.nests)
         read = names_in(bodies) | names_in(tuple(nest.prologue for nest in program.nests))
-        read |= given_in(bodies) | {each.size for each in program.scratch}
+        read |= given_in(bodies) | {each.size for each in program.scratch} | self.also_read()
         # Here an optional attribute tells by its own value whether it was given.
         values = {f"has_{each.name}": each.name for each in self.operator.attributes}
-        fields = dict.fromkeys(values.get(each.name, each.name) for each in plan_fields(program))
+        fields = dict.fromkeys(
+            values.get(each.name, each.name) for each in plan_fields(program, self.also_read())
+        )
         names = [name for name in fields if name in read and not self.local(name)]
         self.fields = [*names, *self.variadic_shapes()]
         prologues = tuple(each for nest in program.nests for each in nest.prologue)
@@ -92,9 +94,13 @@ class PythonEmitter:
         }
         self.line = ""
 
+    def also_read(self) -> frozenset[str]:
+        """Names of the host that nests read without saying so."""
+        return frozenset()
+
     def variadic_shapes(self) -> list[str]:
         """The shapes of variadic inputs, where a nest reads them."""
-        read = names_in(tuple(nest.prologue for nest in self.program.nests))
+        read = names_in(tuple((nest.prologue, nest.body) for nest in self.program.nests))
         extents = (item.extents for item in self.operator.inputs if item.variadic)
         names = (str(extent.new) for each in extents for extent in each)
         return [name for name in names if name in read]
@@ -117,6 +123,7 @@ class PythonEmitter:
             place=operator.span.place,
             doc=operator.doc,
             formula=formula.replace("\\", "\\\\").replace('"""', "'''"),
+            libraries=self.libraries(nests),
             more_imports=self.more_imports(nests),
             types=self.calls.type_rows(),
             call_doc="\n".join(indent(self.calls.call_doc())),
@@ -130,6 +137,10 @@ class PythonEmitter:
             infer="\n".join(indent(self.calls.infer())),
             run="\n".join(wrap_python(indent(self.calls.run()))),
         )
+
+    def libraries(self, nests: str) -> str:
+        """Imports of what is no part of the package."""
+        return ""
 
     def more_imports(self, nests: str) -> str:
         """The modules for elements of other types than `cvm`, where they are used."""

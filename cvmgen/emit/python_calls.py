@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 class Calls:
     """Prints `infer` and the function of the operator, and what they say of themselves."""
 
+    held = "values"  # the member of an operand that holds its elements
+
     def __init__(self, emitter: PythonEmitter) -> None:
         self.emitter = emitter
         self.program = emitter.program
@@ -113,18 +115,27 @@ class Calls:
         if names:
             lines.append('if check == "values":')
             lines += [f"    {line}" for name in names for line in self.check(name)]
-        lines += self.results()
-        for each in self.program.scratch:
-            size = f"plan.{identifier(each.size)}"
-            size = size if each.case is None else f"({size} or 0)"
-            lines.append(f"{identifier(each.name)} = [0] * {size}")
+        return [*lines, *self.results(), *self.memory(), *self.nest_calls(), *self.finish()]
+
+    def memory(self) -> list[str]:
+        """The memory of selected lists."""
+        pairs = ((identifier(each.name), self.size(each)) for each in self.program.scratch)
+        return [f"{name} = [0] * {size}" for name, size in pairs]
+
+    @staticmethod
+    def size(scratch: i.Scratch) -> str:
+        size = f"plan.{identifier(scratch.size)}"
+        return size if scratch.case is None else f"({size} or 0)"
+
+    def nest_calls(self) -> list[str]:
+        lines = []
         for number, nest in enumerate(self.program.nests):
             call = self.call(number, nest)
             if nest.case is not None:
                 lines += [f"if plan.which_case == {nest.case}:", f"    {call}"]
             else:
                 lines.append(call)
-        return [*lines, *self.finish()]
+        return lines
 
     def choose_types(self) -> list[str]:
         """The row of the types that the inputs have, and the inputs as arrays."""
@@ -160,7 +171,7 @@ class Calls:
             default = f"support.moved_dtype([{', '.join(arrays)}])"
         lines = self.out_checks()
         for output in self.operator.output_names:
-            lines.append(f"{identifier(output)} = [0] * support.size(plan.{output}_shape)")
+            lines += self.values(output)
             if output not in self.precise:
                 asked = "None" if self.precise else "dtype"
                 wanted = f"OPERATOR, {literal(output)}, {asked}, types[{literal(output)}]"
@@ -169,6 +180,10 @@ class Calls:
             wanted = f"OPERATOR, {literal(output)}, dtype, plan.{output}_precision, {default}"
             lines.append(f"{output}_dtype = support.result_dtype({wanted})")
         return lines
+
+    def values(self, output: str) -> list[str]:
+        """The list that the values of an output go to."""
+        return [f"{identifier(output)} = [0] * support.size(plan.{output}_shape)"]
 
     def out_checks(self) -> list[str]:
         """An output array of the caller fits and shares no memory with an input."""
@@ -196,19 +211,18 @@ class Calls:
         return lines
 
     def call(self, number: int, nest: i.Nest) -> str:
-        arguments = ["plan"]
-        for tensor in self.emitter.tensors(nest):
-            item = next((each for each in self.operator.inputs if each.name == tensor), None)
-            name = identifier(tensor)
-            if item is None:
-                arguments.append(name)
-            elif item.variadic:
-                arguments.append(f"[each.values for each in {name}]")
-            elif item.optional:
-                arguments.append(f"{name} and {name}.values")
-            else:
-                arguments.append(f"{name}.values")
+        arguments = ["plan", *map(self.argument, self.emitter.tensors(nest))]
         return f"{self.emitter.nest_name(number)}({', '.join(arguments)})"
+
+    def argument(self, tensor: str) -> str:
+        """A tensor of a nest, as what its elements are read from or written to."""
+        item = next((each for each in self.operator.inputs if each.name == tensor), None)
+        name = identifier(tensor)
+        if item is None:
+            return name
+        if item.variadic:
+            return f"[each.{self.held} for each in {name}]"
+        return f"{name} and {name}.{self.held}" if item.optional else f"{name}.{self.held}"
 
     def finish(self) -> list[str]:
         outputs = self.operator.output_names

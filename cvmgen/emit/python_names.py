@@ -17,10 +17,12 @@ TAKEN = frozenset(
         "enumerate",
         "float",
         "given",
+        "integer",
         "len",
         "max",
         "min",
         "names",
+        "np",
         "plan",
         "range",
         "reals",
@@ -31,6 +33,7 @@ TAKEN = frozenset(
         "tuple",
         "typed",
         "types",
+        "vectors",
         "zip",
     }
 )

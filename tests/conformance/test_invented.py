@@ -43,11 +43,12 @@ def has_types(operator: Operator) -> bool:
 
 def agree(folder: Path, bodies: list[str], calls: int, space: Space = VECTOR) -> None:
     operators = checked(bodies, space)
-    write_changed(folder, driver.generate(operators, ("c", "python")))
+    write_changed(folder, driver.generate(operators, ("c", "python", "numpy")))
     library = compile_library(library_sources(folder), name="invented", flags=("-O0",))
     libraries: dict[str, Operators] = {
         "c": cvmgen.load("c", folder=folder, library=library),
         "python": cvmgen.load("python", folder=folder),
+        "numpy": cvmgen.load("numpy", folder=folder),
     }
     references = {each.full_name: Reference(each) for each in operators}
     conformance = Conformance(references, libraries)

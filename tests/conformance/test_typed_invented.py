@@ -38,11 +38,12 @@ def compared(
     folder: Path, operators: Sequence[Operator], inventor: TypedInventor, calls: int
 ) -> int:
     """How many of the calls have results."""
-    write_changed(folder, driver.generate(operators, ("c", "python")))
+    write_changed(folder, driver.generate(operators, ("c", "python", "numpy")))
     library = compile_library(library_sources(folder), name="invented", flags=("-O0",))
     libraries = {
         "c": cvmgen.load("c", folder=folder, library=library),
         "python": cvmgen.load("python", folder=folder),
+        "numpy": cvmgen.load("numpy", folder=folder),
     }
     references = {each.full_name: Reference(each) for each in operators}
     conformance = Conformance(references, libraries)

@@ -1,0 +1,388 @@
+"""What generated numpy operators call: indices as axes of arrays, reads, stores, reductions.
+
+An index of a formula is an axis. All free indices of a nest make one box: the last index is axis
+0, the one before it axis 1, and so on, as numpy aligns shapes when it broadcasts; the indices of a
+reduction are axes in front of the box around it. While index arithmetic is affine nothing is
+computed: an element access becomes a view with the strides that follow from it.
+
+The numpy target carries a copy of this file beside its operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Term = tuple[int, int, int]  # axis, step, count
+BEYOND = 1 << 10  # the axes of boxes are below
+
+
+class Index:
+    """The integers start + step * k + ..., for k below the count of each axis."""
+
+    __slots__ = ("start", "terms")
+    __array_priority__ = 1000  # numpy leaves operators to this class
+
+    def __init__(self, start: int, terms: tuple[Term, ...]) -> None:
+        self.start = start
+        self.terms = terms
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The least and the greatest value."""
+        low = high = self.start
+        for _, step, count in self.terms:
+            reach = step * (count - 1)
+            low, high = low + min(reach, 0), high + max(reach, 0)
+        return low, high
+
+    @property
+    def empty(self) -> bool:
+        return any(count == 0 for _, _, count in self.terms)
+
+    def array(self) -> Array:
+        """The values along their axes."""
+        found: Any = np.int64(self.start)
+        for axis, step, count in self.terms:
+            found = found + step * np.arange(count).reshape(count, *[1] * axis)
+        return np.asarray(found)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return self.array() if dtype is None else self.array().astype(dtype)
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Index):
+            steps = {axis: (step, count) for axis, step, count in self.terms}
+            for axis, step, count in other.terms:
+                steps[axis] = (steps.get(axis, (0, count))[0] + step, count)
+            return Index(self.start + other.start, tuple((a, s, n) for a, (s, n) in steps.items()))
+        if is_integer(other):
+            return Index(self.start + int(other), self.terms)
+        return self.array() + other
+
+    def __mul__(self, other: Any) -> Any:
+        if is_integer(other):
+            factor = int(other)
+            terms = tuple((axis, step * factor, count) for axis, step, count in self.terms)
+            return Index(self.start * factor, terms)
+        return self.array() * np.asarray(other)
+
+    def __neg__(self) -> Any:
+        return self * -1
+
+    def __abs__(self) -> Array:
+        return np.abs(self.array())
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def digits(self, divisor: Any) -> tuple[Any, Any] | None:
+        """Quotient and remainder where both are affine: the steps that the divisor divides make
+        the quotient, if what is left stays in one run of `divisor` numbers."""
+        if not is_integer(divisor) or divisor <= 0:
+            return None
+        divisor = int(divisor)
+        upper = tuple((a, step // divisor, n) for a, step, n in self.terms if step % divisor == 0)
+        rest = Index(self.start, tuple(each for each in self.terms if each[1] % divisor))
+        low, high = rest.ends
+        if low // divisor != high // divisor:
+            return None
+        return Index(low // divisor, upper), rest - low // divisor * divisor
+
+    def __floordiv__(self, other: Any) -> Any:
+        found = self.digits(other)
+        return found[0] if found else self.array() // np.asarray(other)
+
+    def __mod__(self, other: Any) -> Any:
+        found = self.digits(other)
+        return found[1] if found else self.array() % np.asarray(other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return other // self.array()
+
+    def __rmod__(self, other: Any) -> Any:
+        return other % self.array()
+
+    def __lt__(self, other: Any) -> Any:
+        """Known for all values at once, or one by one; so are the other comparisons."""
+        if is_integer(other):
+            low, high = self.ends
+            if high < other or low >= other:
+                return bool(high < other)
+        return self.array() < np.asarray(other)
+
+    def __ge__(self, other: Any) -> Any:
+        return np.logical_not(self < other)
+
+    def __le__(self, other: Any) -> Any:
+        return self < other + 1
+
+    def __gt__(self, other: Any) -> Any:
+        return np.logical_not(self <= other)
+
+    def __eq__(self, other: Any) -> Any:
+        return self.array() == np.asarray(other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self.array() != np.asarray(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+Slot = Any  # of an access: an integer, an Index, or an array of integers
+
+
+def is_integer(value: Any) -> bool:
+    return isinstance(value, (int, np.integer))
+
+
+def axes(*extents: Any, inside: int = 0) -> Any:
+    """Indices that run over these extents, a tuple of them for a list of extents.
+
+    `inside` is how many axes the box has that they stand in front of.
+    """
+    axis = inside + sum(1 if is_integer(each) else len(each) for each in extents)
+    found: list[Any] = []
+    for each in extents:
+        entries = []
+        for extent in [each] if is_integer(each) else each:
+            axis -= 1
+            entries.append(Index(0, ((axis, 1, max(int(extent), 0)),)))
+        found.append(entries[0] if is_integer(each) else tuple(entries))
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def span(low: int, high: int, number: int) -> Index:
+    """An index over a range, on an axis that no box has."""
+    return Index(low, ((BEYOND + number, 1, max(high - low, 0)),))
+
+
+def placed(slots: Sequence[int], entries: Sequence[Any], around: Sequence[Any] = ()) -> list[Any]:
+    """A multi-index with these entries at some of its places; `around` has the others."""
+    found = [*around, *[0] * (max(slots, default=-1) + 1 - len(around))]
+    for slot, entry in zip(slots, entries, strict=True):
+        found[slot] = entry
+    return found
+
+
+def longest(low: Any, high: Any) -> int:
+    """How many numbers the longest of some ranges has."""
+    lengths = np.asarray(high) - np.asarray(low)
+    return max(int(lengths.max()), 0) if lengths.size else 0
+
+
+# ---------------------------------------------------------------- elements
+
+
+def elements(array: Any, integer: Any) -> Any:
+    """The elements in a type to compute with: `integer`, binary64, or conditions as they are."""
+    if array is None:
+        return None
+    kind = {"f": np.float64, "b": np.bool_}.get(array.dtype.kind, integer)
+    return np.ascontiguousarray(array.astype(kind, copy=False)).reshape(array.shape)
+
+
+def numbers(array: Any) -> Any:
+    """The elements as Python's integers, floats and conditions."""
+    return None if array is None else array.astype(object)
+
+
+def integers(bits: int, *values: Any) -> Any:
+    """int64 where all that a nest reads is below 2^bits, so that every value on its way fits; else
+    Python's integers."""
+    return np.int64 if all(peak(each) < 1 << bits for each in values) else object
+
+
+def peak(value: Any) -> int:
+    """The greatest magnitude; 0 where there is no number."""
+    if value is None or isinstance(value, str):
+        return 0
+    if is_integer(value):
+        return abs(int(value))
+    if isinstance(value, (list, tuple)):
+        return max(map(peak, value), default=0)
+    if value.size == 0 or value.dtype.kind in "fb":
+        return 0
+    return max(abs(int(value.max())), abs(int(value.min())))
+
+
+class Padded:
+    """A tensor with a border; `before` is how wide it is in front of each dimension."""
+
+    def __init__(self, array: Array, before: Sequence[int]) -> None:
+        self.array = array
+        self.before = before
+
+
+def padded(tensor: Array, fill: Any, *slots: Slot) -> Padded:
+    """The tensor with a border of `fill` wherever the slots reach beyond it."""
+    before, after = [0] * tensor.ndim, [0] * tensor.ndim
+    for at, (slot, extent) in enumerate(zip(slots, tensor.shape, strict=True)):
+        low, high = slot_ends(slot)
+        before[at], after[at] = max(-low, 0), max(high + 1 - extent, 0)
+    if not any(before) and not any(after):
+        return Padded(tensor, before)
+    shape = [b + n + a for b, n, a in zip(before, tensor.shape, after, strict=True)]
+    array = np.full(shape, fill, tensor.dtype)
+    array[tuple(slice(b, b + n) for b, n in zip(before, tensor.shape, strict=True))] = tensor
+    return Padded(array, before)
+
+
+def slot_ends(slot: Slot) -> tuple[int, int]:
+    """The least and the greatest place that a slot names; that of nothing is 0."""
+    if isinstance(slot, Index):
+        return (0, 0) if slot.empty else slot.ends
+    if isinstance(slot, np.ndarray):
+        return (int(slot.min()), int(slot.max())) if slot.size else (0, 0)
+    return int(slot), int(slot)
+
+
+def read(tensor: Array | Padded, *slots: Slot, fill: Any = None) -> Any:
+    """The elements at a multi-index, as a view or a copy with the axes of the indices.
+
+    Beyond the tensor they are `fill`; without one such elements are of no use, and any will do.
+    """
+    if isinstance(tensor, Padded):
+        slots = tuple(slot + by for slot, by in zip(slots, tensor.before, strict=True))
+        tensor = tensor.array
+    affine = all(isinstance(slot, Index) or is_integer(slot) for slot in slots)
+    if fill is not None or affine:
+        for slot, extent in zip(slots, tensor.shape, strict=True):
+            low, high = slot_ends(slot)
+            if low < 0 or high >= extent:
+                return read(padded(tensor, fill or 0, *slots), *slots)
+    return view(tensor, slots) if affine else gathered(tensor, slots)
+
+
+def view(tensor: Array, slots: Sequence[Slot]) -> Array:
+    """The elements at affine slots inside a tensor, without a copy."""
+    steps: dict[int, int] = {}
+    counts: dict[int, int] = {}
+    offset = 0
+    for slot, stride in zip(slots, tensor.strides, strict=True):
+        if not isinstance(slot, Index):
+            offset += int(slot) * stride
+            continue
+        offset += slot.start * stride
+        for axis, step, count in slot.terms:
+            counts[axis] = count
+            steps[axis] = steps.get(axis, 0) + step * stride
+    order = range(max(counts, default=-1), -1, -1)
+    shape = [counts.get(axis, 1) for axis in order]
+    if 0 in shape:
+        return np.empty(shape, tensor.dtype)
+    strides = [steps.get(axis, 0) for axis in order]
+    if tensor.flags.c_contiguous and tensor.dtype != object:
+        return np.ndarray(shape, tensor.dtype, tensor, offset, strides)
+    first = [slot.start if isinstance(slot, Index) else int(slot) for slot in slots]
+    corner = tensor[tuple(slice(at, None) for at in first)]
+    return np.lib.stride_tricks.as_strided(corner, shape, strides)
+
+
+def axes_of(slot: Slot) -> set[int]:
+    """The axes along which a slot changes."""
+    if isinstance(slot, Index):
+        return {axis for axis, _, count in slot.terms if count != 1}
+    shape = np.shape(slot)
+    return {axis for axis, extent in enumerate(reversed(shape)) if extent != 1}
+
+
+def gathered(tensor: Array, slots: Sequence[Slot]) -> Array:
+    """The elements at slots that are arrays, copied; places beyond the tensor give the nearest."""
+    of_slots = [axes_of(slot) for slot in slots]
+    rank = 1 + max((axis for each in of_slots for axis in each), default=-1)
+    if tensor.size == 0:
+        return np.zeros(np.broadcast_shapes(*map(np.shape, map(np.asarray, slots))), tensor.dtype)
+    if len(set().union(*of_slots)) < sum(map(len, of_slots)):
+        return gathered_together(tensor, slots)
+    kind = tensor.dtype
+    # Each slot has axes of its own: one dimension after the other, the last one first.
+    order: list[int] = []
+    for at in range(len(slots) - 1, -1, -1):
+        own = sorted(of_slots[at], reverse=True)
+        places = np.asarray(slots[at])
+        places = places.reshape([extent for extent in places.shape if extent != 1])
+        if not (own and whole(slots[at], tensor.shape[at])):
+            tensor = np.take(tensor, places, axis=at, mode="clip")
+        order = own + order
+    tensor = np.asarray(tensor, kind)
+    shape = [1] * rank
+    for axis, extent in zip(order, tensor.shape, strict=True):
+        shape[rank - 1 - axis] = extent
+    turned = tensor.transpose([order.index(axis) for axis in sorted(order, reverse=True)])
+    return turned.reshape(shape)
+
+
+def whole(slot: Slot, extent: int) -> bool:
+    """Whether a slot is an index that runs over all of a dimension."""
+    if not isinstance(slot, Index) or slot.start != 0 or len(slot.terms) != 1:
+        return False
+    return slot.terms[0][1:] == (1, extent)
+
+
+def gathered_together(tensor: Array, slots: Sequence[Slot]) -> Array:
+    """Elements at slots that change along the same axes: by their positions in memory."""
+    position: Any = 0
+    for slot, extent in zip(slots, tensor.shape, strict=True):
+        low, high = slot_ends(slot)
+        inside = low >= 0 and high < extent
+        position = position * extent + (
+            slot if inside else np.clip(np.asarray(slot), 0, extent - 1)
+        )
+    return np.take(tensor.reshape(-1), np.asarray(position))
+
+
+def flat(tensor: Array, kept: int = 0) -> Array:
+    """The tensor with its dimensions from `kept` on in one."""
+    size = int(np.prod(tensor.shape[kept:], dtype=np.int64))
+    return tensor.reshape(*tensor.shape[:kept], size)
+
+
+def store(tensor: Array, value: Any, *slots: Slot) -> None:
+    """Write elements at a multi-index; integers beyond the type wrap in two's complement."""
+    value = wrapped(value, tensor.dtype)
+    if all(isinstance(slot, Index) or is_integer(slot) for slot in slots):
+        view(tensor, slots)[...] = value
+        return
+    tensor[tuple(np.broadcast_arrays(*map(np.asarray, slots)))] = value
+
+
+def store_all(tensor: Array, value: Any) -> None:
+    """Write all elements of a tensor."""
+    tensor[...] = wrapped(value, tensor.dtype)
+
+
+def wrapped(value: Any, dtype: Any) -> Any:
+    """Integers that an array of this type takes; those of Python's own modulo 2^64."""
+    value = np.asarray(value)
+    if value.dtype.kind not in "uO" or dtype.kind in "Of":
+        return value
+    ends = [(int(each) + (1 << 63)) % (1 << 64) - (1 << 63) for each in value.reshape(-1)]
+    return np.array(ends, np.int64).reshape(value.shape)
+
+
+# ---------------------------------------------------------------- lists that depend on elements
+
+
+def chosen(condition: Any, index: Index, value: Any = None) -> Array:
+    """The values of an index, or of what depends on it, where a condition holds, in order."""
+    shape = index.array().shape
+    found = np.broadcast_to(np.asarray(index if value is None else value), shape)
+    return found[np.broadcast_to(np.asarray(condition, np.bool_), shape)]
+
+
+def sort(entries: Array, keys: Array) -> None:
+    """Put entries into the ascending order of their rows of keys; equal ones keep their order."""
+    entries[...] = entries[np.lexsort(keys.T[::-1])]

@@ -1,0 +1,62 @@
+"""The functions of a generated numpy module that users call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cvmgen.emit.python_calls import Calls
+from cvmgen.emit.python_names import identifier
+from cvmgen.emit.python_printer import indent
+from cvmgen.emit.python_text import literal
+
+if TYPE_CHECKING:
+    from cvmgen.emit.numpy import NumpyEmitter
+
+
+class ArrayCalls(Calls):
+    """Prints what differs from the python target: tensors are arrays, and nests fill them."""
+
+    held = "array"
+
+    def __init__(self, emitter: NumpyEmitter) -> None:
+        super().__init__(emitter)
+        self.numpy = emitter
+
+    def memory(self) -> list[str]:
+        pairs = ((identifier(each.name), self.size(each)) for each in self.program.scratch)
+        return [f"{name} = np.zeros({size}, np.int64)" for name, size in pairs]
+
+    def values(self, output: str) -> list[str]:
+        return []
+
+    def results(self) -> list[str]:
+        """Arrays for the results: the caller's or new ones; those of types of their own are
+        filled with exact values first."""
+        lines = super().results()
+        outputs = self.operator.output_names
+        for at, output in enumerate(outputs):
+            made = f"{output}_dtype"
+            given = "out" if len(outputs) == 1 else f"out[{at}]"
+            if output not in self.precise:
+                made = f"vectors.working({made}, {self.numpy.exact_integers(output)})"
+                lines.append(f"{identifier(output)} = np.empty(plan.{output}_shape, {made})")
+                continue
+            new = f"np.empty(plan.{output}_shape, {made})"
+            lines.append(f"{identifier(output)} = {new} if out is None else {given}")
+        return lines
+
+    def nest_calls(self) -> list[str]:
+        # What a choice does not take is computed all the same, a quotient by 0 for one.
+        return ['with np.errstate(all="ignore"):', *indent(super().nest_calls())]
+
+    def finish(self) -> list[str]:
+        outputs = self.operator.output_names
+        lines = []
+        for at, output in enumerate(outputs):
+            if output in self.precise:
+                continue
+            name = identifier(output)
+            given = "out" if len(outputs) == 1 else f"out and out[{at}]"
+            what = f"OPERATOR, {literal(output)}, {name}, {output}_dtype, {given}"
+            lines.append(f"{name} = vectors.result({what})")
+        return [*lines, f"return {', '.join(map(identifier, outputs))}"]

@@ -1,0 +1,393 @@
+"""Expressions of a nest as arrays: an index is an axis, an element access a view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from cvmgen.emit.python_names import identifier
+from cvmgen.emit.python_printer import PRIMARY, UNARY, PythonPrinter
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import LEAVES, names_in, substitute, walk
+from cvmgen.lower.known_extents import KnownExtents
+
+HOST, INDEX, ARRAY = "host", "index", "array"
+UFUNCS = {"+": "np.add", "-": "np.subtract", "*": "np.multiply"}
+REAL_UFUNCS = ("floor", "ceil", "trunc", "sqrt")
+RUNNING = {
+    "sum": ("add", "0"),
+    "prod": ("times", "1"),
+    "max": ("larger", "support.BELOW_ALL"),
+    "min": ("smaller", "support.ABOVE_ALL"),
+    "any": ("either", "False"),
+    "all": ("both", "True"),
+    "count": ("counted", "0"),
+}
+REDUCED = {
+    "sum": "total",
+    "prod": "product",
+    "max": "greatest",
+    "min": "least",
+    "any": "holds_any",
+    "all": "holds_all",
+    "count": "count",
+}
+
+
+class NotAnArray(Exception):
+    """A nest, or a part of it, that array operations do not express."""
+
+
+class OneByOne(Exception):
+    """Indices that have to be Python's own loops, as something depends on each of their values."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        super().__init__(*sorted(names))
+        self.names = names
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A free index: its name, whether it is a multi-index, and the extents it runs over."""
+
+    name: str
+    pack: bool
+    extents: i.Expr
+
+
+class ArrayPrinter(PythonPrinter):
+    """Prints the values of one nest; reductions and shared values become statements in `lines`."""
+
+    def __init__(self, program: i.Program, nest: i.Nest, integer: str) -> None:
+        super().__init__(program)
+        self.nest = nest
+        self.integer = integer
+        self.checked = integer not in ("np.int32", "np.int64")  # integers may be Python's own
+        self.reals = self.has_reals = self.operator.has_reals
+        self.extents = KnownExtents(program, nest.case)
+        self.kinds: dict[str, str] = {}  # of names that are not the host's
+        self.shown: dict[str, str] = {}  # names that are bound under another one
+        self.taken: set[str] = set()
+        self.lines: list[str] = []
+        self.margin = 0
+        self.box: list[str] = []  # the numbers of axes of the box so far
+        self.free: list[Axis] = []
+        self.hoisting: tuple[int, int] | None = None  # in front of the loops of a reduction
+        self.spans: dict[str, str] = {}  # what the indices of those loops run over
+        self.listing = 0  # how many comprehensions are around
+
+    def reduction(self, fold: i.Fold) -> str:
+        """What a reduction is, after the statements that make it."""
+        raise NotImplementedError
+
+    # -------------------------------------------------------- lines and names
+
+    def emit(self, line: str) -> None:
+        if self.listing:
+            raise NotAnArray("a statement in a comprehension")
+        self.lines.append("    " * self.margin + line)
+
+    @contextmanager
+    def indented(self) -> Iterator[None]:
+        self.margin += 1
+        yield
+        self.margin -= 1
+
+    def new(self, name: str) -> str:
+        """A local that no other value of the nest has."""
+        local, number = identifier(name), 2
+        while local in self.taken:
+            local, number = f"{identifier(name)}_{number}", number + 1
+        self.taken.add(local)
+        return local
+
+    @contextmanager
+    def bound(self, names: dict[str, str]) -> Iterator[None]:
+        """Names of these kinds, for a while."""
+        kinds, shown = dict(self.kinds), dict(self.shown)
+        self.kinds |= names
+        yield
+        self.kinds, self.shown = kinds, shown
+
+    # -------------------------------------------------------- kinds
+
+    def kind(self, expr: i.Expr) -> str:
+        """Whether a value is one number of the call, an affine index, or an array."""
+        names = names_in(expr)
+        kinds = {self.kinds[name] for name in names if name in self.kinds}
+        elements = any(isinstance(each, (i.Access, i.Entries)) for each in walk(expr))
+        if not kinds - {HOST} and not elements:
+            return HOST
+        if elements or ARRAY in kinds:
+            return ARRAY
+        return INDEX if self.affine(expr) else ARRAY
+
+    def affine(self, expr: i.Expr) -> bool:
+        """Whether index arithmetic keeps an index what it is, as far as its form tells."""
+        match expr:
+            case i.Var() | i.Const() | i.Item():
+                return True
+            case i.Binary(op="+" | "-", left=left, right=right):
+                return self.affine(left) and self.affine(right)
+            case i.Binary(op="*", left=left, right=right):
+                one_host = HOST in (self.kind(left), self.kind(right))
+                return one_host and self.affine(left) and self.affine(right)
+            case i.Binary(op="floordiv" | "mod", left=left, right=right):
+                return self.affine(left) and self.kind(right) == HOST
+            case i.Select(condition=condition, then=then, otherwise=otherwise):
+                whole = self.affine(then) and self.affine(otherwise)
+                return self.kind(condition) == HOST and whole
+            case i.Call(function="flatten_index"):
+                return True
+            case _:
+                return not names_in(expr) & {n for n, kind in self.kinds.items() if kind != HOST}
+
+    def axes_in(self, expr: i.Expr) -> frozenset[str]:
+        """The free indices that a value depends on."""
+        return names_in(expr) & {axis.name for axis in self.free}
+
+    # -------------------------------------------------------- expressions
+
+    def leveled(self, expr: i.Expr) -> tuple[str, int]:
+        match expr:
+            case i.Var(name=name):
+                return self.shown.get(name, identifier(name)), PRIMARY
+            case i.Bind(name=name, value=value, body=body):
+                return self.bind(name, value, body)
+            case i.Access():
+                return self.access(expr), PRIMARY
+            case i.Fold() if self.kind(expr) != HOST:
+                return self.reduction(expr), PRIMARY
+            case i.Gather() | i.Fold():
+                self.listing += 1
+                found = super().leveled(expr)
+                self.listing -= 1
+                return found
+            case i.Item(index=index) if self.kind(index) != HOST:
+                if self.axes_in(index):
+                    raise OneByOne(self.axes_in(index))
+                raise NotAnArray("an entry of a list that elements choose")
+            case _ if self.kind(expr) == HOST:
+                return super().leveled(expr)
+            case i.Binary():
+                return self.array_binary(expr)
+            case i.Compare(op=op, left=left, right=right):
+                return f"{self.number(left, 7)} {op} {self.number(right, 7)}", 6
+            case i.Logic(op=op, operands=operands):
+                return self.array_logic(op, operands)
+            case i.Not(operand=operand):
+                return f"np.logical_not({self.expr(operand)})", PRIMARY
+            case i.Select():
+                return self.array_select(expr)
+            case i.Call(function="negate", arguments=(operand,)):
+                return f"-{self.number(operand, UNARY)}", UNARY
+            case i.Call():
+                return self.array_call(expr), PRIMARY
+            case i.Contains(element=element, collection=collection) if (
+                self.kind(collection) == HOST
+            ):
+                return f"np.isin({self.expr(element)}, {self.expr(collection)})", PRIMARY
+            case i.ListOf():
+                return super().leveled(expr)
+            case i.Part() | i.Item() if not any(isinstance(e, i.Access) for e in walk(expr)):
+                return super().leveled(expr)
+            case _:
+                raise NotAnArray(type(expr).__name__)
+
+    def number(self, expr: i.Expr, least: int = 0) -> str:
+        """A value beside elements; an index in their type where they may be Python's integers."""
+        if self.checked and self.kind(expr) == INDEX:
+            return f"vectors.values({self.expr(expr)}, {self.integer})"
+        return self.expr(expr, least)
+
+    def bind(self, name: str, value: i.Expr, body: i.Expr) -> tuple[str, int]:
+        kind = self.kind(value)
+        text = self.expr(value)
+        local = self.new(name)
+        self.emit(f"{local} = {text}")
+        outer = self.kinds.get(name), self.shown.get(name)
+        self.kinds[name], self.shown[name] = kind, local
+        found = self.leveled(body)
+        self.kinds[name] = outer[0] or HOST
+        self.shown.pop(name)
+        if outer[1] is not None:
+            self.shown[name] = outer[1]
+        return found
+
+    def array_binary(self, expr: i.Binary) -> tuple[str, int]:
+        left, right = expr.left, expr.right
+        match expr.op:
+            case "-" if left == i.Const(0):
+                return f"-{self.number(right, UNARY)}", UNARY
+            case "shl" if left == i.Const(1):
+                return f"vectors.power_of_two({self.number(right)}, {self.integer})", PRIMARY
+            case "floordiv" | "mod" if self.kind(right) != HOST:
+                return f"vectors.{expr.op}({self.number(left)}, {self.number(right)})", PRIMARY
+            case "truncdiv" | "over" as op:
+                return f"vectors.{op}({self.number(left)}, {self.number(right)})", PRIMARY
+            case "union" | "difference":
+                raise NotAnArray("sets")
+            case _ if self.kind(expr) == INDEX:
+                return super().binary(expr)
+            case _:
+                level, sign = {"+": (9, "+"), "-": (9, "-"), "*": (10, "*")}.get(
+                    expr.op, (10, {"floordiv": "//", "mod": "%"}.get(expr.op, ">>"))
+                )
+                level = 8 if expr.op in ("shr", "shl") else level
+                sign = "<<" if expr.op == "shl" else sign
+                return f"{self.number(left, level)} {sign} {self.number(right, level + 1)}", level
+
+    def array_logic(self, op: str, operands: tuple[i.Expr, ...]) -> tuple[str, int]:
+        """Conditions on elements; those on the call come first and decide alone where they can."""
+        known = [each for each in operands if self.kind(each) == HOST]
+        rest = [each for each in operands if self.kind(each) != HOST]
+        sign, level = ("&", 7) if op == "and" else ("|", 7)
+        text = f" {sign} ".join(self.expr(each, 8) for each in rest)
+        if not known:
+            return text, level
+        host = f" {op} ".join(self.expr(each, 4) for each in known)
+        if op == "and":
+            return f"{text} if {host} else False", 1
+        return f"True if {host} else {text}", 1
+
+    def array_select(self, expr: i.Select) -> tuple[str, int]:
+        if self.kind(expr.condition) == HOST:
+            return self.branches(expr)
+        parts = [self.expr(expr.condition), self.number(expr.then), self.number(expr.otherwise)]
+        if self.checked:
+            return f"vectors.choose({', '.join(parts)}, {self.integer})", PRIMARY
+        return f"np.where({', '.join(parts)})", PRIMARY
+
+    def branches(self, expr: i.Select) -> tuple[str, int]:
+        """A choice by the call: only the branch taken is computed."""
+        test = self.expr(expr.condition, 2)
+        lines, self.lines = self.lines, []
+        self.margin += 1
+        then, first = self.expr(expr.then, 2), self.lines
+        self.lines = []
+        otherwise, second = self.expr(expr.otherwise, 1), self.lines
+        self.margin -= 1
+        self.lines = lines
+        if not first and not second:
+            return f"{then} if {test} else {otherwise}", 1
+        local = self.new("value")
+        self.emit(f"if {test}:")
+        self.lines += [*first, "    " * (self.margin + 1) + f"{local} = {then}"]
+        self.emit("else:")
+        self.lines += [*second, "    " * (self.margin + 1) + f"{local} = {otherwise}"]
+        return local, PRIMARY
+
+    def array_call(self, expr: i.Call) -> str:
+        arguments = [self.number(each) for each in expr.arguments]
+        listed = ", ".join(arguments)
+        match expr.function:
+            case "max" | "min" as name if self.reals or self.checked:
+                return f"vectors.{name}imum({listed})"
+            case "max" | "min" as name:
+                text = arguments[0]
+                for each in arguments[1:]:
+                    text = f"np.{name}imum({text}, {each})"
+                return text
+            case "abs":
+                return f"{'' if self.checked else 'np.'}abs({listed})"
+            case "floor" | "ceil" | "trunc" | "sqrt" as name:
+                return f"np.{name}({listed})"
+            case "real":
+                return f"vectors.real({listed})"
+            case "float32":
+                return f"vectors.to_float32({listed})"
+            case "int":
+                return f"vectors.to_int({listed}, {self.integer})"
+            case "isnan" | "power" | "floor_log2" | "ceil_log2" as name:
+                return f"vectors.{name}({listed})"
+            case "ceildiv" | "flatten_index" | "unflatten" as name:
+                return f"support.{name}({listed})"
+            case name:
+                raise NotAnArray(name)
+
+    # -------------------------------------------------------- accesses
+
+    def slots(self, index: Sequence[tuple[i.Expr, bool]]) -> str:
+        return ", ".join(self.spread(each) if spread else self.expr(each) for each, spread in index)
+
+    def spread(self, listed: i.Expr) -> str:
+        """A list as arguments; one that a comprehension makes is gone through just once."""
+        outer, self.reals = self.reals, False
+        text = f"*{self.expr(listed, 7)}"
+        self.reals = outer
+        whole = isinstance(listed, i.Gather) and listed.kind == "list"
+        return text.replace("*tuple(", "*(", 1) if whole else text
+
+    def access(self, access: i.Access, fill: str | None = None) -> str:
+        """The elements at a multi-index: the tensor itself where the box is all of it."""
+        tensor = identifier(access.tensor)
+        if access.which is not None:
+            tensor = f"{tensor}[{self.expr(access.which)}]"
+        if self.whole(access):
+            return tensor
+        index = access.index
+        single = all(self.kind(each) == HOST and not spread for each, spread in index)
+        if single and fill is None and not self.free:
+            return f"{tensor}[{self.slots(index)}]"
+        position = self.extents.flattened(access)
+        if position is not None:
+            kept = len(index) - 1
+            tensor = f"arrays.flat({tensor}{f', {kept}' * bool(kept)})"
+            index = (*index[:-1], (position, False))
+        slots = self.slots(index)
+        if fill is None:
+            return f"arrays.read({tensor}, {slots})"
+        looped = names_in(tuple(each for each, _ in index)) & set(self.spans)
+        if looped and self.hoisting is not None and not self.listing:
+            return f"arrays.read({self.hoisted(access, tensor, fill)}, {slots})"
+        return f"arrays.read({tensor}, {slots}, fill={fill})"
+
+    def hoisted(self, access: i.Access, tensor: str, fill: str) -> str:
+        """The tensor with a border, made in front of the loops that walk beyond it."""
+        assert self.hoisting is not None
+        at, margin = self.hoisting
+        local = self.new(f"{access.tensor}_padded")
+        shown = dict(self.shown)
+        self.shown |= self.spans
+        slots = self.slots(access.index)
+        self.shown = shown
+        self.lines.insert(
+            at, "    " * margin + f"{local} = arrays.padded({tensor}, {fill}, {slots})"
+        )
+        self.hoisting = at + 1, margin
+        return local
+
+    def whole(self, access: i.Access) -> bool:
+        """Whether an access goes through all of a tensor in the order of the free indices."""
+        wanted = tuple((i.Var(axis.name), axis.pack) for axis in self.free)
+        if access.which is not None or not wanted or access.index != wanted:
+            return False
+        known = self.extents.of(access.tensor)
+        return known == tuple((axis.extents, axis.pack) for axis in self.free)
+
+
+def inlined(expr: i.Expr) -> i.Expr:
+    """The expression with bindings of index arithmetic put where they are used."""
+    found: i.Expr = without_places(expr, frozenset())
+    return found
+
+
+def without_places(node: Any, kept: frozenset[str]) -> Any:
+    """A tree without the bindings that read no element, nor a binding that is `kept`."""
+    if isinstance(node, i.Bind):
+        value = without_places(node.value, kept)
+        if not reads(value) and not names_in(value) & kept:
+            return without_places(substitute(node.body, {node.name: value}), kept)
+        return i.Bind(node.name, value, without_places(node.body, kept | {node.name}))
+    if isinstance(node, tuple):
+        return tuple(without_places(each, kept) for each in node)
+    if not is_dataclass(node) or isinstance(node, LEAVES):
+        return node
+    values = {each.name: without_places(getattr(node, each.name), kept) for each in fields(node)}
+    return replace(node, **values)
+
+
+def reads(expr: i.Expr) -> bool:
+    return any(isinstance(each, (i.Access, i.Fold, i.Entries)) for each in walk(expr))

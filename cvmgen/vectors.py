@@ -1,0 +1,434 @@
+"""What generated numpy operators compute with: arithmetic and reductions, exact in any order.
+
+Integers are int32 or int64 where every value fits, else Python's own. Real numbers are binary64
+and keep the order of their sums and products. What numpy leaves open is settled here: the maximum
+of -0 and +0 is +0, NaN is stored in one form.
+
+The numpy target carries a copy of this file beside its operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cvmgen import reals
+from cvmgen.arrays import Array, Index, peak, wrapped
+from cvmgen.support import refuse, unflatten
+from cvmgen.typed import overflow_rule
+
+MOST_EXACT = {np.float32: 1 << 24, np.float64: 1 << 53}
+LONGEST = 1 << 63
+
+# ---------------------------------------------------------------- scalars, element by element
+
+
+def values(value: Any, integer: Any) -> Array:
+    """An index or a number as what to compute with: integers in the type of the elements."""
+    array = as_array(value)
+    return array.astype(integer) if array.dtype.kind in "iu" else array
+
+
+def as_array(value: Any) -> Array:
+    """An array; of Python's integers where a number is beyond int64."""
+    beyond = isinstance(value, int) and not reals.INT64_LOW <= value <= reals.INT64_HIGH
+    return np.asarray(value, object) if beyond else np.asarray(value)
+
+
+def choose(condition: Any, then: Any, otherwise: Any, integer: Any) -> Any:
+    """One of two values, in the type of the elements."""
+    found = np.where(condition, as_array(then), as_array(otherwise))
+    return found.astype(integer) if found.dtype.kind in "iu" else found
+
+
+def is_real(*operands: Any) -> bool:
+    return any(np.asarray(each).dtype.kind == "f" for each in operands)
+
+
+def maximum(*operands: Any) -> Any:
+    """The greatest; NaN where one is NaN, and +0 above -0."""
+    if all(isinstance(each, int) for each in operands):
+        return max(operands)
+    result = operands[0]
+    for each in operands[1:]:
+        larger = np.maximum(result, each)
+        if is_real(larger):
+            larger = np.where((result == 0) & (each == 0), np.add(result, each), larger)
+        result = larger
+    return result
+
+
+def minimum(*operands: Any) -> Any:
+    """The least; NaN where one is NaN, and -0 below +0."""
+    if all(isinstance(each, int) for each in operands):
+        return min(operands)
+    result = operands[0]
+    for each in operands[1:]:
+        less = np.minimum(result, each)
+        if is_real(less):
+            sum_of_zeros = np.negative(np.add(np.negative(result), np.negative(each)))
+            less = np.where((result == 0) & (each == 0), sum_of_zeros, less)
+        result = less
+    return result
+
+
+def divisor(value: Any) -> Any:
+    """A divisor without 0, for a quotient that is only used where the divisor is not 0."""
+    return value or 1 if isinstance(value, int) else np.where(np.equal(value, 0), 1, value)
+
+
+def floordiv(left: Any, right: Any) -> Any:
+    return left // divisor(right)
+
+
+def mod(left: Any, right: Any) -> Any:
+    return left % divisor(right)
+
+
+def truncdiv(left: Any, right: Any) -> Any:
+    """Quotient toward zero."""
+    right = divisor(right)
+    quotient = left // right
+    return quotient + ((quotient < 0) & (quotient * right != left))
+
+
+def power_of_two(exponent: Any, integer: Any) -> Any:
+    """2^exponent; where the formula has no value, any number."""
+    shift = minimum(maximum(exponent, 0), 200 if integer is object else 63)
+    return np.asarray(1).astype(integer) << np.asarray(shift).astype(integer)
+
+
+def power(base: Any, exponent: Any) -> Any:
+    """A power of integers, or `pow` of the C library: element by element, in its own bits."""
+    if not is_real(base, exponent):
+        return base ** maximum(exponent, 0)
+    base, exponent = np.broadcast_arrays(
+        np.asarray(base, np.float64), np.asarray(exponent, np.float64)
+    )
+    if (exponent == 2).all():
+        return base * base
+    pairs = zip(base.reshape(-1).tolist(), exponent.reshape(-1).tolist(), strict=True)
+    return np.array([reals.power(*pair) for pair in pairs], np.float64).reshape(base.shape)
+
+
+def floor_log2(value: Any) -> Any:
+    """How often a positive integer can be halved."""
+    value = np.maximum(value, 1)
+    if value.dtype == object:
+        return np.frompyfunc(lambda each: each.bit_length() - 1, 1, 1)(value)
+    exponent = np.frexp(value.astype(np.float64))[1].astype(np.int64) - 1
+    # A number of more than 53 bits may have been rounded up to a power of two.
+    return exponent - (np.left_shift(1, np.minimum(exponent, 62)) > value) - (exponent > 62)
+
+
+def ceil_log2(value: Any) -> Any:
+    value = np.maximum(value, 1)
+    return np.where(value == 1, 0, floor_log2(np.maximum(value - 1, 1)) + 1)
+
+
+def over(left: Any, right: Any) -> Any:
+    return np.true_divide(np.asarray(left, np.float64), np.asarray(right, np.float64))
+
+
+def real(value: Any) -> Any:
+    """The nearest number of 64 bits."""
+    return np.asarray(value).astype(np.float64)
+
+
+def to_float32(value: Any) -> Any:
+    """Rounded to 32 bits."""
+    return np.asarray(value).astype(np.float32).astype(np.float64)
+
+
+def to_int(value: Any, integer: Any) -> Any:
+    """Toward zero; 0 of NaN, and the nearest end of int64 beyond it."""
+    value = np.asarray(value)
+    if value.dtype.kind != "f":
+        return value.astype(integer)
+    inside = (value > -(2.0**63)) & (value < 2.0**63)
+    whole = np.where(inside, value, 0.0).astype(np.int64)
+    low, high = np.int64(reals.INT64_LOW), np.int64(reals.INT64_HIGH)
+    ends = np.where(value >= 2.0**63, high, np.where(value <= -(2.0**63), low, whole))
+    return ends.astype(integer)
+
+
+def isnan(value: Any) -> Any:
+    return np.not_equal(value, value)
+
+
+# ---------------------------------------------------------------- reductions over axes
+
+
+def spread(array: Array, over: Sequence[Any]) -> tuple[Array, tuple[int, ...]]:
+    """An array with all values along the axes of reduced indices, and the axes as numpy's."""
+    counts = {axis: count for each in over for axis, _, count in each.terms}
+    rank = max(array.ndim, *(axis + 1 for axis in counts)) if counts else array.ndim
+    shape = [1] * (rank - array.ndim) + list(array.shape)
+    for axis, count in counts.items():
+        shape[rank - 1 - axis] = count
+    return np.broadcast_to(array, shape), tuple(rank - 1 - axis for axis in counts)
+
+
+def masked(term: Any, where: Any, neutral: Any) -> Array:
+    """The term where a condition holds, else what changes nothing."""
+    array = as_array(term)
+    return array if where is None else np.where(where, array, np.asarray(neutral, array.dtype))
+
+
+def lowest(term: Any) -> Any:
+    """What is below all elements of the term's type."""
+    dtype = as_array(term).dtype
+    if dtype.kind == "f":
+        return -np.inf
+    return -(1 << 200) if dtype.kind == "O" else np.iinfo(dtype).min
+
+
+def highest(term: Any) -> Any:
+    dtype = as_array(term).dtype
+    if dtype.kind == "f":
+        return np.inf
+    return 1 << 200 if dtype.kind == "O" else np.iinfo(dtype).max
+
+
+def wide(array: Array) -> Any:
+    """The type to add integers in."""
+    return object if array.dtype == object else np.int64
+
+
+def total(term: Any, *over: Index, where: Any = None) -> Any:
+    """The sum along the axes of the reduced indices; of real numbers in their order."""
+    array, axis = spread(masked(term, where, 0), over)
+    if array.dtype.kind == "f":
+        return in_order(np.add, array, axis, 0.0)
+    return array.sum(axis=axis, dtype=wide(array))
+
+
+def product(term: Any, *over: Index, where: Any = None) -> Any:
+    array, axis = spread(masked(term, where, 1), over)
+    if array.dtype.kind == "f":
+        return in_order(np.multiply, array, axis, 1.0)
+    return array.prod(axis=axis, dtype=wide(array))
+
+
+def in_order(combine: np.ufunc, array: Array, axis: tuple[int, ...], start: float) -> Any:
+    """Real numbers along leading axes combined one after the other, row-major."""
+    count = int(np.prod([array.shape[each] for each in axis], dtype=np.int64))
+    rows = array.reshape(count, *array.shape[len(axis) :])
+    found = np.full(rows.shape[1:], start)
+    if count > found.size:
+        return combine(start, combine.accumulate(rows, axis=0)[-1])
+    for row in rows:
+        found = combine(found, row)
+    return found
+
+
+def greatest(term: Any, *over: Index, where: Any = None) -> Any:
+    """The maximum along the axes of the reduced indices."""
+    array, axis = spread(masked(term, where, lowest(term)), over)
+    found = array.max(axis=axis, initial=lowest(array))
+    if array.dtype.kind == "f":
+        positive = ((array == 0) & ~np.signbit(array)).any(axis=axis)
+        found = np.where((found == 0) & positive, 0.0, found)
+    return found
+
+
+def least(term: Any, *over: Index, where: Any = None) -> Any:
+    array, axis = spread(masked(term, where, highest(term)), over)
+    found = array.min(axis=axis, initial=highest(array))
+    if array.dtype.kind == "f":
+        negative = ((array == 0) & np.signbit(array)).any(axis=axis)
+        found = np.where((found == 0) & negative, -0.0, found)
+    return found
+
+
+def holds_any(term: Any, *over: Index, where: Any = None) -> Any:
+    array, axis = spread(masked(term, where, False), over)
+    return array.any(axis=axis)
+
+
+def holds_all(term: Any, *over: Index, where: Any = None) -> Any:
+    array, axis = spread(masked(term, where, True), over)
+    return array.all(axis=axis)
+
+
+def count(term: Any, *over: Index, where: Any = None) -> Any:
+    array, axis = spread(masked(term, where, False), over)
+    return array.sum(axis=axis, dtype=np.int64)
+
+
+# ---------------------------------------------------------------- reductions term by term
+
+
+def combined(combine: np.ufunc, found: Any, term: Array) -> Array:
+    """One more term, in place where the array of those before has its shape and type."""
+    if found is None:
+        return term.copy()
+    if found.dtype == term.dtype and np.broadcast_shapes(found.shape, term.shape) == found.shape:
+        combine(found, term, out=found)
+        return found  # type: ignore[no-any-return]
+    return np.asarray(combine(found, term), np.result_type(found, term))
+
+
+def summed(term: Array) -> Array:
+    """A term in a type to add in."""
+    return term if term.dtype.kind in "fO" else term.astype(np.int64, copy=False)
+
+
+def add(found: Any, term: Any, where: Any = None) -> Array:
+    """A sum with one more term; None is a sum without terms."""
+    term = summed(masked(term, where, 0))
+    if found is None and is_real(term):
+        return np.asarray(term + 0.0)  # 0 + -0 is 0
+    return combined(np.add, found, term)
+
+
+def times(found: Any, term: Any, where: Any = None) -> Array:
+    return combined(np.multiply, found, summed(masked(term, where, 1)))
+
+
+def larger(found: Any, term: Any, where: Any = None) -> Any:
+    """A maximum with one more term; None is that of none."""
+    term = masked(term, where, lowest(term))
+    if found is not None and is_real(term):
+        return maximum(found, term)
+    return combined(np.maximum, found, term)
+
+
+def smaller(found: Any, term: Any, where: Any = None) -> Any:
+    term = masked(term, where, highest(term))
+    if found is not None and is_real(term):
+        return minimum(found, term)
+    return combined(np.minimum, found, term)
+
+
+def either(found: Any, term: Any, where: Any = None) -> Array:
+    return combined(np.logical_or, found, masked(term, where, False))
+
+
+def both(found: Any, term: Any, where: Any = None) -> Array:
+    return combined(np.logical_and, found, masked(term, where, True))
+
+
+def counted(found: Any, term: Any, where: Any = None) -> Array:
+    return combined(np.add, found, masked(term, where, False).astype(np.int64))
+
+
+def done(found: Any, neutral: Any) -> Any:
+    """The result of a reduction term by term: `neutral` where there was no term."""
+    return neutral if found is None else found
+
+
+# ---------------------------------------------------------------- sums of products
+
+
+def dot(left: Any, right: Any, *over: Index) -> Any:
+    """The sum of products of integers along the axes of reduced indices, by matrix products.
+
+    Axes of both operands are those of a stack of matrices, the others make rows and columns.
+    """
+    counts = {axis: count for each in over for axis, _, count in each.terms}
+    rank = max(np.ndim(left), np.ndim(right), 1 + max(counts))
+    left, right = lifted(left, rank), lifted(right, rank)
+    factor = 1
+    for axis, extent in counts.items():
+        at = rank - 1 - axis
+        if left.shape[at] == right.shape[at] == 1:
+            factor *= extent
+        elif right.shape[at] == 1:
+            left = left.sum(axis=at, keepdims=True, dtype=wide(left))
+        elif left.shape[at] == 1:
+            right = right.sum(axis=at, keepdims=True, dtype=wide(right))
+    reduced = [rank - 1 - axis for axis in counts]
+    kept = [at for at in range(rank) if at not in reduced]
+    batch = [at for at in kept if left.shape[at] == right.shape[at]]
+    rows = [at for at in kept if at not in batch and right.shape[at] == 1]
+    columns = [at for at in kept if at not in batch and left.shape[at] == 1]
+    terms = int(np.prod([left.shape[at] for at in reduced], dtype=np.int64))
+    number = number_type(left, right, terms)
+    found = stack(left, number, batch, rows, reduced)
+    found = found @ stack(right, number, batch, columns, reduced).swapaxes(-1, -2)
+    if found.dtype.kind == "f":
+        found = found.astype(np.int64)
+    order = [*batch, *rows, *columns]
+    found = found.reshape([max(left.shape[at], right.shape[at]) for at in order])
+    found = found.transpose([order.index(at) for at in kept])
+    return found * factor if factor != 1 else found
+
+
+def lifted(operand: Any, rank: int) -> Array:
+    """An array of this rank; one whose last axes alone are longer than 1 gets those in front."""
+    array = np.asarray(operand)
+    return array[(None,) * (rank - array.ndim)]
+
+
+def number_type(left: Array, right: Array, terms: int) -> Any:
+    """Floating point where it holds every partial sum of so many products, else integers."""
+    if object in (left.dtype, right.dtype):
+        return object
+    bound = magnitude(left) * magnitude(right) * terms
+    return next((kind for kind, most in MOST_EXACT.items() if bound <= most), np.int64)
+
+
+def magnitude(array: Array) -> int:
+    """A bound of the magnitude of all elements; a view asks the array that it is one of."""
+    if array.dtype.itemsize == 1:
+        return 128
+    whole = array.base
+    if isinstance(whole, np.ndarray) and whole.dtype == array.dtype and whole.size < array.size:
+        return peak(whole)
+    return peak(array)
+
+
+def stack(
+    array: Array, number: Any, batch: Sequence[int], own: Sequence[int], reduced: Sequence[int]
+) -> Array:
+    """The array as matrices [own axes, reduced axes] of numbers of a type.
+
+    They are laid out so that the copy goes through the array by its shortest steps.
+    """
+    rest = [at for at in range(array.ndim) if at not in (*batch, *own, *reduced)]
+    shape = [array.shape[at] for at in batch]
+    height, width = (
+        int(np.prod([array.shape[at] for at in axes], dtype=np.int64)) for axes in (own, reduced)
+    )
+
+    def step(axes: Sequence[int]) -> int:
+        steps = [abs(array.strides[at]) for at in axes if array.shape[at] > 1]
+        return min(steps, default=LONGEST)
+
+    if step(own) < step(reduced):
+        turned = array.transpose(*rest, *batch, *reduced, *own).astype(number, order="C")
+        return turned.reshape(*shape, width, height).swapaxes(-1, -2)
+    turned = array.transpose(*rest, *batch, *own, *reduced).astype(number, order="C")
+    return turned.reshape(*shape, height, width)
+
+
+# ---------------------------------------------------------------- results
+
+
+def working(dtype: np.dtype[Any], integer: Any) -> Any:
+    """The type that holds the exact values of an output before they are stored in its own."""
+    return {"f": np.float64, "b": np.bool_}.get(dtype.kind, integer)
+
+
+def result(
+    operator: str, name: str, values: Array, dtype: np.dtype[Any], out: Array | None
+) -> Array:
+    """Values in the type of an output; the first integer that it does not hold is refused.
+
+    Real numbers are rounded to nearest even; NaN has one form, the quiet one without a sign.
+    """
+    if dtype.kind == "i" and values.dtype != dtype:
+        ends = np.iinfo(dtype)
+        beyond = np.flatnonzero((values < ends.min) | (values > ends.max))
+        if beyond.size:
+            place = unflatten(int(beyond[0]), values.shape)
+            refuse(operator, name, "", overflow_rule(place, str(dtype)))
+    found = np.empty(values.shape, dtype) if out is None else out
+    with np.errstate(over="ignore", invalid="ignore"):
+        found[...] = wrapped(values, dtype)
+    if dtype.kind == "f":
+        found[np.isnan(found)] = np.nan
+    return found
