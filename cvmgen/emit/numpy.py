@@ -134,6 +134,8 @@ class NumpyEmitter(PythonEmitter):
                 single |= found.names
             else:
                 head = self.head(nest, width, integer)
+                if printer.elementwise():
+                    return self.by_blocks(nest, head, printer.read_lines())
                 return self.around(nest, head, printer.read_lines())
 
     def head(self, nest: i.Nest, width: Width, integer: str, *, loops: bool = False) -> list[str]:
@@ -158,6 +160,16 @@ class NumpyEmitter(PythonEmitter):
                 made = f"[{convert.format('each')} for each in {local}]"
             lines.append(f"{local} = {made}")
         return lines
+
+    def by_blocks(self, nest: i.Nest, head: list[str], lines: list[str]) -> list[str]:
+        """What a nest does to each block of elements."""
+        tensors = ", ".join(identifier(name) for name in self.tensors(nest))
+        first = [line for line in head if "arrays.elements(" not in line]
+        inside = [line for line in head if line not in first]
+        loop = f"for {tensors} in arrays.blocks({tensors}):"
+        if "," not in tensors:
+            loop = f"for ({tensors},) in arrays.blocks({tensors}):"
+        return [*first, loop, *indent([*inside, *lines])]
 
     def around(self, nest: i.Nest, head: list[str], lines: list[str]) -> list[str]:
         """What a nest does, for each tensor of a variadic input."""

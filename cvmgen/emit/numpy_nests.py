@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
 
 from cvmgen.emit.numpy_printer import (
     ARRAY,
@@ -18,7 +19,7 @@ from cvmgen.emit.numpy_printer import (
 from cvmgen.emit.numpy_reductions import ReductionPrinter
 from cvmgen.emit.python_names import identifier
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.visit import LEAVES, fresh, names_in, substitute, walk
 from cvmgen.lower.guards import conjuncts
 
 Block = tuple[i.Stmt, ...]
@@ -70,12 +71,22 @@ class NestPrinter(ReductionPrinter):
     ) -> None:
         super().__init__(program, nest, integer)
         self.single = single
+        operands = (*self.tensors, *self.operator.output_names)
+        self.taken |= {*map(identifier, operands), *(each.name for each in program.scratch)}
         if nest.each is not None:
             self.taken.add(identifier(nest.each[0]))
 
     def statements(self, body: Block) -> None:
         for each in body:
             self.one(each)
+
+    def elementwise(self) -> bool:
+        """Whether the nest does the same to each element, whatever its place."""
+        chain = chain_of(self.nest.body[0])
+        alone = len(self.nest.body) == 1 and bool(chain.loops) and not self.single
+        given = any(isinstance(each, i.Given) for each in walk(self.nest.body))
+        folded = any(isinstance(each, i.Fold) for each in walk(self.nest.body))
+        return alone and not self.partial and not given and not folded and self.nest.each is None
 
     def read_lines(self) -> list[str]:
         """The lines of the nest without axes that nothing reads."""
@@ -236,6 +247,7 @@ class NestPrinter(ReductionPrinter):
         value = inlined(statement.value)
         tensor = identifier(target.tensor)
         if not self.whole(target):
+            self.partial = True
             text = self.expr(value)
             self.emit(f"arrays.store({tensor}, {text}, {self.slots(target.index)})")
             return
@@ -376,6 +388,7 @@ class NestPrinter(ReductionPrinter):
         length, left, chosen = self.new("length"), self.new("left"), self.new(entry)
         self.emit(f"{length} = {self.expr(selection.loop.high)}")
         self.emit(f"{left} = np.array(np.broadcast_to({passes}, {length}))")
+        test = self.in_front(selection)
         self.emit(f"for {chosen} in range({length}):")
         with self.indented():
             self.emit(f"if not {left}[{chosen}]:")
@@ -385,7 +398,88 @@ class NestPrinter(ReductionPrinter):
             self.emit(f"{own} = {chosen} + 1 + arrays.axes({length} - {chosen} - 1)")
             self.kinds[entry], self.shown[entry] = HOST, chosen
             self.free = [Axis(index, False, i.ListOf(()))]  # no tensor is walked whole
-            self.emit(f"{left}[{chosen} + 1:] &= {self.expr(inlined(selection.passes))}")
+            for name, local in self.columns.items():
+                self.kinds[name], self.shown[name] = ARRAY, f"{local}[{chosen} + 1:]"
+            for name, local in self.rows.items():
+                self.kinds[name], self.shown[name] = ARRAY, f"{local}[{chosen}]"
+            self.emit(f"{left}[{chosen} + 1:] &= {self.expr(test)}")
+
+    def in_front(self, selection: Selection) -> i.Expr:
+        """The test of a pair, with what depends on one of the two alone taken out of it.
+
+        That is computed for all candidates at once, in front of the loop: `columns` are the names
+        of values of later candidates, `rows` those of the same values of the entry.
+        """
+        assert selection.passes is not None
+        bindings, test = taken_out(inlined(selection.passes))
+        index, entry = selection.loop.index, selection.entry
+        self.columns: dict[str, str] = {}
+        self.rows: dict[str, str] = {}
+        known: dict[i.Expr, str] = {}  # values of candidates, and the arrays that hold them
+        as_candidate: dict[str, i.Expr] = {entry: i.Var(index)}
+        kept: list[tuple[str, i.Expr]] = []
+        mixed: set[str] = set()
+        for name, value in bindings:
+            names = names_in(value)
+            of_entry = bool(names & {entry, *self.rows})
+            of_candidate = bool(names & {index, *self.columns})
+            if names & mixed or of_entry == of_candidate:
+                mixed.add(name)
+                kept.append((name, value))
+                continue
+            alike = substitute(value, as_candidate) if of_entry else value
+            if alike not in known:
+                known[alike] = self.for_candidates(name, alike)
+            if of_entry:
+                self.rows[name] = known[alike]
+                as_candidate[name] = i.Var(known[alike])
+            else:
+                self.columns[name] = known[alike]
+                self.kinds[name], self.shown[name] = ARRAY, known[alike]
+                if name != known[alike]:
+                    as_candidate[name] = i.Var(known[alike])
+        for name, value in reversed(kept):
+            test = i.Bind(name, value, test)
+        return test
+
+    def for_candidates(self, name: str, value: i.Expr) -> str:
+        """The array of a value for all candidates."""
+        text = self.expr(value)
+        local = self.new(name)
+        self.emit(f"{local} = {text}")
+        self.kinds[local] = ARRAY
+        return local
+
+
+def taken_out(expr: i.Expr) -> tuple[list[tuple[str, i.Expr]], i.Expr]:
+    """The bindings of an expression in order, accesses to elements among them, and what is left."""
+    bindings: list[tuple[str, i.Expr]] = []
+    named: dict[i.Expr, str] = {}
+    taken = {each.name for each in walk(expr) if isinstance(each, i.Bind)} | names_in(expr)
+    taken |= {each.tensor for each in walk(expr) if isinstance(each, i.Access)}
+
+    def change(node: Any) -> Any:
+        if isinstance(node, i.Bind):
+            if isinstance(node.value, i.Access) and node.value not in named:
+                named[node.value] = node.name
+                bindings.append((node.name, node.value))
+            else:
+                bindings.append((node.name, change(node.value)))
+            return change(node.body)
+        if isinstance(node, i.Access):
+            if node not in named:
+                named[node] = fresh(node.tensor, taken)
+                bindings.append((named[node], node))
+            return i.Var(named[node])
+        if isinstance(node, tuple):
+            return tuple(map(change, node))
+        if not is_dataclass(node) or isinstance(node, (*LEAVES, i.Fold, i.Gather)):
+            return node
+        parts = {each.name: change(getattr(node, each.name)) for each in fields(node)}
+        return replace(node, **parts)
+
+    left = change(expr)
+    return bindings, left
 
 
 def mentions(text: str, name: str) -> bool:

@@ -76,6 +76,7 @@ class ArrayPrinter(PythonPrinter):
         self.free: list[Axis] = []
         self.hoisting: tuple[int, int] | None = None  # in front of the loops of a reduction
         self.spans: dict[str, str] = {}  # what the indices of those loops run over
+        self.partial = False  # whether anything but whole tensors is read or written
         self.listing = 0  # how many comprehensions are around
 
     def reduction(self, fold: i.Fold) -> str:
@@ -153,6 +154,7 @@ class ArrayPrinter(PythonPrinter):
     def leveled(self, expr: i.Expr) -> tuple[str, int]:
         match expr:
             case i.Var(name=name):
+                self.partial |= self.kinds.get(name) == INDEX
                 return self.shown.get(name, identifier(name)), PRIMARY
             case i.Bind(name=name, value=value, body=body):
                 return self.bind(name, value, body)
@@ -258,7 +260,7 @@ class ArrayPrinter(PythonPrinter):
         parts = [self.expr(expr.condition), self.number(expr.then), self.number(expr.otherwise)]
         if self.checked:
             return f"vectors.choose({', '.join(parts)}, {self.integer})", PRIMARY
-        return f"np.where({', '.join(parts)})", PRIMARY
+        return f"vectors.where({', '.join(parts)})", PRIMARY
 
     def branches(self, expr: i.Select) -> tuple[str, int]:
         """A choice by the call: only the branch taken is computed."""
@@ -328,6 +330,7 @@ class ArrayPrinter(PythonPrinter):
         if self.whole(access):
             return tensor
         index = access.index
+        self.partial = True
         single = all(self.kind(each) == HOST and not spread for each, spread in index)
         if single and fill is None and not self.free:
             return f"{tensor}[{self.slots(index)}]"

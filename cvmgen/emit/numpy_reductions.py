@@ -189,11 +189,11 @@ class ReductionPrinter(ArrayPrinter):
         if factors is not None:
             left, right = (self.local_array(each) for each in factors)
             if term.condition:
-                left = f"np.where({self.test(list(term.condition))}, {left}, 0)"
+                left = f"vectors.where({self.test(list(term.condition))}, {left}, 0)"
             return f"vectors.dot({left}, {right}, {listed})"
         element = self.element(term, op)
         if term.condition:
-            where = f", where={self.test(list(term.condition))}"
+            where = f", only={self.test(list(term.condition))}"
         return f"vectors.{REDUCED[op]}({element}, {listed}{where})"
 
     def local_array(self, factor: i.Expr) -> str:

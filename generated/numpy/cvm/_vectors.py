@@ -21,6 +21,7 @@ from ._typed import overflow_rule
 
 MOST_EXACT = {np.float32: 1 << 24, np.float64: 1 << 53}
 LONGEST = 1 << 63
+SMALL = 1 << 12  # elements below which one call counts more than their time
 
 # ---------------------------------------------------------------- scalars, element by element
 
@@ -37,9 +38,36 @@ def as_array(value: Any) -> Array:
     return np.asarray(value, object) if beyond else np.asarray(value)
 
 
+def where(condition: Any, then: Any, otherwise: Any) -> Any:
+    """One of two values: numbers of one type by the bits of a mask, which unlike np.where takes the
+    same time whatever the condition."""
+    condition, then, otherwise = np.asarray(condition), as_array(then), as_array(otherwise)
+    kind = common(then, otherwise)
+    small = condition.size < SMALL or kind.kind not in "ifb"
+    if small or condition.shape != np.broadcast_shapes(
+        condition.shape, then.shape, otherwise.shape
+    ):
+        return np.where(condition, then.astype(kind), otherwise.astype(kind))
+    bits = np.dtype(f"i{kind.itemsize}")
+    then, otherwise = (each.astype(kind, copy=False).view(bits) for each in (then, otherwise))
+    mask = condition.astype(bits)
+    np.negative(mask, out=mask)
+    mask &= then ^ otherwise
+    mask ^= otherwise
+    return mask.view(kind)
+
+
+def common(one: Array, other: Array) -> np.dtype[Any]:
+    """The type of two values; one integer by itself has that of the elements beside it."""
+    kind: np.dtype[Any] = np.result_type(one, other)
+    if kind.kind == "i" and (one.ndim == 0) != (other.ndim == 0):
+        kind = one.dtype if one.ndim else other.dtype
+    return kind
+
+
 def choose(condition: Any, then: Any, otherwise: Any, integer: Any) -> Any:
     """One of two values, in the type of the elements."""
-    found = np.where(condition, as_array(then), as_array(otherwise))
+    found = where(condition, then, otherwise)
     return found.astype(integer) if found.dtype.kind in "iu" else found
 
 
@@ -55,7 +83,7 @@ def maximum(*operands: Any) -> Any:
     for each in operands[1:]:
         larger = np.maximum(result, each)
         if is_real(larger):
-            larger = np.where((result == 0) & (each == 0), np.add(result, each), larger)
+            larger = where((result == 0) & (each == 0), np.add(result, each), larger)
         result = larger
     return result
 
@@ -69,18 +97,30 @@ def minimum(*operands: Any) -> Any:
         less = np.minimum(result, each)
         if is_real(less):
             sum_of_zeros = np.negative(np.add(np.negative(result), np.negative(each)))
-            less = np.where((result == 0) & (each == 0), sum_of_zeros, less)
+            less = where((result == 0) & (each == 0), sum_of_zeros, less)
         result = less
     return result
 
 
 def divisor(value: Any) -> Any:
     """A divisor without 0, for a quotient that is only used where the divisor is not 0."""
-    return value or 1 if isinstance(value, int) else np.where(np.equal(value, 0), 1, value)
+    return value + (value == 0)
+
+
+def quotient_type(left: Any, right: Any) -> Any:
+    """binary64 where it gives quotients before rounding down or toward zero their exact place
+    between integers: of integers below 2^52, which are apart by more than a rounding."""
+    if np.size(left) < SMALL or object in (np.asarray(left).dtype, np.asarray(right).dtype):
+        return None
+    return np.float64 if max(peak(left), peak(right)) < MOST_EXACT[np.float64] >> 1 else None
 
 
 def floordiv(left: Any, right: Any) -> Any:
-    return left // divisor(right)
+    """Quotient rounded down."""
+    right = divisor(right)
+    if quotient_type(left, right):
+        return np.floor(np.true_divide(left, right)).astype(np.int64)
+    return left // right
 
 
 def mod(left: Any, right: Any) -> Any:
@@ -90,6 +130,8 @@ def mod(left: Any, right: Any) -> Any:
 def truncdiv(left: Any, right: Any) -> Any:
     """Quotient toward zero."""
     right = divisor(right)
+    if quotient_type(left, right):
+        return np.trunc(np.true_divide(left, right)).astype(np.int64)
     quotient = left // right
     return quotient + ((quotient < 0) & (quotient * right != left))
 
@@ -115,17 +157,22 @@ def power(base: Any, exponent: Any) -> Any:
 
 def floor_log2(value: Any) -> Any:
     """How often a positive integer can be halved."""
-    value = np.maximum(value, 1)
-    if value.dtype == object:
-        return np.frompyfunc(lambda each: each.bit_length() - 1, 1, 1)(value)
-    exponent = np.frexp(value.astype(np.float64))[1].astype(np.int64) - 1
-    # A number of more than 53 bits may have been rounded up to a power of two.
-    return exponent - (np.left_shift(1, np.minimum(exponent, 62)) > value) - (exponent > 62)
+    return bit_length(np.maximum(value, 1)) - 1
 
 
 def ceil_log2(value: Any) -> Any:
-    value = np.maximum(value, 1)
-    return np.where(value == 1, 0, floor_log2(np.maximum(value - 1, 1)) + 1)
+    return bit_length(np.maximum(value, 1) - 1)
+
+
+def bit_length(value: Any) -> Any:
+    """How many bits numbers take that are not negative."""
+    if value.dtype == object:
+        return np.frompyfunc(int.bit_length, 1, 1)(value)
+    exponent = (np.asarray(value, np.float64).view(np.int64) >> 52) - 1022
+    found = np.maximum(exponent, 0)
+    if peak(value) >= MOST_EXACT[np.float64]:  # it may have been rounded up to a power of two
+        found -= np.left_shift(1, np.maximum(found - 1, 0)) > value
+    return found
 
 
 def over(left: Any, right: Any) -> Any:
@@ -171,10 +218,10 @@ def spread(array: Array, over: Sequence[Any]) -> tuple[Array, tuple[int, ...]]:
     return np.broadcast_to(array, shape), tuple(rank - 1 - axis for axis in counts)
 
 
-def masked(term: Any, where: Any, neutral: Any) -> Array:
+def masked(term: Any, only: Any, neutral: Any) -> Array:
     """The term where a condition holds, else what changes nothing."""
     array = as_array(term)
-    return array if where is None else np.where(where, array, np.asarray(neutral, array.dtype))
+    return array if only is None else where(only, array, np.asarray(neutral, array.dtype))
 
 
 def lowest(term: Any) -> Any:
@@ -192,24 +239,19 @@ def highest(term: Any) -> Any:
     return 1 << 200 if dtype.kind == "O" else np.iinfo(dtype).max
 
 
-def wide(array: Array) -> Any:
-    """The type to add integers in."""
-    return object if array.dtype == object else np.int64
-
-
-def total(term: Any, *over: Index, where: Any = None) -> Any:
+def total(term: Any, *over: Index, only: Any = None) -> Any:
     """The sum along the axes of the reduced indices; of real numbers in their order."""
-    array, axis = spread(masked(term, where, 0), over)
+    array, axis = spread(masked(term, only, 0), over)
     if array.dtype.kind == "f":
         return in_order(np.add, array, axis, 0.0)
-    return array.sum(axis=axis, dtype=wide(array))
+    return array.sum(axis=axis, dtype=array.dtype)
 
 
-def product(term: Any, *over: Index, where: Any = None) -> Any:
-    array, axis = spread(masked(term, where, 1), over)
+def product(term: Any, *over: Index, only: Any = None) -> Any:
+    array, axis = spread(masked(term, only, 1), over)
     if array.dtype.kind == "f":
         return in_order(np.multiply, array, axis, 1.0)
-    return array.prod(axis=axis, dtype=wide(array))
+    return array.prod(axis=axis, dtype=array.dtype)
 
 
 def in_order(combine: np.ufunc, array: Array, axis: tuple[int, ...], start: float) -> Any:
@@ -224,9 +266,9 @@ def in_order(combine: np.ufunc, array: Array, axis: tuple[int, ...], start: floa
     return found
 
 
-def greatest(term: Any, *over: Index, where: Any = None) -> Any:
+def greatest(term: Any, *over: Index, only: Any = None) -> Any:
     """The maximum along the axes of the reduced indices."""
-    array, axis = spread(masked(term, where, lowest(term)), over)
+    array, axis = spread(masked(term, only, lowest(term)), over)
     found = array.max(axis=axis, initial=lowest(array))
     if array.dtype.kind == "f":
         positive = ((array == 0) & ~np.signbit(array)).any(axis=axis)
@@ -234,8 +276,8 @@ def greatest(term: Any, *over: Index, where: Any = None) -> Any:
     return found
 
 
-def least(term: Any, *over: Index, where: Any = None) -> Any:
-    array, axis = spread(masked(term, where, highest(term)), over)
+def least(term: Any, *over: Index, only: Any = None) -> Any:
+    array, axis = spread(masked(term, only, highest(term)), over)
     found = array.min(axis=axis, initial=highest(array))
     if array.dtype.kind == "f":
         negative = ((array == 0) & np.signbit(array)).any(axis=axis)
@@ -243,18 +285,18 @@ def least(term: Any, *over: Index, where: Any = None) -> Any:
     return found
 
 
-def holds_any(term: Any, *over: Index, where: Any = None) -> Any:
-    array, axis = spread(masked(term, where, False), over)
+def holds_any(term: Any, *over: Index, only: Any = None) -> Any:
+    array, axis = spread(masked(term, only, False), over)
     return array.any(axis=axis)
 
 
-def holds_all(term: Any, *over: Index, where: Any = None) -> Any:
-    array, axis = spread(masked(term, where, True), over)
+def holds_all(term: Any, *over: Index, only: Any = None) -> Any:
+    array, axis = spread(masked(term, only, True), over)
     return array.all(axis=axis)
 
 
-def count(term: Any, *over: Index, where: Any = None) -> Any:
-    array, axis = spread(masked(term, where, False), over)
+def count(term: Any, *over: Index, only: Any = None) -> Any:
+    array, axis = spread(masked(term, only, False), over)
     return array.sum(axis=axis, dtype=np.int64)
 
 
@@ -271,48 +313,43 @@ def combined(combine: np.ufunc, found: Any, term: Array) -> Array:
     return np.asarray(combine(found, term), np.result_type(found, term))
 
 
-def summed(term: Array) -> Array:
-    """A term in a type to add in."""
-    return term if term.dtype.kind in "fO" else term.astype(np.int64, copy=False)
-
-
-def add(found: Any, term: Any, where: Any = None) -> Array:
+def add(found: Any, term: Any, only: Any = None) -> Array:
     """A sum with one more term; None is a sum without terms."""
-    term = summed(masked(term, where, 0))
+    term = masked(term, only, 0)
     if found is None and is_real(term):
         return np.asarray(term + 0.0)  # 0 + -0 is 0
     return combined(np.add, found, term)
 
 
-def times(found: Any, term: Any, where: Any = None) -> Array:
-    return combined(np.multiply, found, summed(masked(term, where, 1)))
+def times(found: Any, term: Any, only: Any = None) -> Array:
+    return combined(np.multiply, found, masked(term, only, 1))
 
 
-def larger(found: Any, term: Any, where: Any = None) -> Any:
+def larger(found: Any, term: Any, only: Any = None) -> Any:
     """A maximum with one more term; None is that of none."""
-    term = masked(term, where, lowest(term))
+    term = masked(term, only, lowest(term))
     if found is not None and is_real(term):
         return maximum(found, term)
     return combined(np.maximum, found, term)
 
 
-def smaller(found: Any, term: Any, where: Any = None) -> Any:
-    term = masked(term, where, highest(term))
+def smaller(found: Any, term: Any, only: Any = None) -> Any:
+    term = masked(term, only, highest(term))
     if found is not None and is_real(term):
         return minimum(found, term)
     return combined(np.minimum, found, term)
 
 
-def either(found: Any, term: Any, where: Any = None) -> Array:
-    return combined(np.logical_or, found, masked(term, where, False))
+def either(found: Any, term: Any, only: Any = None) -> Array:
+    return combined(np.logical_or, found, masked(term, only, False))
 
 
-def both(found: Any, term: Any, where: Any = None) -> Array:
-    return combined(np.logical_and, found, masked(term, where, True))
+def both(found: Any, term: Any, only: Any = None) -> Array:
+    return combined(np.logical_and, found, masked(term, only, True))
 
 
-def counted(found: Any, term: Any, where: Any = None) -> Array:
-    return combined(np.add, found, masked(term, where, False).astype(np.int64))
+def counted(found: Any, term: Any, only: Any = None) -> Array:
+    return combined(np.add, found, masked(term, only, False).astype(np.int64))
 
 
 def done(found: Any, neutral: Any) -> Any:
@@ -337,9 +374,9 @@ def dot(left: Any, right: Any, *over: Index) -> Any:
         if left.shape[at] == right.shape[at] == 1:
             factor *= extent
         elif right.shape[at] == 1:
-            left = left.sum(axis=at, keepdims=True, dtype=wide(left))
+            left = left.sum(axis=at, keepdims=True, dtype=left.dtype)
         elif left.shape[at] == 1:
-            right = right.sum(axis=at, keepdims=True, dtype=wide(right))
+            right = right.sum(axis=at, keepdims=True, dtype=right.dtype)
     reduced = [rank - 1 - axis for axis in counts]
     kept = [at for at in range(rank) if at not in reduced]
     batch = [at for at in kept if left.shape[at] == right.shape[at]]
@@ -398,7 +435,7 @@ def stack(
         steps = [abs(array.strides[at]) for at in axes if array.shape[at] > 1]
         return min(steps, default=LONGEST)
 
-    if step(own) < step(reduced):
+    if step(own) <= step(reduced):
         turned = array.transpose(*rest, *batch, *reduced, *own).astype(number, order="C")
         return turned.reshape(*shape, width, height).swapaxes(-1, -2)
     turned = array.transpose(*rest, *batch, *own, *reduced).astype(number, order="C")

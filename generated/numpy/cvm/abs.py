@@ -17,6 +17,7 @@ import numpy as np
 
 from . import _support as support
 from . import _arrays as arrays
+from . import _vectors as vectors
 
 OPERATOR = "cvm.abs"
 
@@ -43,9 +44,10 @@ def _prepare(X):
 
 def _nest_Y(plan, X, Y):
     # spec/cvm/elementwise.cvm:7: Y[d...] = x if x >= 0 else -x where x = X[d...]
-    X = arrays.elements(X, np.int32)
-    x = X
-    Y[...] = np.where(x >= 0, x, -x)
+    for X, Y in arrays.blocks(X, Y):
+        X = arrays.elements(X, np.int32)
+        x = X
+        Y[...] = vectors.where(x >= 0, x, -x)
 
 
 def infer(shapes, precisions):

@@ -84,7 +84,7 @@ def _nest_Y(plan, A, B, Y):
     B = arrays.elements(B, np.int64)
     d = arrays.axes(tuple(max(em[i], en[i]) for i in range(Q)))
     b = arrays.read(B, *(d[Q - N + j] if n[j] != 1 else 0 for j in range(N)))
-    Y[...] = np.where(b != 0,
+    Y[...] = vectors.where(b != 0,
         vectors.truncdiv(arrays.read(A, *(d[Q - M + j] if m[j] != 1 else 0 for j in range(M))), b),
         0)
 

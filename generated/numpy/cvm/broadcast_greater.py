@@ -29,6 +29,7 @@ import numpy as np
 
 from . import _support as support
 from . import _arrays as arrays
+from . import _vectors as vectors
 
 OPERATOR = "cvm.broadcast_greater"
 
@@ -83,7 +84,7 @@ def _nest_Y(plan, A, B, Y):
     A = arrays.elements(A, np.int32)
     B = arrays.elements(B, np.int32)
     d = arrays.axes(tuple(max(em[i], en[i]) for i in range(Q)))
-    Y[...] = np.where(arrays.read(A,
+    Y[...] = vectors.where(arrays.read(A,
         *(d[Q - M + j] if m[j] != 1 else 0 for j in range(M))) > arrays.read(B,
         *(d[Q - N + j] if n[j] != 1 else 0 for j in range(N))), 1, 0)
 

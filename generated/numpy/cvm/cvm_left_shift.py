@@ -67,8 +67,9 @@ def _prepare(X, precision, shift_bit):
 def _nest_Y(plan, X, Y):
     # spec/cvm/elementwise.cvm:86: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha)
     shift_bit, alpha = plan.shift_bit, plan.alpha
-    X = arrays.elements(X, np.int64)
-    np.maximum(-alpha, np.minimum(X * (1 << shift_bit), alpha), out=Y, casting="unsafe")
+    for X, Y in arrays.blocks(X, Y):
+        X = arrays.elements(X, np.int64)
+        np.maximum(-alpha, np.minimum(X * (1 << shift_bit), alpha), out=Y, casting="unsafe")
 
 
 def infer(shapes, precisions, *, precision=None, shift_bit=None):

@@ -62,9 +62,10 @@ def _nest_Y(plan, X, Y):
     # spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2, -alpha,
     #   alpha)
     shift_bit, alpha = plan.shift_bit, plan.alpha
-    X = arrays.elements(X, np.int64)
-    np.maximum(-alpha, np.minimum((X // (1 << shift_bit - 1) + 1) // 2, alpha), out=Y,
-        casting="unsafe")
+    for X, Y in arrays.blocks(X, Y):
+        X = arrays.elements(X, np.int64)
+        np.maximum(-alpha, np.minimum((X // (1 << shift_bit - 1) + 1) // 2, alpha), out=Y,
+            casting="unsafe")
 
 
 def infer(shapes, precisions, *, precision=None, shift_bit=None):

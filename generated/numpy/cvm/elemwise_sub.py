@@ -47,9 +47,10 @@ def _prepare(A, B):
 
 def _nest_Y(plan, A, B, Y):
     # spec/cvm/elementwise.cvm:34: Y[d...] = A[d...] - B[d...]
-    A = arrays.elements(A, np.int32)
-    B = arrays.elements(B, np.int32)
-    np.subtract(A, B, out=Y, casting="unsafe")
+    for A, B, Y in arrays.blocks(A, B, Y):
+        A = arrays.elements(A, np.int32)
+        B = arrays.elements(B, np.int32)
+        np.subtract(A, B, out=Y, casting="unsafe")
 
 
 def infer(shapes, precisions):

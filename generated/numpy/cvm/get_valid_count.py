@@ -24,6 +24,7 @@ import numpy as np
 
 from . import _support as support
 from . import _arrays as arrays
+from . import _vectors as vectors
 
 OPERATOR = "cvm.get_valid_count"
 
@@ -94,7 +95,8 @@ def _nest_valid_count(plan, V_length, valid_count):
     # spec/cvm/vision.cvm:14: valid_count[b] = count(V[b])
     B = plan.B
     V_length = V_length.reshape(B)
-    valid_count[...] = V_length
+    for V_length, valid_count in arrays.blocks(V_length, valid_count):
+        valid_count[...] = V_length
 
 
 def _nest_Y(plan, X, V, V_length, Y):
@@ -104,7 +106,8 @@ def _nest_Y(plan, X, V, V_length, Y):
     V_length = V_length.reshape(B)
     X = arrays.elements(X, np.int32)
     b, i, k = arrays.axes(B, N, K)
-    Y[...] = np.where(i < arrays.read(V_length, b), arrays.read(X, b, arrays.read(V, b, i), k), -1)
+    Y[...] = vectors.where(i < arrays.read(V_length, b), arrays.read(X, b, arrays.read(V, b, i), k),
+        -1)
 
 
 def infer(shapes, precisions, *, score_threshold=0):

@@ -43,8 +43,9 @@ def _prepare(X):
 
 def _nest_Y(plan, X, Y):
     # spec/cvm/elementwise.cvm:42: Y[d...] = -X[d...]
-    X = arrays.elements(X, np.int32)
-    np.negative(X, out=Y, casting="unsafe")
+    for X, Y in arrays.blocks(X, Y):
+        X = arrays.elements(X, np.int32)
+        np.negative(X, out=Y, casting="unsafe")
 
 
 def infer(shapes, precisions):

@@ -147,40 +147,32 @@ def _nest_U(plan, X, valid_count, I, U, U_length):
         p = arrays.axes(TK)
         length = TK
         left = np.array(np.broadcast_to(arrays.read(X, b, arrays.read(I, b, p), 0) >= 0, length))
+        X_2 = arrays.read(X, b, arrays.read(I, b, p), 0)
+        R = arrays.read(X, b, arrays.read(I, b, p), 2)
+        R_2 = arrays.read(X, b, arrays.read(I, b, p), 4)
+        R_5 = arrays.read(X, b, arrays.read(I, b, p), 3)
+        R_6 = arrays.read(X, b, arrays.read(I, b, p), 5)
+        right = vectors.maximum(R, R_2)
+        left_2 = vectors.minimum(R, R_2)
+        bottom = vectors.maximum(R_5, R_6)
+        top = vectors.minimum(R_5, R_6)
         for q in range(length):
             if not left[q]:
                 continue
             U[b, count] = q
             count += 1
             p = q + 1 + arrays.axes(length - q - 1)
-            R = arrays.read(X, b, arrays.read(I, b, p), 2)
-            R_2 = arrays.read(X, b, arrays.read(I, b, p), 4)
-            R_3 = arrays.read(X, b, arrays.read(I, b, q), 2)
-            R_4 = arrays.read(X, b, arrays.read(I, b, q), 4)
-            R_5 = arrays.read(X, b, arrays.read(I, b, p), 3)
-            R_6 = arrays.read(X, b, arrays.read(I, b, p), 5)
-            R_7 = arrays.read(X, b, arrays.read(I, b, q), 3)
-            R_8 = arrays.read(X, b, arrays.read(I, b, q), 5)
-            right = vectors.maximum(R, R_2)
-            right_2 = vectors.maximum(R_3, R_4)
-            left_2 = vectors.minimum(R, R_2)
-            left_2_2 = vectors.minimum(R_3, R_4)
-            bottom = vectors.maximum(R_5, R_6)
-            bottom_2 = vectors.maximum(R_7, R_8)
-            top = vectors.minimum(R_5, R_6)
-            top_2 = vectors.minimum(R_7, R_8)
             V = (
-                vectors.maximum(0, vectors.minimum(right, right_2)
-                - vectors.maximum(left_2, left_2_2))
-                * vectors.maximum(0, vectors.minimum(bottom, bottom_2)
-                - vectors.maximum(top, top_2))
+                vectors.maximum(0, vectors.minimum(right[q + 1:], right[q])
+                - vectors.maximum(left_2[q + 1:], left_2[q]))
+                * vectors.maximum(0, vectors.minimum(bottom[q + 1:], bottom[q])
+                - vectors.maximum(top[q + 1:], top[q]))
             )
-            left[q + 1:] &= vectors.choose(True if force_suppress
-                else (arrays.read(X, b, arrays.read(I, b, p), 0) == arrays.read(X, b,
-                arrays.read(I, b, q), 0)),
+            left[q + 1:] &= vectors.choose(True if force_suppress else (X_2[q + 1:] == X_2[q]),
                 vectors.choose(V > 0,
-                vectors.floordiv(100 * V, (right - left_2) * (bottom - top) + (right_2 - left_2_2)
-                * (bottom_2 - top_2) - V), 0, integer), 0, integer) < iou_threshold
+                vectors.floordiv(100 * V, (right[q + 1:] - left_2[q + 1:])
+                * (bottom[q + 1:] - top[q + 1:]) + (right[q] - left_2[q]) * (bottom[q] - top[q])
+                - V), 0, integer), 0, integer) < iou_threshold
         arrays.store(U_length, count, b)
 
 
@@ -192,7 +184,7 @@ def _nest_Y(plan, X, I, U, U_length, Y):
     U_length = U_length.reshape(B)
     X = arrays.elements(X, np.int32)
     b, n, k = arrays.axes(B, N, 6)
-    Y[...] = np.where(n < (arrays.read(U_length, b) if max_output_size < 0
+    Y[...] = vectors.where(n < (arrays.read(U_length, b) if max_output_size < 0
         else np.minimum(max_output_size, arrays.read(U_length, b))),
         arrays.read(X, b, arrays.read(I, b, arrays.read(U, b, n)), k), -1)
 

@@ -30,6 +30,7 @@ import numpy as np
 
 from . import _support as support
 from . import _arrays as arrays
+from . import _vectors as vectors
 
 OPERATOR = "cvm.where"
 
@@ -83,7 +84,7 @@ def _nest_Y_0(plan, Cond, A, B, Y):
     A = arrays.elements(A, np.int32)
     B = arrays.elements(B, np.int32)
     d = arrays.axes(n)
-    Y[...] = np.where(arrays.read(Cond, *d) != 0, A, B)
+    Y[...] = vectors.where(arrays.read(Cond, *d) != 0, A, B)
 
 
 def _nest_Y_1(plan, Cond, A, B, Y):
@@ -93,7 +94,7 @@ def _nest_Y_1(plan, Cond, A, B, Y):
     A = arrays.elements(A, np.int32)
     B = arrays.elements(B, np.int32)
     d = arrays.axes(n)
-    Y[...] = np.where(arrays.read(Cond, d[0]) != 0, A, B)
+    Y[...] = vectors.where(arrays.read(Cond, d[0]) != 0, A, B)
 
 
 def infer(shapes, precisions):

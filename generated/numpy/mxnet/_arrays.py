@@ -10,7 +10,7 @@ The numpy target carries a copy of this file beside its operators.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 Term = tuple[int, int, int]  # axis, step, count
 BEYOND = 1 << 10  # the axes of boxes are below
+BLOCK = 1 << 15  # elements that a few arrays of 8 bytes each fit a cache with
 
 
 class Index:
@@ -184,6 +185,17 @@ def longest(low: Any, high: Any) -> int:
 
 
 # ---------------------------------------------------------------- elements
+
+
+def blocks(*tensors: Any) -> Iterator[tuple[Any, ...]]:
+    """Tensors of one shape by blocks of elements, so that what is made of a block stays in the
+    cache; whole where they are small or have gaps."""
+    if tensors[0].size <= BLOCK or not all(each.flags.c_contiguous for each in tensors):
+        yield tensors
+        return
+    lines = [each.reshape(-1) for each in tensors]
+    for at in range(0, tensors[0].size, BLOCK):
+        yield tuple(each[at : at + BLOCK] for each in lines)
 
 
 def elements(array: Any, integer: Any) -> Any:

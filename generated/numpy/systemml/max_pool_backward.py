@@ -185,7 +185,7 @@ def _nest_dx(plan, x, dout, dx):
                     a_2 = arrays.read(x, n, (c * H + (p * SH - PH + r)) * W + (q * SW - PW + s))
                     b_2 = arrays.read(x, n, (c * H + i) * W + j)
                     holds = vectors.both(holds,
-                        np.where((p * SH - PH
+                        vectors.where((p * SH - PH
                         + r < i) | ((p * SH - PH + r == i) & (q * SW - PW + s < j)),
                         (a > b) | (vectors.isnan(a) & np.logical_not(vectors.isnan(b))),
                         np.logical_not((a_2 > b_2) | (vectors.isnan(a_2) & np.logical_not(vectors.isnan(b_2))))),

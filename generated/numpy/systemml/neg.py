@@ -42,8 +42,9 @@ def _prepare(X):
 
 def _nest_Z(plan, X, Z):
     # spec/systemml/elementwise.cvm:62: Z[d...] = -X[d...]
-    X = arrays.elements(X, np.int32)
-    Z[...] = -X
+    for X, Z in arrays.blocks(X, Z):
+        X = arrays.elements(X, np.int32)
+        Z[...] = -X
 
 
 def infer(shapes, precisions):

@@ -83,7 +83,7 @@ def _nest_Z(plan, X, Y, Z):
     d = arrays.axes(tuple(max(em[i], en[i]) for i in range(Q)))
     x = arrays.read(X, *(d[Q - M + j] if m[j] != 1 else 0 for j in range(M)))
     y = arrays.read(Y, *(d[Q - N + j] if n[j] != 1 else 0 for j in range(N)))
-    Z[...] = np.where((x == 1) & (vectors.isnan(y) | (np.abs(y) == typed.INFINITY)), typed.NAN,
+    Z[...] = vectors.where((x == 1) & (vectors.isnan(y) | (np.abs(y) == typed.INFINITY)), typed.NAN,
         vectors.power(x, y))
 
 

@@ -126,11 +126,11 @@ def _nest_output1(plan, input1, output1):
     d_9 = arrays.axes(tuple(n[j] for j in R), inside=len(d))
     d_10 = arrays.placed(R, d_9, d_2)
     arrays.store(output1,
-        np.where(vectors.holds_any(vectors.isnan(arrays.read(input1, *d_4)),
+        vectors.where(vectors.holds_any(vectors.isnan(arrays.read(input1, *d_4)),
         *d_3) & vectors.holds_any(np.logical_not(vectors.isnan(arrays.read(input1, *d_6))), *d_5)
         if nan_mode == "IGNORE" else False,
         vectors.least(arrays.read(input1, *d_8), *d_7,
-        where=np.logical_not(vectors.isnan(arrays.read(input1, *d_8)))),
+        only=np.logical_not(vectors.isnan(arrays.read(input1, *d_8)))),
         vectors.least(arrays.read(input1, *d_10), *d_9)), *(0 if i in R else d_2[i] for i in D))
 
 
