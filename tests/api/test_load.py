@@ -26,7 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_an_unknown_target() -> None:
     with pytest.raises(CvmgenError) as caught:
         cvmgen.load("rust")
-    assert str(caught.value) == "unknown target 'rust'; targets are c, python, cuda, cuda-cpu"
+    assert (
+        str(caught.value) == "unknown target 'rust'; targets are c, python, numpy, cuda, cuda-cpu"
+    )
 
 
 @pytest.mark.parametrize("target", KNOWN)

@@ -68,9 +68,11 @@ def test_formula_of_an_operator(ops: Operators) -> None:
 
 
 def test_sources(ops: Operators, generated: Path) -> None:
-    for target, path in (("c", "c/cvm/relu.c"), ("python", "python/cvm/relu.py")):
+    paths = {target: f"{target}/cvm/relu.py" for target in ("python", "numpy")}
+    for target, path in {**paths, "c": "c/cvm/relu.c"}.items():
         assert ops.cvm.relu.source(target) == (generated / path).read_text()
-    with pytest.raises(CvmgenError, match="unknown target 'rust'; targets are python, c, cuda"):
+    rule = "unknown target 'rust'; targets are python, numpy, c, cuda"
+    with pytest.raises(CvmgenError, match=rule):
         ops.cvm.relu.source("rust")
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from cvmgen.emit import c, cuda
+from cvmgen.emit import c, cuda, numpy, python
 
 from .conftest import Command, Outcome, contents, start
 
@@ -25,17 +25,18 @@ SHARED = {
     "c/toy.h",
     "cuda/toy.h",
     "manifest.json",
+    "numpy/toy/__init__.py",
     "python/toy/__init__.py",
-    "python/toy/_reals.py",
-    "python/toy/_support.py",
-    "python/toy/_typed.py",
+    *(f"numpy/toy/{name}" for name in numpy.emit_support()),
+    *(f"python/toy/{name}" for name in python.emit_support()),
     *(f"c/{name}" for name in c.emit_support()),
     *(f"cuda/{name}" for name in cuda.emit_support()),
 }
 
 
 def own_files(name: str) -> set[str]:
-    return {f"c/toy/{name}.c", f"cuda/toy/{name}.cu", f"python/toy/{name}.py"}
+    modules = {f"numpy/toy/{name}.py", f"python/toy/{name}.py"}
+    return {f"c/toy/{name}.c", f"cuda/toy/{name}.cu", *modules}
 
 
 def edit(spec: Path, old: str, new: str) -> None:
@@ -103,7 +104,7 @@ def test_lines_of_text_for_people(build: Build, spec: Path, tmp_path: Path) -> N
     lines = build().out.splitlines()
     why = "the formula of toy.double changed"
     assert lines[0] == f"changed  {tmp_path}/generated/c/toy/double.c: {why}"
-    assert len(lines) == 5
+    assert len(lines) == 6
 
 
 def test_what_the_spec_no_longer_has_goes(build: Build, spec: Path) -> None:

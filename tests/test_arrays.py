@@ -1,0 +1,124 @@
+"""Indices as axes: what stays affine, and what accesses through them give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cvmgen import arrays, reals, vectors
+from cvmgen.arrays import Index, axes, read
+
+i, j = axes(6, 4)
+AFFINE: list[tuple[Any, Callable[[Any, Any], Any], bool, str]] = [
+    (i + 3, lambda i, j: i + 3, True, "a start"),
+    (2 * i - j, lambda i, j: 2 * i - j, True, "two axes"),
+    ((i * 4 + j) // 4, lambda i, j: i + 0 * j, True, "the upper digit"),
+    ((i * 4 + j) % 4, lambda i, j: j + 0 * i, True, "the lower digit"),
+    ((i * 8 + j) // 2, lambda i, j: (i * 8 + j) // 2, False, "a divided step"),
+    (i // 2, lambda i, j: i // 2, False, "neighbours share a quotient"),
+    (i // 6, lambda i, j: 0 * i, True, "all have the same"),
+    (-i % 6, lambda i, j: -i % 6, False, "around the end"),
+    (i * j, lambda i, j: i * j, False, "a product"),
+    (1 - i, lambda i, j: 1 - i, True, "from the other side"),
+]
+
+
+@pytest.mark.parametrize(("index", "expected", "affine", "why"), AFFINE)
+def test_index_arithmetic(
+    index: Any, expected: Callable[[Any, Any], Any], affine: bool, why: str
+) -> None:
+    wanted = expected(np.arange(6)[:, None], np.arange(4))
+    assert np.array_equal(np.broadcast_to(index, wanted.shape), wanted), why
+    assert isinstance(index, Index) == affine, why
+
+
+def test_comparisons_that_all_values_decide() -> None:
+    assert (i < 6) is True
+    assert (i < 0) is False
+    assert (i >= 0) == True  # noqa: E712
+    assert (i < 3).ravel().tolist() == [True] * 3 + [False] * 3
+
+
+T = np.arange(24).reshape(6, 4)
+READS = [
+    ((i, j), T, True, "all of it"),
+    ((i, 3 - j), T[:, ::-1], True, "backwards"),
+    ((5, j), T[5], True, "a row"),
+    ((i, 0), T[:, :1], True, "a column, with an axis for each index behind its own"),
+    ((j, j), T[range(4), range(4)], True, "a diagonal"),
+    ((i // 2, j), T[np.arange(6) // 2], False, "rows twice"),
+    ((i, np.array([3, 0, 9, -9])), T[:, [3, 0, 3, 0]], False, "outside: what is nearest"),
+    ((i - 1, j), None, False, "a border, where nothing else is asked for"),
+    ((np.arange(6)[:, None] // 2, (i + j) % 4), T[np.arange(6)[:, None] // 2,
+     (np.arange(6)[:, None] + np.arange(4)) % 4], False, "two slots that share an axis"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("slots", "expected", "shares", "why"), READS)
+def test_reads(slots: tuple[Any, ...], expected: Any, shares: bool, why: str) -> None:
+    found = read(T, *slots)
+    if expected is not None:
+        assert np.array_equal(found, expected), why
+    assert np.shares_memory(found, T) == shares, why
+
+
+def test_reads_beyond_a_tensor() -> None:
+    k = axes(8)
+    assert read(np.array([1, 2, 3]), k - 2, fill=7).tolist() == [7, 7, 1, 2, 3, 7, 7, 7]
+    border = arrays.padded(np.array([1, 2, 3]), 0, arrays.span(-1, 4, 0))
+    assert [read(border, at).item() for at in range(-1, 4)] == [0, 1, 2, 3, 0]
+
+
+REALS = [0.0, -0.0, 1.5, -1.5, np.inf, -np.inf, np.nan]
+
+
+@pytest.mark.parametrize("size", [1, vectors.SMALL])
+def test_extremes_of_real_numbers(size: int) -> None:
+    one, other = (
+        np.tile(each, size) for each in np.array([(a, b) for a in REALS for b in REALS]).T
+    )
+    for ours, exact in ((vectors.maximum, reals.maximum), (vectors.minimum, reals.minimum)):
+        wanted = np.array([exact(*pair) for pair in zip(one.tolist(), other.tolist(), strict=True)])
+        with np.errstate(invalid="ignore"):
+            found = ours(one, other)
+        assert np.array_equal(found, wanted, equal_nan=True)
+        assert np.array_equal(np.signbit(found[wanted == 0]), np.signbit(wanted[wanted == 0]))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float64, np.bool_])
+def test_choices_of_many_elements(dtype: Any) -> None:
+    random = np.random.default_rng(0)
+    then, otherwise = random.integers(-9, 9, (2, 3, vectors.SMALL)).astype(dtype)
+    condition = random.integers(0, 2, then.shape).astype(np.bool_)
+    for a, b in ((then, otherwise), (then[0], otherwise), (then, then.dtype.type(0))):
+        found = vectors.where(condition, a, b)
+        assert found.dtype == dtype
+        assert np.array_equal(found, np.where(condition, a, b))
+
+
+NUMBERS = [1, 2, 3, 4, 255, 256, (1 << 53) - 1, 1 << 53, (1 << 53) + 1, (1 << 62) - 1, 1 << 62,
+           (1 << 63) - 1]  # fmt: skip
+
+
+def test_logarithms() -> None:
+    for numbers in (NUMBERS, NUMBERS[:6]):
+        values = np.array(numbers)
+        floors = [each.bit_length() - 1 for each in numbers]
+        assert vectors.floor_log2(values).tolist() == floors
+        assert vectors.floor_log2(values.astype(object)).tolist() == floors
+        assert vectors.ceil_log2(values).tolist() == [(each - 1).bit_length() for each in numbers]
+
+
+def test_quotients_of_many_elements() -> None:
+    """Below 2^52 the quotient of binary64 numbers is rounded as that of the integers."""
+    random = np.random.default_rng(1)
+    left = random.integers(-(1 << 51), 1 << 51, vectors.SMALL)
+    right = random.integers(-(1 << 51), 1 << 51, vectors.SMALL) >> random.integers(0, 51)
+    right[right == 0] = 1
+    left[::2] = (left[::2] // right[::2]) * right[::2] + random.integers(-1, 2, left[::2].size)
+    assert np.array_equal(vectors.floordiv(left, right), left // right)
+    signs = np.sign(left) * np.sign(right)
+    assert np.array_equal(vectors.truncdiv(left, right), signs * (abs(left) // abs(right)))
