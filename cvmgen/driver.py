@@ -116,9 +116,9 @@ TARGETS: Mapping[str, Target] = {
     ),
     "numpy": Target(
         WHOLE_ARRAYS,
-        numpy.emit_operator,
+        lambda program, _: numpy.emit_operator(program),
         numpy.emit_header,
-        numpy.emit_support,
+        lambda _: numpy.emit_support(),
         operator_file="{opset}/{name}.py",
         header_file="{opset}/__init__.py",
         support_file="{opset}/{name}",

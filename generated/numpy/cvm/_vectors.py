@@ -171,7 +171,8 @@ def bit_length(value: Any) -> Any:
     exponent = (np.asarray(value, np.float64).view(np.int64) >> 52) - 1022
     found = np.maximum(exponent, 0)
     if peak(value) >= MOST_EXACT[np.float64]:  # it may have been rounded up to a power of two
-        found -= (found > 63) | (np.left_shift(1, np.clip(found - 1, 0, 62)) > value)
+        least = np.left_shift(1, np.clip(found - 1, 0, 62))
+        found -= (found > 63) | (least > np.maximum(value, 1))
     return found
 
 
