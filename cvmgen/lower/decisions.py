@@ -13,13 +13,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from cvmgen.dtypes import INT32
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, rebuild
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.guards import assigned, changed, conjunction, conjuncts
 from cvmgen.lower.list_loops import Block, decision
+from cvmgen.lower.types import type_nest
+from cvmgen.source import SpecError
 
 ZERO = i.Const(0)
+PARTED = (i.Select, i.Binary)
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
@@ -27,11 +31,27 @@ def decide_early(program: i.Program) -> i.Program:
     """The program with such tests in its nests taken apart."""
     if program.operator.has_reals:
         return program
-    nests = tuple(
-        replace(nest, body=rebuild(nest.body, Tests(Facts.of(program, nest)).loop))
-        for nest in program.nests
-    )
-    return replace(program, nests=nests)
+    return replace(program, nests=tuple(early(program, nest) for nest in program.nests))
+
+
+def early(program: i.Program, nest: i.Nest) -> i.Nest:
+    """The nest with its tests taken apart; as it is where no machine type would hold them."""
+    body = rebuild(nest.body, Tests(Facts.of(program, nest)).loop)
+    done = replace(nest, body=body)
+    return done if body == nest.body or has_types(program, done) else nest
+
+
+def has_types(program: i.Program, nest: i.Nest) -> bool:
+    """Whether machine types hold all values of a nest, whatever the types of its tensors."""
+    operator = program.operator
+    names = (*(item.name for item in operator.inputs), *operator.output_names)
+    nests = tuple(nest if each.span is nest.span else each for each in program.nests)
+    try:
+        for choice in operator.choices:
+            type_nest(replace(program, nests=nests), nest, dict.fromkeys(names, INT32) | choice)
+    except SpecError:
+        return False
+    return True
 
 
 class Tests:
@@ -61,12 +81,20 @@ class Tests:
                 turned = toward(test, name)
                 if turned is None or not self.never(turned.op, default, turned.right):
                     return body
-                self.locals, self.taken = [], {*names_in(body), *assigned(body)}
-                asked = self.asked(turned.op, value, turned.right, straight=True)
-                then = (*inner, *self.locals, replace(decides, condition=asked))
-                return (*before, replace(branch, then=then))
+                asked = self.tested(body, decides, replace(turned, left=value))
+                return (*before, replace(branch, then=(*inner, *asked)))
+            case (*before, i.If(condition=i.Compare() as test) as decides):
+                return (*before, *self.tested(body, decides, test))
             case _:
                 return body
+
+    def tested(self, body: Block, decides: i.If, test: i.Compare) -> Block:
+        """The statement that decides, and locals in front of it, for a test taken apart."""
+        if isinstance(test.right, PARTED) and not isinstance(test.left, PARTED):
+            test = i.Compare(MIRRORED[test.op], test.right, test.left)
+        self.locals, self.taken = [], {*names_in(body), *assigned(body)}
+        asked = self.asked(test.op, test.left, test.right, straight=True)
+        return (*self.locals, replace(decides, condition=asked))
 
     @staticmethod
     def set_in(inner: list[i.Stmt], decides: i.If) -> Iterator[str]:
