@@ -11,6 +11,7 @@ from cvmgen.lower import reductions
 from cvmgen.lower.greedy import greedy
 from cvmgen.lower.guards import assigned
 from cvmgen.lower.list_loops import selection
+from cvmgen.lower.places import named_place
 from cvmgen.lower.tiling import find_contraction
 from cvmgen.schedule import dependences
 from cvmgen.schedule.moves import move_of
@@ -105,6 +106,14 @@ def elementwise(subject: Subject) -> Roles | None:
     if subject.memory or carried:
         return None
     return {"outer": outermost(subject.body), "inner": innermost(subject.body)}
+
+
+def gather(subject: Subject) -> Roles | None:
+    roles = elementwise(subject)
+    loops = (each for each in walk(subject.body) if isinstance(each, i.Loop))
+    inner = () if roles is None else roles["inner"]
+    found = any(each.index in inner and named_place(each) is not None for each in loops)
+    return roles if found else None
 
 
 def innermost(body: tuple[i.Stmt, ...]) -> tuple[str, ...]:
@@ -301,6 +310,7 @@ CLASSES: Mapping[str, Class] = {
         {**OUTER, "rows": "the loop over the rows"},
         listed,
     ),
+    "gather": Class("reads at places that elements name", ELEMENTS, gather),
     "move": Class(
         "moves the elements of a box", {"moved": "the loops over its dimensions"}, moving
     ),

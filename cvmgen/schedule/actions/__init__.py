@@ -10,6 +10,7 @@ from cvmgen.schedule.actions.expand import expand
 from cvmgen.schedule.actions.hoist import hoist
 from cvmgen.schedule.actions.jam import jam
 from cvmgen.schedule.actions.lists import append, cut, stage
+from cvmgen.schedule.actions.locate import locate
 from cvmgen.schedule.actions.merge import merge
 from cvmgen.schedule.actions.move import move
 from cvmgen.schedule.actions.parallelise import parallelise
@@ -80,6 +81,9 @@ ACTIONS: Mapping[str, Kind] = {
     ),
     "append": Kind(
         ("append LOOP",), "entries are stored always, and counted where they pass", append
+    ),
+    "locate": Kind(
+        ("locate LOOP",), "the places that elements name are found before what lies there", locate
     ),
     "cut": Kind(("cut LOOP",), "a loop up to the length of a list, and one from there on", cut),
 }

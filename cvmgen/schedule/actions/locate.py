@@ -1,0 +1,43 @@
+"""`locate`: places that elements name are known for a whole loop before what lies there is read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import fresh, replaced
+from cvmgen.lower.places import named_place
+from cvmgen.schedule.actions.split import most_iterations
+from cvmgen.schedule.forms import Use
+from cvmgen.schedule.rewriting import Block, rewritten, taken
+from cvmgen.schedule.subject import Subject
+
+
+def locate(subject: Subject, use: Use) -> Subject:
+    """A loop that finds places, and one that reads there.
+
+    The first alone is done for several places at once. Legal for every loop whose number of
+    iterations is limited: the inputs of a call share no memory with its results.
+    """
+    names, used = set(use.loops(subject, 0)), taken(subject) | subject.taken
+
+    def change(statement: i.Stmt) -> Block | None:
+        if not isinstance(statement, i.Loop) or statement.index not in names:
+            return None
+        place = named_place(statement)
+        if place is None:
+            return None
+        most = most_iterations(subject.body, statement)
+        if most is None:
+            use.refuse(
+                f"nothing limits how often the loop {statement.index} runs: an array has a size",
+                "split it, and locate over the inner loop",
+            )
+        span = statement.span
+        array = i.Array(fresh("places", used), "i32", most, span)
+        known = i.Load(array.name, None, i.Var(statement.index))
+        found = replace(statement, body=(i.Store(known, place, span),))
+        body = replaced(statement.body, lambda each: known if each == place else each)
+        return (array, found, replace(statement, body=body))
+
+    return subject.with_body(rewritten(subject.body, change))

@@ -1,0 +1,98 @@
+"""Actions on lists and on places that elements name: what they make, and where they do nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from cvmgen.driver import emitted
+from cvmgen.schedule.book import Schedules, checked
+from cvmgen.source import Source, SpecError
+from cvmgen.spec.schedules import parse_schedules
+from tests.lower.specs import operator
+
+ROWS = (
+    "input X : cvm[B, N, 2]\nattr least = 0\nlet V[b] = select[q < {end}]({test})\n"
+    "output Y : cvm[B, N, 2] precision 32\n"
+    "Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1"
+)
+KEPT = (
+    "input X : cvm[N, {width}]\nattr least = 1 in [1, 100)\n{more}"
+    "let U = {{p for p < N if all[q in U if q < p](not ({test}))}}\n"
+    "output Y : cvm[N] precision 32\nY[i] = U[i] if i < count(U) else -1"
+)
+TABLE = (
+    "input X : cvm[N]\ninput T : cvm[M]\noutput Y : cvm[N] precision p(T)\n"
+    "Y[i] = T[max(0, min(X[i], M - 1))]"
+)
+
+
+def schedules(text: str) -> Schedules:
+    return checked(parse_schedules(Source("test.sched", text)))
+
+
+def lines(items: str, schedule: Schedules | None = None) -> list[str]:
+    text = emitted("c", operator(items), schedules=schedule)
+    return [line.strip() for line in text.splitlines()]
+
+
+def test_entries_are_stored_before_the_test() -> None:
+    found = lines(ROWS.format(end="N", test="X[b, q, 1] > least"))
+    at = found.index("V[b * N + count] = q;")
+    assert found[at + 1] == "count += (int64_t)(X[(b * N + q) * 2 + 1] > (int32_t)least);"
+
+
+def test_entries_that_stay_behind_their_test() -> None:
+    found = lines(ROWS.format(end="N", test="any[k < 2](X[b, q, k] > least)"))
+    at = found.index("V[b * N + count] = q;")
+    assert found[at - 1].startswith("if ("), "a test that is a loop costs more than a branch"
+    assert found[at + 1] == "count += 1;"
+
+
+def test_rows_up_to_a_length_and_one_run_behind_them() -> None:
+    found = lines(ROWS.format(end="N", test="X[b, q, 1] > least"))
+    assert "const int64_t cut = cvmgen_max_i64(0, cvmgen_min_i64(V_length[b], N));" in found
+    assert "for (int64_t i = 0; i < cut; ++i)" in found
+    assert "cvmgen_fill_i32(&Y[(b * N + cut) * 2], -1, (N - cut) * 2);" in found
+
+
+STAGED = [
+    ("abs(X[p, 0] - X[q, 0]) < 3", "", ["U_X"], "an element of each entry"),
+    (
+        "(X[q, 1] if X[p, 0] == X[q, 0] else 0) >= least",
+        "",
+        ["U_X"],
+        "what an entry must be to rule anything out is asked once, when it is kept",
+    ),
+    (
+        "a[p, q] >= least",
+        "let a[p, q] = X[X[q, 0], 0] if 0 <= X[q, 0] < N and X[p, 0] > X[q, 1] else 0\n",
+        [],
+        "an element that lies in its tensor only where tests in front of it hold",
+    ),
+]
+
+
+@pytest.mark.parametrize(("test", "more", "arrays", "why"), STAGED, ids=[r[-1] for r in STAGED])
+def test_arrays_of_entries(test: str, more: str, arrays: list[str], why: str) -> None:
+    text = emitted("c", operator(KEPT.format(width=2, test=test, more=more)))
+    assert [name for name in ("U_X", "U_X_2") if f"*restrict {name}" in text] == arrays, why
+
+
+def test_a_block_has_entries() -> None:
+    with pytest.raises(SpecError, match="a block has at least one entry"):
+        lines(
+            KEPT.format(width=1, more="", test="X[p, 0] == X[q, 0]"),
+            schedules("schedule selection for c {\n  stage entries by 0\n}\n"),
+        )
+
+
+def test_places_before_what_lies_there() -> None:
+    found = lines(TABLE)
+    at = found.index("Y[i_block + i_lane] = T[places[i_lane]];")
+    assert found[at - 1] == "for (int64_t i_lane = 0; i_lane < i_lanes; ++i_lane)"
+    assert "int32_t places[64];" in found[:at]
+
+
+def test_places_need_a_limit() -> None:
+    with pytest.raises(SpecError, match="nothing limits how often the loop i runs"):
+        lines(TABLE, schedules("schedule gather for c {\n  locate inner\n}\n"))
