@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks import report
 from benchmarks.machine import usable_cores
 from benchmarks.plot import draw
-from benchmarks.results import Measurement, compare, read, write
+from benchmarks.results import Measurement, Row, compare, read, write
 from benchmarks.session import measured
 from benchmarks.worker import Task
 
@@ -61,10 +61,17 @@ def main() -> int:
     if stored is not None and given.readme:
         return write_readme(stored)
     counts = given.threads or [count for count in (1, 2) if count <= usable_cores()]
+
+    def show(row: Row, whole: Measurement) -> None:
+        """What is stored so far is kept when the rest is interrupted."""
+        print(report.line(row), flush=True)
+        if given.json is not None:
+            write(given.json, whole)
+
     print(report.header(), flush=True)
     effort = "quick" if given.quick else "busy" if given.busy else "whole"
     tasks = [Task(count, given.only, effort, given.also) for count in counts]
-    measurement = measured(tasks, lambda row: print(report.line(row), flush=True))
+    measurement = measured(tasks, show)
     for text in (*report.summary(measurement), *report.rates(measurement)):
         print(text)
     if given.json is not None:

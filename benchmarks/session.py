@@ -14,11 +14,13 @@ from benchmarks.machine import describe
 from benchmarks.results import Measurement, Row
 from benchmarks.worker import Task, environment
 
+Show = Callable[[Row, Measurement], None]
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def measured(tasks: Sequence[Task], show: Callable[[Row], None]) -> Measurement:
-    """Do the tasks, one by one; `show` gets each row as it is found."""
+def measured(tasks: Sequence[Task], show: Show) -> Measurement:
+    """Do the tasks, one by one; `show` gets each row as it is found, and all that there is."""
     whole = Measurement(describe(), {}, {}, {}, [], effort=tasks[0].effort)
     for task in tasks:
         threads = task.threads
@@ -36,15 +38,13 @@ def measured(tasks: Sequence[Task], show: Callable[[Row], None]) -> Measurement:
     return whole
 
 
-def take(
-    whole: Measurement, message: dict[str, Any], threads: int, show: Callable[[Row], None]
-) -> None:
+def take(whole: Measurement, message: dict[str, Any], threads: int, show: Show) -> None:
     """Add what a worker tells."""
     for kind, content in message.items():
         if kind == "row":
             row = Row(**{**content, "wrong": tuple(content["wrong"])})
             whole.rows.append(row)
-            show(row)
+            show(row, whole)
         elif kind == "rates":
             whole.rates[str(threads)] = content
         else:

@@ -30,7 +30,7 @@ def test_what_a_worker_tells_is_kept() -> None:
         {"missing": {"m": "no model"}},
         {"row": row},
     ):
-        take(whole, message, 2, shown.append)
+        take(whole, message, 2, lambda row, whole: shown.append(row))
     assert whole.absent == {"numba": "none"}
     assert whole.versions == {"numpy": "2.4"}
     assert whole.rates == {"2": {"copy GB/s": 10.0}}
@@ -42,7 +42,9 @@ def test_what_a_worker_tells_is_kept() -> None:
 
 def test_a_run() -> None:
     shown = list[Row]()
-    whole = measured([Task(1, "a bound call", effort="quick")], shown.append)
+    whole = measured(
+        [Task(1, "a bound call", effort="quick")], lambda row, whole: shown.append(row)
+    )
     assert whole.missing == {}
     (row,) = whole.rows
     assert shown == [row]
@@ -54,7 +56,7 @@ def test_a_run() -> None:
 
 
 def test_a_worker_that_dies_is_told_of() -> None:
-    whole = measured([Task(1, "(", effort="quick")], lambda row: None)
+    whole = measured([Task(1, "(", effort="quick")], lambda row, whole: None)
     assert whole.rows == []
     assert whole.missing == {"the rest, threads: 1": "the worker ended with 1"}
 
