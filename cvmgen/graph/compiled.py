@@ -71,7 +71,8 @@ class CompiledModel:
         size = getattr(library, f"{self.name}_workspace_size")
         size.restype = ctypes.c_size_t
         self.workspace_bytes = int(size())
-        getattr(library, f"{self.name}_set_threads")(ctypes.c_int(threads))
+        self._set_threads = getattr(library, f"{self.name}_set_threads")
+        self._threads = ctypes.c_int(threads)
         self._run = getattr(library, f"{self.name}_run")
         self._memory = np.zeros(self.workspace_bytes + ALIGNMENT, np.uint8)
         start = -self._memory.ctypes.data % ALIGNMENT
@@ -86,6 +87,7 @@ class CompiledModel:
         values = checked_input(np.asarray(x), self.input_shape, self._file)
         with self._lock:
             clamp(values, largest(self.input_precision), self._data)
+            self._set_threads(self._threads)  # another model may be of the same library
             if self._run(*self._pointers, self._workspace) != 0:
                 raise ModelError("the model refuses its arguments", file=self._file)
             results = tuple(head.copy() for head in self._heads)

@@ -167,6 +167,18 @@ def extreme_bounds(function: str, found: Iterable[Range | None]) -> Range | None
     return known if -unknown < known.low and known.high < unknown else None
 
 
+def at_least_zero(test: i.Expr) -> Linear | None:
+    """The sum that is not negative just where a test of order holds; None for other tests."""
+    match test:
+        case i.Compare(op="<" | "<=" as op, left=left, right=right):
+            gap = linear(right, {}).plus(linear(left, {}).scaled(-1))
+        case i.Compare(op=">" | ">=" as op, left=left, right=right):
+            gap = linear(left, {}).plus(linear(right, {}).scaled(-1))
+        case _:
+            return None
+    return gap.plus(Linear(-1)) if op in ("<", ">") else gap
+
+
 def decided(test: i.Compare, ranges: Ranges) -> i.Expr:
     """A comparison of indices, decided where the ranges do; indices on the left only."""
     gap = linear(test.left, ranges).plus(linear(test.right, ranges).scaled(-1))

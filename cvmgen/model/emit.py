@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -38,6 +39,7 @@ VERSION = 1  # counts the changes of what <name>.json holds
 WORKSPACE_LEAST = 64
 LONG = 4096  # elements of an array
 TEXT_BYTES = 22  # on a line
+INCLUDE = re.compile(r'^#include "(.+)"$', re.M)
 OCTAL = [f"\\{byte:03o}" for byte in range(256)]
 
 
@@ -59,13 +61,8 @@ class Files:
         return self.layouts.tiles
 
     def all(self) -> dict[str, str]:
-        support = c.emit_support()
-        wanted = ["cvmgen.h", "cvmgen_kernel.h"]
-        if self.sorts or self.tiles:
-            wanted.append("cvmgen_runtime.h")
-        if self.tiles:
-            wanted += ["cvmgen_tile.h", "cvmgen_tile.c"]
-        files = {name: support[name] for name in wanted}
+        sources = ["cvmgen_tile.c"] if self.tiles else []
+        files = included([*self.support(), *sources], c.emit_support())
         files[f"{self.name}.h"] = self.header()
         files[f"{self.name}.c"] = self.source()
         if self.weights_read:
@@ -297,6 +294,18 @@ class Files:
     def described(self, name: str, shape: tuple[int, ...], precision: int) -> dict[str, object]:
         bits = self.model.tensors[name].bits
         return {"shape": list(shape), "precision": precision, "dtype": f"int{bits}"}
+
+
+def included(names: Sequence[str], texts: Mapping[str, str]) -> dict[str, str]:
+    """These files and all that they include."""
+    found: dict[str, str] = {}
+    left = list(names)
+    while left:
+        name = left.pop()
+        if name not in found:
+            found[name] = texts[name]
+            left += INCLUDE.findall(texts[name])
+    return found
 
 
 def is_text(values: Array) -> bool:

@@ -18,7 +18,7 @@ from cvmgen.graph.parameters import Array
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in
 from cvmgen.lower.constant_loops import loop_range
-from cvmgen.lower.linear import Linear, bounds, linear
+from cvmgen.lower.linear import Linear, at_least_zero, bounds, linear
 from cvmgen.lower.ranges import Range
 from cvmgen.model.kernels import Kernel, Loops, Model
 
@@ -153,13 +153,7 @@ def is_plain(entry: i.Expr) -> bool:
 
 def is_inside(test: i.Expr, data: i.Access, shape: tuple[int, ...]) -> bool:
     """Whether a test says that an index of the data is not negative, or below the extent."""
-    if not isinstance(test, i.Compare):
-        return False
-    left, right = linear(test.left, {}), linear(test.right, {})
-    gap = right.plus(left.scaled(-1)) if test.op in ("<", "<=") else left.plus(right.scaled(-1))
-    if test.op not in ("<", "<=", ">", ">="):
-        return False
-    least = gap.plus(Linear(-1)) if test.op in ("<", ">") else gap  # at least 0
+    least = at_least_zero(test)
     for (entry, _), extent in zip(data.index, shape, strict=True):
         index = linear(entry, {})
         if least in (index, Linear(extent - 1).plus(index.scaled(-1))):

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product as combinations
+from math import prod
 
 from cvmgen.emit.c_like import MACHINE_TYPES, indent
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in
+from cvmgen.ir.visit import names_in, substitute
+from cvmgen.lower.constant_loops import straight, tidied
 from cvmgen.lower.known_types import known_types
-from cvmgen.lower.linear import Linear, linear
+from cvmgen.lower.linear import Linear, at_least_zero, decided, linear
 from cvmgen.lower.partial import arithmetic
-from cvmgen.model.kernels import Kernel
+from cvmgen.model.kernels import Kernel, Loops
+from cvmgen.model.products import innermost, loop_ranges
 from cvmgen.model.storage import Storage, located
 from cvmgen.model.text import ModelPrinter, Names, loop_head, loop_lines, shared, work_of
 
 LEAST_RUN, MOST_RUN = 4, 4096  # of totals
+MOST_TERMS = 32  # of a reduction that is written out
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +110,9 @@ def pushed_choice(
 
 def end_of_loop(test: i.Expr, index: str) -> tuple[str, i.Expr] | None:
     """The first index for which a test holds, or the first behind those for which it does."""
-    match test:
-        case i.Compare(op="<" | "<=" as op, left=left, right=right):
-            gap = linear(right, {}).plus(linear(left, {}).scaled(-1))
-        case i.Compare(op=">" | ">=" as op, left=left, right=right):
-            gap = linear(left, {}).plus(linear(right, {}).scaled(-1))
-        case _:
-            return None
-    least = gap.plus(Linear(-1)) if op in ("<", ">") else gap  # at least 0
+    least = at_least_zero(test)
+    if least is None:
+        return None
     factors = dict(least.factors)
     factor = factors.pop(i.Var(index), 0)
     rest = Linear(least.constant, factors)
@@ -145,7 +145,79 @@ class RowPrinter(ModelPrinter):
 
 
 def row_lines(kernel: Kernel, made: Reduction, storage: Storage, names: Names) -> list[str]:
-    """The kernel by runs of results."""
+    """The kernel by runs of results; a short reduction is written out where all of it counts."""
+    loops = names.loops(kernel.loops)
+    lines = run_lines(kernel, made, storage, names)
+    short = written_out(kernel)
+    if short is not None:
+        whole = located(replace(kernel, body=short.body), storage).body
+        body = known_types(kernel.operator, dict(loops), names.within(whole), storage.elements).body
+        inside = block_of(
+            loop_head(loops[-1][0], str(loops[-1][1])), ModelPrinter(body).block(body)
+        )
+        if short.tests:
+            test = " && ".join(ModelPrinter().expr(names.within(each)) for each in short.tests)
+            lines = [f"if ({test}) {{", *indent(inside), "} else {", *indent(lines), "}"]
+        else:
+            lines = inside
+    return [shared(loops[:-1], work_of(kernel)), *loop_lines(loops[:-1], lines)]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenOut:
+    """A reduction as one expression, for the results for which all `tests` hold."""
+
+    body: tuple[i.Stmt, ...]
+    tests: tuple[i.Expr, ...]
+
+
+def written_out(kernel: Kernel) -> WrittenOut | None:
+    """The kernel without its reduction's loops; None where they are long, or where tests depend
+    on the run or on elements."""
+    start, nest, *after = kernel.body
+    found = innermost(nest)
+    if found is None:
+        return None
+    loops, tests, add = found
+    run = kernel.loops[-1][0]
+    if prod(extent for _, extent in loops) > MOST_TERMS or run in names_in(tests):
+        return None
+    always: list[i.Expr] = []
+    for test in tests:
+        one = everywhere(test, loops, dict(kernel.loops))
+        if one is None:
+            return None
+        if one != i.Const(True) and one not in always:
+            always.append(one)
+    terms = [
+        substitute(add, dict(zip((name for name, _ in loops), map(i.Const, place), strict=True)))
+        for place in combinations(*(range(extent) for _, extent in loops))
+    ]
+    body = tidied(straight((start, *terms, *after)), loop_ranges(kernel.loops))
+    return WrittenOut(body, tuple(always))
+
+
+def everywhere(test: i.Expr, loops: Loops, outer: dict[str, int]) -> i.Expr | None:
+    """The test for all indices of these loops at once."""
+    least = at_least_zero(test)
+    if least is None:
+        return None
+    factors = dict(least.factors)
+    constant = least.constant
+    for name, extent in loops:
+        constant += min(factors.pop(i.Var(name), 0) * (extent - 1), 0)
+    if not all(isinstance(term, i.Var) and term.name in outer for term in factors):
+        return None
+    match list(factors.items()):
+        case [(term, factor)] if factor < 0:
+            whole = i.Compare("<=", Linear(0, {term: -factor}).expr(), i.Const(constant))
+        case _:
+            whole = i.Compare(">=", Linear(0, factors).expr(), i.Const(-constant))
+    return decided(whole, loop_ranges(tuple(outer.items())))
+
+
+def run_lines(kernel: Kernel, made: Reduction, storage: Storage, names: Names) -> list[str]:
+    """The totals of a run, step by step of the reduction."""
     whole = located(kernel, storage)
     loops = names.loops(kernel.loops)
     found = known_types(kernel.operator, dict(loops), names.within(whole.body), storage.elements)
@@ -160,13 +232,12 @@ def row_lines(kernel: Kernel, made: Reduction, storage: Storage, names: Names) -
     array = names.of(f"{start.name}s.0")
     printer = RowPrinter(typed, start.name, f"{array}[{index}]")
     every = loop_head(index, str(extent))
-    lines = [
+    return [
         f"{MACHINE_TYPES[start.type]} {array}[{extent}];",
         f"{every} {array}[{index}] = {printer.expr(start.value)};",
         *printer.block(nest),
         *block_of(every, printer.block(after)),
     ]
-    return [shared(loops[:-1], work_of(kernel)), *loop_lines(loops[:-1], lines)]
 
 
 def block_of(head: str, lines: Sequence[str]) -> list[str]:
