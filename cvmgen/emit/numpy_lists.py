@@ -139,7 +139,7 @@ class ListPrinter(BoxPrinter):
         length, left, chosen = self.new("length"), self.new("left"), self.new(entry)
         self.emit(f"{length} = {self.expr(selection.loop.high)}")
         self.emit(f"{left} = np.array(np.broadcast_to({passes}, {length}))")
-        test = self.in_front(selection)
+        test = self.in_front(selection, length)
         self.emit(f"for {chosen} in range({length}):")
         with self.indented():
             self.emit(f"if not {left}[{chosen}]:")
@@ -155,7 +155,7 @@ class ListPrinter(BoxPrinter):
                 self.kinds[name], self.shown[name] = ARRAY, f"{local}[{chosen}]"
             self.emit(f"{left}[{chosen} + 1:] &= {self.expr(test)}")
 
-    def in_front(self, selection: Selection) -> i.Expr:
+    def in_front(self, selection: Selection, length: str) -> i.Expr:
         """The test of a pair, with what depends on one of the two alone taken out of it.
 
         That is computed for all candidates at once, in front of the loop: `columns` are the names
@@ -180,7 +180,7 @@ class ListPrinter(BoxPrinter):
                 continue
             alike = substitute(value, as_candidate) if of_entry else value
             if alike not in known:
-                known[alike] = self.for_candidates(name, alike)
+                known[alike] = self.for_candidates(name, alike, length)
             if of_entry:
                 self.rows[name] = known[alike]
                 as_candidate[name] = i.Var(known[alike])
@@ -193,9 +193,11 @@ class ListPrinter(BoxPrinter):
             test = i.Bind(name, value, test)
         return test
 
-    def for_candidates(self, name: str, value: i.Expr) -> str:
+    def for_candidates(self, name: str, value: i.Expr, length: str) -> str:
         """The array of a value for all candidates."""
         text = self.expr(value)
+        if isinstance(value, i.Access):  # which may be one element for all of them
+            text = f"np.broadcast_to({text}, {length})"
         local = self.new(name)
         self.emit(f"{local} = {text}")
         self.kinds[local] = ARRAY

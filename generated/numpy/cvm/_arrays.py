@@ -314,7 +314,8 @@ def axes_of(slot: Slot) -> set[int]:
 def gathered(tensor: Array, slots: Sequence[Slot]) -> Array:
     """The elements at slots that are arrays, copied; places beyond the tensor give the nearest."""
     of_slots = [axes_of(slot) for slot in slots]
-    rank = 1 + max((axis for each in of_slots for axis in each), default=-1)
+    rank = max(len(each.shape) if isinstance(each, np.ndarray) else 0 for each in slots)
+    rank = max([rank, *(1 + axis for each in of_slots for axis in each)])
     if tensor.size == 0:
         return np.zeros(np.broadcast_shapes(*map(np.shape, map(np.asarray, slots))), tensor.dtype)
     if len(set().union(*of_slots)) < sum(map(len, of_slots)):
