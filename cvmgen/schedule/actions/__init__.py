@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from cvmgen.schedule.actions.copy import copy
 from cvmgen.schedule.actions.distribute import distribute
 from cvmgen.schedule.actions.expand import expand
-from cvmgen.schedule.actions.hoist import hoist
+from cvmgen.schedule.actions.hoist import hoist, quotients
 from cvmgen.schedule.actions.jam import jam
 from cvmgen.schedule.actions.lists import append, cut, stage
 from cvmgen.schedule.actions.locate import locate
@@ -29,6 +29,9 @@ ACTIONS: Mapping[str, Kind] = {
     "merge": Kind(("merge LOOPS",), "loops that walk memory without a gap become one", merge),
     "expand": Kind(("expand LOCAL over LOOP",), "accumulators become arrays over a loop", expand),
     "distribute": Kind(("distribute LOOP",), "a loop for each of the steps in a loop", distribute),
+    "quotients": Kind(
+        ("quotients LOOPS",), "divisions by what a loop alone decides are made once", quotients
+    ),
     "reorder": Kind(("reorder LOOP, LOOP",), "the second loop goes inside the first", reorder),
     "hoist": Kind(("hoist LOOPS",), "what does not vary goes in front of loops", hoist),
     "jam": Kind(

@@ -1,12 +1,13 @@
-"""`hoist`: what is the same in every iteration is computed in front of a loop."""
+"""`hoist`, `quotients`: what is the same in every iteration is computed in front of a loop."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in
+from cvmgen.ir.visit import fresh, names_in, rebuild, walk
 from cvmgen.lower.copies import plain
+from cvmgen.lower.facts import Facts
 from cvmgen.lower.guards import assigned, changed
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten
@@ -28,6 +29,54 @@ def hoist(subject: Subject, use: Use) -> Subject:
         return (*before, replace(statement, body=body))
 
     return subject.with_body(rewritten(subject.body, change))
+
+
+def quotients(subject: Subject, use: Use) -> Subject:
+    """Divisions that vary with a loop, and with nothing in it, are made once in each iteration.
+
+    Now this is done for places that are not read too: a divisor that may be 0 there gives 0.
+    """
+    names, used = set(use.loops(subject, 0)), subject.taken
+
+    def change(statement: i.Stmt) -> Block | None:
+        if not isinstance(statement, i.Loop) or statement.index not in names:
+            return None
+        body = rewritten(statement.body, change)
+        inner = assigned(body)
+        found: dict[i.Binary, str] = {}
+        for each in walk(body):
+            match each:
+                case i.Binary(op="truncdiv", left=left, right=right) if (
+                    plain(left)
+                    and plain(right)
+                    and statement.index in names_in(each)
+                    and not names_in(each) & inner
+                ):
+                    found.setdefault(each, "")
+                case _:
+                    pass
+        if not found:
+            return (replace(statement, body=body),)
+        found = {each: fresh(f"{statement.index}_quotient", used) for each in found}
+        lets = (
+            i.Let(name, "i64", safe(each, subject.facts), statement.span)
+            for each, name in found.items()
+        )
+
+        def named(node: object) -> object:
+            name = found.get(node) if isinstance(node, i.Binary) else None
+            return node if name is None else i.Var(name)
+
+        return (replace(statement, body=(*lets, *rebuild(body, named))),)
+
+    return subject.with_body(rewritten(subject.body, change))
+
+
+def safe(quotient: i.Binary, facts: Facts) -> i.Expr:
+    if facts.positive(quotient.right):
+        return quotient
+    zero = i.Const(0)
+    return i.Select(i.Compare("!=", quotient.right, zero), quotient, zero)
 
 
 def steady(loop: i.Loop) -> tuple[Block, Block]:

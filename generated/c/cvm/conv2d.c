@@ -166,6 +166,7 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t oc = 0; oc < OC; ++oc) {
             for (int64_t y = 0; y < YH; ++y) {
+                const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
                 for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
                     uint32_t total = 0;
                     for (int64_t ic = 0; ic < IC; ++ic) {
@@ -175,8 +176,8 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                                 for (int64_t kj = 0; kj < KW; ++kj) {
                                     const int64_t w = x_left * SW - PW + kj * DW;
                                     if (0 <= w && w < XW)
-                                        total += (uint32_t)(X[((n * C + (oc / OPG * IC + ic)) * XH
-                                            + h) * XW + w]
+                                        total += (uint32_t)(X[((n * C + (oc_quotient * IC + ic))
+                                            * XH + h) * XW + w]
                                             * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                 }
                             }
@@ -200,15 +201,15 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                                             uint32_t total_so_far = total[x_lane];
                                             total_so_far += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + (x_block + x_lane - PW + kj * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                             total_so_far += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + (x_block + x_lane - PW + (kj + 1) * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
                                             total_so_far += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + (x_block + x_lane - PW + (kj + 2) * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
                                             total[x_lane] = total_so_far;
@@ -217,7 +218,7 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                                     for (int64_t kj = kj_whole; kj < KW; ++kj) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                                             total[x_lane] += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + (x_block + x_lane - PW + kj * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                     }
@@ -241,15 +242,15 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                                             uint32_t total_so_far_2 = total[x_lane];
                                             total_so_far_2 += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * 2 - PW + kj * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                             total_so_far_2 += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * 2 - PW + (kj + 1) * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
                                             total_so_far_2 += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * 2 - PW + (kj + 2) * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
                                             total[x_lane] = total_so_far_2;
@@ -258,7 +259,7 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                                     for (int64_t kj = kj_whole_2; kj < KW; ++kj) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                                             total[x_lane] += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * 2 - PW + kj * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                     }
@@ -282,15 +283,15 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                                             uint32_t total_so_far_3 = total[x_lane];
                                             total_so_far_3 += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * SW - PW + kj * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                             total_so_far_3 += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * SW - PW + (kj + 1) * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
                                             total_so_far_3 += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * SW - PW + (kj + 2) * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
                                             total[x_lane] = total_so_far_3;
@@ -299,7 +300,7 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                                     for (int64_t kj = kj_whole_3; kj < KW; ++kj) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                                             total[x_lane] += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * SW - PW + kj * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                     }
@@ -321,8 +322,8 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                                 for (int64_t kj = 0; kj < KW; ++kj) {
                                     const int64_t w = x_right * SW - PW + kj * DW;
                                     if (0 <= w && w < XW)
-                                        total += (uint32_t)(X[((n * C + (oc / OPG * IC + ic)) * XH
-                                            + h) * XW + w]
+                                        total += (uint32_t)(X[((n * C + (oc_quotient * IC + ic))
+                                            * XH + h) * XW + w]
                                             * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                 }
                             }
@@ -414,6 +415,7 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t oc = 0; oc < OC; ++oc) {
             for (int64_t y = 0; y < YH; ++y) {
+                const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
                 for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
                     uint32_t total = 0;
                     for (int64_t ic = 0; ic < IC; ++ic) {
@@ -423,8 +425,8 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                                 for (int64_t kj = 0; kj < KW; ++kj) {
                                     const int64_t w = x_left * SW - PW + kj * DW;
                                     if (0 <= w && w < XW)
-                                        total += (uint32_t)(X[((n * C + (oc / OPG * IC + ic)) * XH
-                                            + h) * XW + w]
+                                        total += (uint32_t)(X[((n * C + (oc_quotient * IC + ic))
+                                            * XH + h) * XW + w]
                                             * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                 }
                             }
@@ -448,15 +450,15 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                                             uint32_t total_so_far = total[x_lane];
                                             total_so_far += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + (x_block + x_lane - PW + kj * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                             total_so_far += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + (x_block + x_lane - PW + (kj + 1) * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
                                             total_so_far += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + (x_block + x_lane - PW + (kj + 2) * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
                                             total[x_lane] = total_so_far;
@@ -465,7 +467,7 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                                     for (int64_t kj = kj_whole; kj < KW; ++kj) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                                             total[x_lane] += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + (x_block + x_lane - PW + kj * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                     }
@@ -489,15 +491,15 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                                             uint32_t total_so_far_2 = total[x_lane];
                                             total_so_far_2 += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * 2 - PW + kj * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                             total_so_far_2 += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * 2 - PW + (kj + 1) * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
                                             total_so_far_2 += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * 2 - PW + (kj + 2) * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
                                             total[x_lane] = total_so_far_2;
@@ -506,7 +508,7 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                                     for (int64_t kj = kj_whole_2; kj < KW; ++kj) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                                             total[x_lane] += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * 2 - PW + kj * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                     }
@@ -530,15 +532,15 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                                             uint32_t total_so_far_3 = total[x_lane];
                                             total_so_far_3 += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * SW - PW + kj * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                             total_so_far_3 += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * SW - PW + (kj + 1) * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
                                             total_so_far_3 += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * SW - PW + (kj + 2) * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
                                             total[x_lane] = total_so_far_3;
@@ -547,7 +549,7 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                                     for (int64_t kj = kj_whole_3; kj < KW; ++kj) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                                             total[x_lane] += (uint32_t)(X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * SW - PW + kj * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                     }
@@ -569,8 +571,8 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                                 for (int64_t kj = 0; kj < KW; ++kj) {
                                     const int64_t w = x_right * SW - PW + kj * DW;
                                     if (0 <= w && w < XW)
-                                        total += (uint32_t)(X[((n * C + (oc / OPG * IC + ic)) * XH
-                                            + h) * XW + w]
+                                        total += (uint32_t)(X[((n * C + (oc_quotient * IC + ic))
+                                            * XH + h) * XW + w]
                                             * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                 }
                             }
@@ -662,6 +664,7 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t oc = 0; oc < OC; ++oc) {
             for (int64_t y = 0; y < YH; ++y) {
+                const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
                 for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
                     uint32_t total = 0;
                     for (int64_t ic = 0; ic < IC; ++ic) {
@@ -671,8 +674,8 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
                                 for (int64_t kj = 0; kj < KW; ++kj) {
                                     const int64_t w = x_left * SW - PW + kj * DW;
                                     if (0 <= w && w < XW)
-                                        total += (uint32_t)X[((n * C + (oc / OPG * IC + ic)) * XH
-                                            + h) * XW + w]
+                                        total += (uint32_t)X[((n * C + (oc_quotient * IC + ic))
+                                            * XH + h) * XW + w]
                                             * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                 }
                             }
@@ -696,16 +699,16 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                                             uint32_t total_so_far = total[x_lane];
                                             total_so_far += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + (x_block + x_lane - PW + kj * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                             total_so_far += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + (x_block + x_lane - PW + (kj + 1) * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
                                                 + (kj + 1)];
                                             total_so_far += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + (x_block + x_lane - PW + (kj + 2) * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
                                                 + (kj + 2)];
@@ -715,7 +718,7 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
                                     for (int64_t kj = kj_whole; kj < KW; ++kj) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                                             total[x_lane] += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + (x_block + x_lane - PW + kj * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                     }
@@ -739,16 +742,16 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                                             uint32_t total_so_far_2 = total[x_lane];
                                             total_so_far_2 += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * 2 - PW + kj * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                             total_so_far_2 += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * 2 - PW + (kj + 1) * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
                                                 + (kj + 1)];
                                             total_so_far_2 += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * 2 - PW + (kj + 2) * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
                                                 + (kj + 2)];
@@ -758,7 +761,7 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
                                     for (int64_t kj = kj_whole_2; kj < KW; ++kj) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                                             total[x_lane] += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * 2 - PW + kj * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                     }
@@ -782,16 +785,16 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                                             uint32_t total_so_far_3 = total[x_lane];
                                             total_so_far_3 += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * SW - PW + kj * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                             total_so_far_3 += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * SW - PW + (kj + 1) * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
                                                 + (kj + 1)];
                                             total_so_far_3 += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * SW - PW + (kj + 2) * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
                                                 + (kj + 2)];
@@ -801,7 +804,7 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
                                     for (int64_t kj = kj_whole_3; kj < KW; ++kj) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                                             total[x_lane] += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * SW - PW + kj * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                     }
@@ -823,8 +826,8 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
                                 for (int64_t kj = 0; kj < KW; ++kj) {
                                     const int64_t w = x_right * SW - PW + kj * DW;
                                     if (0 <= w && w < XW)
-                                        total += (uint32_t)X[((n * C + (oc / OPG * IC + ic)) * XH
-                                            + h) * XW + w]
+                                        total += (uint32_t)X[((n * C + (oc_quotient * IC + ic))
+                                            * XH + h) * XW + w]
                                             * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                 }
                             }
@@ -856,6 +859,7 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t oc = 0; oc < OC; ++oc) {
             for (int64_t y = 0; y < YH; ++y) {
+                const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
                 for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
                     uint32_t total = 0;
                     for (int64_t ic = 0; ic < IC; ++ic) {
@@ -865,8 +869,8 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
                                 for (int64_t kj = 0; kj < KW; ++kj) {
                                     const int64_t w = x_left * SW - PW + kj * DW;
                                     if (0 <= w && w < XW)
-                                        total += (uint32_t)X[((n * C + (oc / OPG * IC + ic)) * XH
-                                            + h) * XW + w]
+                                        total += (uint32_t)X[((n * C + (oc_quotient * IC + ic))
+                                            * XH + h) * XW + w]
                                             * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                 }
                             }
@@ -890,16 +894,16 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                                             uint32_t total_so_far = total[x_lane];
                                             total_so_far += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + (x_block + x_lane - PW + kj * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                             total_so_far += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + (x_block + x_lane - PW + (kj + 1) * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
                                                 + (kj + 1)];
                                             total_so_far += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + (x_block + x_lane - PW + (kj + 2) * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
                                                 + (kj + 2)];
@@ -909,7 +913,7 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
                                     for (int64_t kj = kj_whole; kj < KW; ++kj) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                                             total[x_lane] += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + (x_block + x_lane - PW + kj * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                     }
@@ -933,16 +937,16 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                                             uint32_t total_so_far_2 = total[x_lane];
                                             total_so_far_2 += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * 2 - PW + kj * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                             total_so_far_2 += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * 2 - PW + (kj + 1) * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
                                                 + (kj + 1)];
                                             total_so_far_2 += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * 2 - PW + (kj + 2) * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
                                                 + (kj + 2)];
@@ -952,7 +956,7 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
                                     for (int64_t kj = kj_whole_2; kj < KW; ++kj) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                                             total[x_lane] += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * 2 - PW + kj * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                     }
@@ -976,16 +980,16 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                                             uint32_t total_so_far_3 = total[x_lane];
                                             total_so_far_3 += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * SW - PW + kj * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                             total_so_far_3 += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * SW - PW + (kj + 1) * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
                                                 + (kj + 1)];
                                             total_so_far_3 += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * SW - PW + (kj + 2) * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
                                                 + (kj + 2)];
@@ -995,7 +999,7 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
                                     for (int64_t kj = kj_whole_3; kj < KW; ++kj) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                                             total[x_lane] += (uint32_t)X[((n * C
-                                                + (oc / OPG * IC + ic)) * XH + h) * XW
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW
                                                 + ((x_block + x_lane) * SW - PW + kj * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                     }
@@ -1017,8 +1021,8 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
                                 for (int64_t kj = 0; kj < KW; ++kj) {
                                     const int64_t w = x_right * SW - PW + kj * DW;
                                     if (0 <= w && w < XW)
-                                        total += (uint32_t)X[((n * C + (oc / OPG * IC + ic)) * XH
-                                            + h) * XW + w]
+                                        total += (uint32_t)X[((n * C + (oc_quotient * IC + ic))
+                                            * XH + h) * XW + w]
                                             * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                 }
                             }
