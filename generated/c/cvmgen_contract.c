@@ -11,6 +11,9 @@ enum {
     BLOCK_PANELS = 4,            /* of a block of many rows */
     BLOCK_TOTALS = BLOCK_ROWS * BLOCK_PANELS * CVMGEN_TILE_COLUMNS,
     PIECE = 128,                 /* places that a thread stages at a time */
+    LEAST_DEPTH = 4,             /* fewer products to a total do not fill a quad */
+    LEAST_COLUMNS = 4,           /* fewer fill too little of a panel */
+    LEAST_USES = 8,              /* a panel for fewer rows costs more to pack than its products */
     STAGED_ZERO = 0x80,          /* 0 as a staged byte */
 };
 static const int64_t STRIP_BYTES = 1 << 19;          /* of an image that stays in the second cache */
@@ -153,9 +156,9 @@ static bool pays(const geometry *g, bool packed) {
     const int64_t products =
         cvmgen_saturating_mul(cvmgen_saturating_mul(g->batches, g->rows),
                               cvmgen_saturating_mul(g->columns, g->depth));
-    /* A panel that is used for few rows costs more to pack than its products. */
-    const bool packing_pays = packed || g->rows * (g->batches / g->w_batches) >= 8;
-    return products >= g->given->least_products && g->depth >= 4 && g->columns >= 4 && packing_pays;
+    const int64_t uses = packed ? LEAST_USES : g->rows * (g->batches / g->w_batches);
+    return products >= g->given->least_products && g->depth >= LEAST_DEPTH &&
+           g->columns >= LEAST_COLUMNS && uses >= LEAST_USES;
 }
 
 /* ---------------------------------------------------------------- memory */
