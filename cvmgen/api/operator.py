@@ -195,14 +195,14 @@ class Operator:
         check: str | None = None,
         constants: Sequence[str] = (),
         **attributes: Any,
-    ) -> Bound | OpenCall:
-        """The call with its arrays fixed: each call of the result computes into the same output.
+    ) -> Any:
+        """The call with its arrays fixed, a Bound: each call of it computes into the same output.
 
         Shapes, attributes and precisions are checked here, once; each call reads the arrays anew,
         but for inputs that `constants` names: their elements must stay as they are.
-        Where a shape, a tuple of integers, stands in place of an array, that array comes with each
-        call, as in `op = bind((64, 1024), W=weights, precisions={"X": 8}); y = op(x)`; all arrays
-        that are given then are constants, and each call may bring its own `out`.
+        Where a shape, a tuple of integers, stands in place of an array, this gives an OpenCall: the
+        array comes with each call, as do those for the results. All arrays that are given here are
+        constants then: `op = bind((64, 1024), W=weights, precisions={"X": 8})`, `y = op(x)`.
         """
         self._constants(constants)
         given = self._by_name(inputs, attributes)
