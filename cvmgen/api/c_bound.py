@@ -27,6 +27,7 @@ class Kept:
         self._info = info
         self._kept = kept
         self._lock = threading.Lock()  # a bound call runs in one thread at a time
+        self._there: Sequence[Array] | None = None  # what the library has the addresses of
         self._function = backend.function("cvmgen_run")
         bound, self._error = ctypes.c_void_p(), ErrorStruct()
         self._error_pointer = ctypes.byref(self._error)
@@ -50,10 +51,23 @@ class Kept:
     def run_with(self, data: Any, arrays: Sequence[Array], at: Sequence[int]) -> None:
         """Compute with tensors that lie elsewhere; `data` has room for an address of each."""
         with self._lock:
+            self._there = None
             for number, array in zip(at, arrays):  # noqa: B905 (strict costs as much as the loop)
                 data[number] = address(array)
             if self._function(self._bound, data, self._error_pointer):
                 raise refusal(self._info, self._error)
+            self._there = arrays
+
+    def run_again(self, array: Any, out: Any) -> bool:
+        """Compute once more with the array and the result of the last call; False if these were
+        others."""
+        with self._lock:
+            there = self._there
+            if there is None or there[0] is not array or there[-1] is not out or len(there) != 2:
+                return False
+            if self._function(self._bound, None, self._error_pointer):
+                raise refusal(self._info, self._error)
+        return True
 
 
 def keep(backend: CBackend, info: OperatorInfo, call: Checked, check: bool, constants: int) -> Kept:
@@ -96,14 +110,15 @@ class COpenCall(OpenCall):
             # A call of 1 us: what it looks at is as little as tells that it is like those before.
             key = arrays[0].dtype if len(arrays) == 1 else tuple([each.dtype for each in arrays])
             ready = self._ready.get(key)
+            if ready and out is not None and ready.call.run_again(arrays[0], out):
+                return out
         except (AttributeError, IndexError, TypeError):
             ready = None
         if ready is None or not fit(arrays, self.shapes, READABLE):
             found, ready = self._learned(arrays)
             arrays = tuple(found)
-        targets: Sequence[Any]
         if out is None:
-            targets = [*map(np.empty, ready.shapes, ready.dtypes)]
+            targets: Sequence[Any] = [*map(np.empty, ready.shapes, ready.dtypes)]
         else:
             targets = (out,) if len(ready.shapes) == 1 else out
             if not (fit(targets, ready.shapes, WRITABLE) and alike(targets, ready.dtypes)):
