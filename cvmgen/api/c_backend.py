@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,25 @@ class CBackend:
     def set_threads(self, count: int) -> None:
         """How many threads calls use from now on; 0: as many as OpenMP allows."""
         self.function("cvmgen_set_threads")(ctypes.c_int(count))
+
+    def variants(self) -> tuple[str, ...]:
+        """The variants of the intrinsics that this processor has, the best first."""
+        name_of = self.function("cvmgen_variant_name")
+        name_of.restype = ctypes.c_char_p
+        names = takewhile(bool, (name_of(ctypes.c_int(number)) for number in count()))
+        return tuple(name.decode() for name in names)
+
+    def variant(self) -> str:
+        """The one that calls use."""
+        current = self.function("cvmgen_variant")
+        current.restype = ctypes.c_char_p
+        return str(current().decode())
+
+    def use_variant(self, name: str | None) -> None:
+        given = None if name is None else name.encode()
+        if self.function("cvmgen_use_variant")(ctypes.c_char_p(given)):
+            known = ", ".join(self.variants())
+            raise CvmgenError(f"variant={name!r}: this processor has {known}")
 
     # -------------------------------------------------------- structures
 

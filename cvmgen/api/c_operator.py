@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cvmgen.api.c_backend import CBackend, ErrorStruct, refusal
+from cvmgen.api.c_bound import COpenCall, Ready, address, keep
 from cvmgen.api.manifest import OperatorInfo
-from cvmgen.api.operator import Array, Checked, Operator
+from cvmgen.api.open_call import OpenCall, is_shape
+from cvmgen.api.operator import Array, Bound, Checked, Operator, contiguous
 
 MOST_KINDS = 256
 """Kinds of calls that an operator remembers; beyond them it begins anew."""
 
 MOST_PRECISIONS = 1024
 """Combinations of measured precisions that it remembers of each."""
-
-_from_buffer, _address_of = ctypes.c_char.from_buffer, ctypes.addressof
 
 
 class Structures(NamedTuple):
@@ -86,10 +86,54 @@ class COperator(Operator):
         if kind is not None and (targets := self._repeated(kind, arrays, outs)) is not None:
             return self._whole(targets)
         call = self._checked(inputs, precisions, dtype, out, check, attributes)
-        result = self._bound(call, check)()
+        result = super()._bound(call, check)()
         if key is not None:
             self._learn(key, call, check)
         return result
+
+    def _bound(self, call: Checked, check: str | None, constants: Sequence[str] = ()) -> Bound:
+        arrays, loads = contiguous(call.given)
+        outputs, stores = contiguous(call.targets)
+        marked = sum(1 << self._places[name] for name in constants)
+        there = call._replace(given=arrays, targets=outputs)
+        kept = keep(self._library, self._info, there, check is not None, marked)
+        backwards = [(target, computed) for computed, target in stores]
+        return Bound(kept.run, self._whole(call.targets), loads, backwards, call.inferred)
+
+    def _opened(self, given: dict[str, Any], keywords: dict[str, Any]) -> OpenCall:
+        names = {name for name, value in given.items() if is_shape(value)}
+        marked = sum(
+            1 << self._places[name]
+            for name, value in given.items()
+            if name not in names and value is not None
+        )
+
+        def make(filled: Mapping[str, Any]) -> Ready:
+            return self._ready(names, filled, keywords, marked)
+
+        return COpenCall(self, given, keywords, make, self._whole)
+
+    def _ready(
+        self,
+        names: set[str],
+        filled: Mapping[str, Any],
+        keywords: Mapping[str, Any],
+        constants: int,
+    ) -> Ready:
+        """The library's call for arrays like these; those of `names` come with each call."""
+        rest = dict(keywords)
+        precisions, dtype, check = (rest.pop(each) for each in ("precisions", "dtype", "check"))
+        call = self._checked((), precisions, dtype, None, check, {**filled, **rest})
+        arrays, _ = contiguous(call.given)
+        kept = keep(
+            self._library, self._info, call._replace(given=arrays), check is not None, constants
+        )
+        there = [name for name, each in zip(self.inputs, arrays, strict=True) if each is not None]
+        tensors = [*there, *self.outputs]
+        at = tuple(at for at, name in enumerate(tensors) if at >= len(there) or name in names)
+        shapes = tuple(target.shape for target in call.targets)
+        dtypes = tuple(target.dtype for target in call.targets)
+        return Ready(kept, (ctypes.c_void_p * len(tensors))(), at, shapes, dtypes)
 
     def _mark(
         self,
@@ -246,13 +290,6 @@ def mark_outputs(marks: list[Any], outs: list[Array], out: Any) -> bool:
             return False
     marks.append(type(out))
     return len(outs) > 0
-
-
-def address(array: Array) -> int:
-    """Where the elements of an array begin."""
-    if array.flags.writeable:
-        return _address_of(_from_buffer(array.data))  # a fifth of the time of `ctypes.data`
-    return array.ctypes.data
 
 
 def touching(places: Sequence[int], sizes: Sequence[int], outputs: int) -> bool:

@@ -30,10 +30,13 @@ class DeviceOperator(Operator):
         dtype: Any = None,
         out: Any = None,
         check: str | None = None,
+        constants: Sequence[str] = (),
         stream: Any = None,
         **attributes: Any,
     ) -> Bound:
         """The call with its arrays fixed; each call of the result starts the kernels again.
+
+        constants: as for other targets; kernels read them anew all the same
 
         precisions: of every input that has one, since device memory is not measured
         out: device array (or tuple of them) to write to; otherwise a DeviceArray is made
@@ -42,6 +45,7 @@ class DeviceOperator(Operator):
             are done, and so must a stream that is given by its address as long as its results.
         """
         stream_handle(stream)
+        self._constants(constants)
         with refusing(self._info):
             return self._bind(inputs, precisions, dtype, out, check, stream, attributes)
 

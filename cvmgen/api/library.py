@@ -40,6 +40,7 @@ def load(
     device: int = 0,
     transfer: bool = False,
     threads: int = 0,
+    variant: str | None = None,
 ) -> Operators:
     """The generated operators on a target.
 
@@ -56,6 +57,8 @@ def load(
         otherwise arrays of any library in the memory of the device, where they lie
     threads: how many threads calls of the target "c" use; 0: as many as OpenMP allows. Results
         do not depend on it, and `Operators.threads` changes it later
+    variant: which of `Operators.variants` calls of the target "c" use, such as "avx2"; None: the
+        one in use, at first the best that this processor has. Results do not depend on it
     Raises CvmgenError for an unknown target or folder, and where "cuda" finds no driver or GPU;
     BuildError when compiling fails.
     """
@@ -75,15 +78,20 @@ def load(
         there = open_device(device)
         if threads:
             raise CvmgenError(f"threads={threads!r}: the target 'cuda' has no such number")
+        if variant is not None:
+            raise CvmgenError(f"variant={variant!r}: the target 'cuda' has no variants")
         return on_device(manifest, cuda_backend(manifest, place, library, there), transfer)
     backend = make_backend(target, manifest, place, library, order)
     if target == "c" and isinstance(backend, CBackend):
         made = assembled(target, manifest, partial(COperator, backend=backend))
         made.set_threads = backend.set_threads
+        made.processor = backend
     else:
         made = assembled(target, manifest, partial(Operator, backend=backend))
     if threads:
         made.threads = threads
+    if variant is not None:
+        made.variant = variant
     return made
 
 

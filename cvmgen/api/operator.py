@@ -11,6 +11,7 @@ import numpy as np
 
 from cvmgen import support, typed
 from cvmgen.api.manifest import AttributeInfo, InputInfo, OperatorInfo
+from cvmgen.api.open_call import UNDECLARED, OpenCall, is_shape
 from cvmgen.source import did_you_mean
 
 Array = np.ndarray[Any, Any]
@@ -163,10 +164,8 @@ class Operator:
         check: "values" refuses data beyond their declared precision
         Raises OperatorError for a call that the formula does not admit.
         """
-        bound = self.bind(
-            *inputs, precisions=precisions, dtype=dtype, out=out, check=check, **attributes
-        )
-        return bound()
+        call = self._checked(inputs, precisions, dtype, out, check, attributes)
+        return self._bound(call, check)()
 
     def infer(
         self, shapes: Sequence[Any], precisions: Sequence[Any] | None = None, **attributes: Any
@@ -194,13 +193,63 @@ class Operator:
         dtype: Any = None,
         out: Any = None,
         check: str | None = None,
+        constants: Sequence[str] = (),
         **attributes: Any,
-    ) -> Bound:
-        """The call with its arrays fixed: each call of the result computes into the same output.
+    ) -> Any:
+        """The call with its arrays fixed, a Bound: each call of it computes into the same output.
 
-        Shapes, attributes and precisions are checked here, once; each call reads the arrays anew.
+        Shapes, attributes and precisions are checked here, once; each call reads the arrays anew,
+        but for inputs that `constants` names: their elements must stay as they are.
+        Where a shape, a tuple of integers, stands in place of an array, this gives an OpenCall: the
+        array comes with each call, as do those for the results. All arrays that are given here are
+        constants then: `op = bind((64, 1024), W=weights, precisions={"X": 8})`, `y = op(x)`.
         """
-        return self._bound(self._checked(inputs, precisions, dtype, out, check, attributes), check)
+        self._constants(constants)
+        given = self._by_name(inputs, attributes)
+        if any(map(is_shape, given.values())):
+            return self._open(given, precisions, dtype, out, check, attributes)
+        call = self._checked(inputs, precisions, dtype, out, check, attributes)
+        return self._bound(call, check, constants)
+
+    def _constants(self, names: Sequence[str]) -> None:
+        for name in names:
+            if name not in self._input_names:
+                known = ", ".join(self._input_names)
+                self._refuse("constants", repr(name), f"there is no such input; inputs: {known}")
+
+    def _by_name(self, inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> dict[str, Any]:
+        """What is given for the inputs, as far as it is known by its place or name."""
+        if self.variadic is not None:
+            return {}
+        given = dict(zip(self._input_names, inputs, strict=False))
+        return given | {name: each for name, each in keywords.items() if name in self._input_names}
+
+    def _open(
+        self,
+        given: dict[str, Any],
+        precisions: Any,
+        dtype: Any,
+        out: Any,
+        check: str | None,
+        attributes: dict[str, Any],
+    ) -> OpenCall:
+        """A call that waits for arrays; checked as far as it can be."""
+        self._check_word(check)
+        if out is not None:
+            self._refuse("out", "", "where arrays come with each call, so does the one for results")
+        others = {name: each for name, each in attributes.items() if name not in given}
+        operands = [given.get(name) for name in self._input_names]
+        self._all_given(operands)
+        self._complete(others)
+        declared = self._declared(precisions, operands)
+        for name, each, known in zip(self._input_names, operands, declared, strict=True):
+            if is_shape(each) and known is None and self._info.has_precision(name):
+                self._refuse(name, "", UNDECLARED)
+        keywords = {"precisions": precisions, "dtype": dtype, "check": check, **others}
+        return self._opened(dict(zip(self._input_names, operands, strict=True)), keywords)
+
+    def _opened(self, given: dict[str, Any], keywords: dict[str, Any]) -> OpenCall:
+        return OpenCall(self, given, keywords)
 
     def _checked(
         self,
@@ -229,9 +278,9 @@ class Operator:
         targets = self._targets(inferred, dtype, out, given, types)
         return Checked(given, declared, known, values, inferred, targets)
 
-    def _bound(self, call: Checked, check: str | None) -> Bound:
-        arrays, loads = _contiguous(call.given)
-        outputs, stores = _contiguous(call.targets)
+    def _bound(self, call: Checked, check: str | None, constants: Sequence[str] = ()) -> Bound:
+        arrays, loads = contiguous(call.given)
+        outputs, stores = contiguous(call.targets)
         run = self._backend.bind(
             self._info, arrays, call.precisions, call.attributes, outputs, check is not None
         )
@@ -498,7 +547,7 @@ class Bound:
         return self.result
 
 
-def _contiguous(given: Sequence[Given]) -> tuple[list[Any], Pairs]:
+def contiguous(given: Sequence[Given]) -> tuple[list[Any], Pairs]:
     """Arrays that are row-major without gaps and aligned, and (copy, given) where not the same."""
     pairs: Pairs = []
 

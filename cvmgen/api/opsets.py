@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cvmgen.api.operator import Operator
 from cvmgen.errors import CvmgenError
@@ -14,6 +14,16 @@ if TYPE_CHECKING:
     from cvmgen.api.driver import Device
 
 MOST_THREADS = 1024
+
+
+class Processor(Protocol):
+    """What chooses among the instructions of the processor."""
+
+    def variants(self) -> tuple[str, ...]: ...
+
+    def variant(self) -> str: ...
+
+    def use_variant(self, name: str | None) -> None: ...
 
 
 class Opset:
@@ -54,6 +64,7 @@ class Operators:
         self.target = target
         self.device = device  # where their arrays lie, unless in memory of the host
         self.set_threads: Callable[[int], None] | None = None  # of targets that have a number
+        self.processor: Processor | None = None  # of targets that have variants for it
         self._threads = 0
         self._opsets = dict(opsets)
 
@@ -79,6 +90,28 @@ class Operators:
         elif number:
             raise CvmgenError(f"threads={count!r}: the target '{self.target}' has no such number")
         self._threads = number
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The kinds of instructions that calls can use here, the best first; empty on targets that
+        do not choose."""
+        return () if self.processor is None else self.processor.variants()
+
+    @property
+    def variant(self) -> str | None:
+        """The one of `variants` that calls use; None on targets that do not choose.
+
+        It is set for the whole library, whoever loaded it, None for the best; results do not
+        depend on it. Raises CvmgenError for one that is not there.
+        """
+        return None if self.processor is None else self.processor.variant()
+
+    @variant.setter
+    def variant(self, name: str | None) -> None:
+        if self.processor is not None:
+            self.processor.use_variant(name)
+        elif name is not None:
+            raise CvmgenError(f"variant={name!r}: the target '{self.target}' has no variants")
 
     def __getattr__(self, name: str) -> Opset:
         found = self.__dict__.get("_opsets", {}).get(name)

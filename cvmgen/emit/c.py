@@ -35,6 +35,7 @@ from cvmgen.ir.visit import names_in, walk
 from cvmgen.lower.decisions import decide_early
 from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.schedule.book import Schedules, packaged
+from cvmgen.schedule.intrinsics import INTRINSICS
 from cvmgen.schedule.subject import Subject
 from cvmgen.spec.formula import Input, Operator
 from cvmgen.spec.types import MOST_ROWS
@@ -80,6 +81,7 @@ def emit_support() -> dict[str, str]:
         "dtypes_text": interface.alternatives(DTYPES),
         "last_dtype": max(dtype.code for dtype in DTYPES.values()),
         "most_rows": MOST_ROWS,
+        "tile_columns": INTRINSICS["dot4"].columns,
         "dtype_codes": ", ".join(
             f"CVMGEN_{dtype.name.upper()} = {dtype.code}"
             for dtype in sorted(DTYPES.values(), key=lambda dtype: dtype.code)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -77,8 +77,9 @@ class Network:
         there = _on_device(plan, arrays, operators)
         self._there = {} if there is arrays else there
         self._in, self._out = plan.variables[INPUT], plan.heads
+        fixed = {plan.variables[name] for name in parameters}
         self._calls = tuple(
-            (step.node, self._bind(plan, step, there, operators)) for step in plan.steps
+            (step.node, self._bind(plan, step, there, operators, fixed)) for step in plan.steps
         )
 
     def __call__(self, x: npt.ArrayLike) -> Array | tuple[Array, ...]:
@@ -115,16 +116,27 @@ class Network:
         raise ModelError(rule, file=self._file, where=where)
 
     def _bind(
-        self, plan: Plan, step: Step, arrays: Mapping[int, Any], operators: Operators
+        self,
+        plan: Plan,
+        step: Step,
+        arrays: Mapping[int, Any],
+        operators: Operators,
+        fixed: Set[int],
     ) -> Bound:
         operator = find_operator(operators, step.operator)
         outputs = tuple(arrays[index] for index in step.outputs)
         precisions = [plan.tensors[index].precision for index in step.inputs]
+        constants = [
+            name
+            for name, index in zip(operator.inputs, operands(operator, step.inputs), strict=True)
+            if not isinstance(index, list) and index in fixed
+        ]
         try:
             return operator.bind(
                 *operands(operator, [arrays[index] for index in step.inputs]),
                 out=outputs[0] if len(outputs) == 1 else outputs,
                 precisions=operands(operator, precisions),
+                constants=constants,
                 **dict(step.attributes),
             )
         except CvmgenError as error:

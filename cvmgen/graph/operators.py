@@ -50,6 +50,7 @@ class Operator(Protocol):
         *arrays: Array | list[Array] | None,
         out: Array | tuple[Array, ...],
         precisions: Sequence[int | list[int] | None],
+        constants: Sequence[str],
         **attributes: Value,
     ) -> Bound: ...
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
+from cvmgen.ir.text import text
 from cvmgen.ir.visit import names_in, rebuild, substitute, walk
 from cvmgen.lower.contraction import Contraction, Divided, Side, contraction
 from cvmgen.lower.facts import Facts
@@ -137,6 +138,36 @@ def bare(expr: i.Expr) -> i.Expr:
 
     result: i.Expr = rebuild(expr, change)
     return result
+
+
+def described(made: Tiling) -> list[str]:
+    """What is staged and what is packed, for people."""
+    lines = [f"stages {made.x.load.tensor} as bytes, from {text(made.x_start)}"]
+    for line in made.lines:
+        moves = {line.loop.index: line.step}
+        if line.tap is not None:
+            moves[line.tap] = line.tap_step
+        place = text(moved(moves, line.start))
+        lines.append(f"  places 0 <= {place} < {text(line.places)}, {text(line.x_step)} apart")
+    taps = {line.tap for line in made.lines}
+    within = {
+        loop.index: made.x_steps.get(loop.index, ZERO)
+        for loop in made.found.summed
+        if loop.index not in taps
+    }
+    lines.append(f"  in each of them {text(moved(within, ZERO))}")
+    lines.append(f"packs {made.w.load.tensor} at {text(moved(made.w_steps, made.w_start))}")
+    return lines
+
+
+def moved(steps: Steps, start: i.Expr) -> i.Expr:
+    """An affine expression as a person would write it."""
+    parts = [algebra.product([i.Var(name), step]) for name, step in steps.items()]
+    match start:
+        case i.Binary(op="-", left=i.Const(value=0), right=right):
+            return i.Binary("-", algebra.total(parts), right)
+        case _:
+            return algebra.total([*parts, start])
 
 
 # ---------------------------------------------------------------- rows

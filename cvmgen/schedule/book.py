@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from cvmgen.ir.text import block_lines
+from cvmgen.lower.tiling import described
 from cvmgen.paths import schedules_folder, spec_folder
 from cvmgen.schedule.actions import ACTIONS
 from cvmgen.schedule.classes import CLASSES, Class
@@ -76,14 +77,17 @@ class Schedules:
         yield f"{plan.schedule.shape.text}, by {plan.schedule.span.place}"
         for name, members in subject.roles.items():
             yield f"  {name}: {', '.join(members) or 'none'}"
-        before = subject.body
+        before = subject
         for step in self.steps(plan, subject):
             yield step.action.span.text
-            if step.subject.body == before:
+            tiling = step.subject.tiling
+            if tiling is not None and tiling != before.tiling:
+                yield from (f"  {line}" for line in described(tiling))
+            elif step.subject.body == before.body:
                 yield "  changes nothing"
             else:
                 yield from (f"  {line}" for line in block_lines(step.subject.body))
-            before = step.subject.body
+            before = step.subject
 
     def scheduled(self, target: str, subject: Subject) -> Subject:
         """The nest after all actions of the schedule of its class; as it is without one."""

@@ -11,6 +11,9 @@ enum {
     BLOCK_PANELS = 4,            /* of a block of many rows */
     BLOCK_TOTALS = BLOCK_ROWS * BLOCK_PANELS * CVMGEN_TILE_COLUMNS,
     PIECE = 128,                 /* places that a thread stages at a time */
+    LEAST_DEPTH = 4,             /* fewer products to a total do not fill a quad */
+    LEAST_COLUMNS = 4,           /* fewer fill too little of a panel */
+    LEAST_USES = 8,              /* a panel for fewer rows costs more to pack than its products */
     STAGED_ZERO = 0x80,          /* 0 as a staged byte */
 };
 static const int64_t STRIP_BYTES = 1 << 19;          /* of an image that stays in the second cache */
@@ -153,9 +156,9 @@ static bool pays(const geometry *g, bool packed) {
     const int64_t products =
         cvmgen_saturating_mul(cvmgen_saturating_mul(g->batches, g->rows),
                               cvmgen_saturating_mul(g->columns, g->depth));
-    /* A panel that is used for few rows costs more to pack than its products. */
-    const bool packing_pays = packed || g->rows * (g->batches / g->w_batches) >= 8;
-    return products >= g->given->least_products && g->depth >= 4 && g->columns >= 4 && packing_pays;
+    const int64_t uses = packed ? LEAST_USES : g->rows * (g->batches / g->w_batches);
+    return products >= g->given->least_products && g->depth >= LEAST_DEPTH &&
+           g->columns >= LEAST_COLUMNS && uses >= LEAST_USES;
 }
 
 /* ---------------------------------------------------------------- memory */
@@ -248,36 +251,53 @@ static int64_t w_batch(const cvmgen_contraction *given, int64_t batch, int64_t *
     return set;
 }
 
+/* Whether the elements of each run follow each other in memory. */
+static bool side_by_side(const geometry *g, const int64_t *places) {
+    const int64_t length = 4 * g->run_quads;
+    for (int64_t k = 0; k < g->run_count * length; ++k)
+        if (places[k] < 0 || (k % length > 0 && places[k] != places[k - 1] + 1)) return false;
+    return true;
+}
+
 static void pack_panel(const geometry *g, int8_t *panel, const int8_t *w, int64_t first,
-                       const int64_t *places) {
+                       const int64_t *places, bool in_runs) {
     const int64_t quads = g->run_count * g->run_quads;
     const int64_t count = cvmgen_min_i64(CVMGEN_TILE_COLUMNS, g->columns - first);
+    int8_t *const start = panel + 4 * CVMGEN_TILE_COLUMNS;
+    if (in_runs && count == CVMGEN_TILE_COLUMNS && g->given->column_count == 1) {
+        const int8_t *const column = w + column_start(g->given, first);
+        for (int64_t run = 0; run < g->run_count; ++run) {
+            const int64_t at = 4 * run * g->run_quads;
+            cvmgen_pack_quads(start + at * CVMGEN_TILE_COLUMNS, column + places[at],
+                              g->given->columns[0].w_step, g->run_quads);
+        }
+        cvmgen_sum_panel(panel, quads);
+        return;
+    }
     memset(panel, 0, (size_t)cvmgen_panel_bytes(quads));
     for (int64_t c = 0; c < count; ++c) {
         const int8_t *const column = w + column_start(g->given, first + c);
-        int8_t *to = panel + 4 * CVMGEN_TILE_COLUMNS + 4 * c;
-        int32_t sum = 0;
-        for (int64_t quad = 0; quad < quads; ++quad, to += 4 * CVMGEN_TILE_COLUMNS) {
-            const int64_t *const place = places + 4 * quad;
-            if (place[3] == place[0] + 3 && place[1] == place[0] + 1)
-                memcpy(to, column + place[0], 4);
-            else
-                for (int k = 0; k < 4; ++k) to[k] = place[k] < 0 ? 0 : column[place[k]];
-            sum = (int32_t)((uint32_t)sum + (uint32_t)(to[0] + to[1] + to[2] + to[3]));
-        }
-        memcpy(panel + 4 * c, &sum, sizeof sum);
+        int8_t *to = start + 4 * c;
+        for (int64_t quad = 0; quad < quads; ++quad, to += 4 * CVMGEN_TILE_COLUMNS)
+            for (int64_t k = 0; k < 4; ++k) {
+                const int64_t place = places[4 * quad + k];
+                if (place >= 0) to[k] = column[place];
+            }
     }
+    cvmgen_sum_panel(panel, quads);
 }
 
 static void pack(const geometry *g, int8_t *panels, const int8_t *w, const int64_t *places) {
     const int64_t size = g->panels_bytes / g->panels, sets = g->batches;
+    const bool in_runs = side_by_side(g, places);
     for (int64_t batch = 0, done = 0; batch < sets && done < g->w_batches; ++batch) {
         int64_t start;
         if (w_batch(g->given, batch, &start) != done) continue;
         int8_t *const set = panels + done++ * g->panels_bytes;
         CVMGEN_PARALLEL(if (g->panels_bytes > (1 << 16)))
         for (int64_t p = 0; p < g->panels; ++p)
-            pack_panel(g, set + p * size, w + start, p * CVMGEN_TILE_COLUMNS, places);
+            pack_panel(g, set + p * size, w + start, p * CVMGEN_TILE_COLUMNS, places,
+                       in_runs);
     }
 }
 

@@ -278,26 +278,27 @@ CVMGEN_AVX512 static void avx512_turn(int32_t *to, int64_t step, const int32_t *
     for (int c = 0; c < 16; ++c) _mm512_mask_storeu_epi32(to + c * step, kept, a[c]);
 }
 
+/* A square of 4 by 4; rows lie `from_bytes` apart. */
+CVMGEN_SSE2 CVMGEN_INLINE void sse2_turn_square(int32_t *to, int64_t step, const void *from,
+                                                int64_t from_bytes) {
+    const char *const rows = (const char *)from;
+    __m128i a[4];
+    CVMGEN_UNROLL
+    for (int r = 0; r < 4; ++r) a[r] = _mm_loadu_si128((const __m128i *)(rows + r * from_bytes));
+    const __m128i low = _mm_unpacklo_epi32(a[0], a[1]), high = _mm_unpackhi_epi32(a[0], a[1]);
+    const __m128i next_low = _mm_unpacklo_epi32(a[2], a[3]);
+    const __m128i next_high = _mm_unpackhi_epi32(a[2], a[3]);
+    _mm_storeu_si128((__m128i *)to, _mm_unpacklo_epi64(low, next_low));
+    _mm_storeu_si128((__m128i *)(to + step), _mm_unpackhi_epi64(low, next_low));
+    _mm_storeu_si128((__m128i *)(to + 2 * step), _mm_unpacklo_epi64(high, next_high));
+    _mm_storeu_si128((__m128i *)(to + 3 * step), _mm_unpackhi_epi64(high, next_high));
+}
 CVMGEN_SSE2 static void sse2_turn(int32_t *to, int64_t step, const int32_t *from,
                                   int64_t from_step, int64_t rows) {
     int64_t r = 0;
     for (; r + 4 <= rows; r += 4)
-        for (int c = 0; c < COLUMNS; c += 4) {
-            const int32_t *const place = from + r * from_step + c;
-            int32_t *const turned = to + c * step + r;
-            __m128i a[4];
-            CVMGEN_UNROLL
-            for (int i = 0; i < 4; ++i)
-                a[i] = _mm_loadu_si128((const __m128i *)(place + i * from_step));
-            const __m128i low = _mm_unpacklo_epi32(a[0], a[1]);
-            const __m128i high = _mm_unpackhi_epi32(a[0], a[1]);
-            const __m128i other_low = _mm_unpacklo_epi32(a[2], a[3]);
-            const __m128i other_high = _mm_unpackhi_epi32(a[2], a[3]);
-            _mm_storeu_si128((__m128i *)turned, _mm_unpacklo_epi64(low, other_low));
-            _mm_storeu_si128((__m128i *)(turned + step), _mm_unpackhi_epi64(low, other_low));
-            _mm_storeu_si128((__m128i *)(turned + 2 * step), _mm_unpacklo_epi64(high, other_high));
-            _mm_storeu_si128((__m128i *)(turned + 3 * step), _mm_unpackhi_epi64(high, other_high));
-        }
+        for (int c = 0; c < COLUMNS; c += 4)
+            sse2_turn_square(to + c * step + r, step, from + r * from_step + c, 4 * from_step);
     generic_turn(to + r, step, from + r * from_step, from_step, rows - r);
 }
 
@@ -456,6 +457,27 @@ bool cvmgen_narrow_run(int8_t *to, const int32_t *from, int64_t count) {
     return true;
 }
 
+void cvmgen_sum_panel(int8_t *panel, int64_t quads) {
+    const int8_t *w = panel + 4 * COLUMNS;
+    uint32_t sums[COLUMNS] = {0};
+    for (int64_t quad = 0; quad < quads; ++quad, w += 4 * COLUMNS) {
+        uint32_t bytes[COLUMNS];
+        memcpy(bytes, w, sizeof bytes);
+        CVMGEN_UNROLL
+        for (int k = 0; k < 4; ++k)
+            for (int c = 0; c < COLUMNS; ++c)
+                sums[c] += (uint32_t)((int32_t)(bytes[c] << CVMGEN_SHIFT_OF_BYTE(k)) >> 24);
+    }
+    memcpy(panel, sums, sizeof sums);
+}
+
+static void cvmgen_pack_few_quads(int8_t *to, const int8_t *from, int64_t from_step,
+                                  int64_t quads) {
+    for (int64_t quad = 0; quad < quads; ++quad)
+        for (int64_t c = 0; c < COLUMNS; ++c)
+            memcpy(to + 4 * (COLUMNS * quad + c), from + c * from_step + 4 * quad, 4);
+}
+
 static void cvmgen_turn_few_bytes(uint8_t *to, int64_t to_step, const int8_t *from,
                                   int64_t from_step, int64_t rows, int64_t columns, uint8_t flip) {
     for (int64_t j = 0; j < columns; ++j)
@@ -497,7 +519,20 @@ CVMGEN_SSE2 void cvmgen_turn_bytes(uint8_t *to, int64_t to_step, const int8_t *f
     cvmgen_turn_few_bytes(to + whole_rows, to_step, from + whole_rows * from_step, from_step,
                           rows - whole_rows, columns, flip);
 }
+/* Squares of 4 quads of 4 columns. */
+CVMGEN_SSE2 void cvmgen_pack_quads(int8_t *to, const int8_t *from, int64_t from_step,
+                                   int64_t quads) {
+    int64_t quad = 0;
+    for (; quad + 4 <= quads; quad += 4)
+        for (int c = 0; c < COLUMNS; c += 4)
+            sse2_turn_square((int32_t *)(void *)(to + 4 * (COLUMNS * quad + c)), COLUMNS,
+                             from + c * from_step + 4 * quad, from_step);
+    cvmgen_pack_few_quads(to + 4 * COLUMNS * quad, from + 4 * quad, from_step, quads - quad);
+}
 #else
+void cvmgen_pack_quads(int8_t *to, const int8_t *from, int64_t from_step, int64_t quads) {
+    cvmgen_pack_few_quads(to, from, from_step, quads);
+}
 void cvmgen_turn_bytes(uint8_t *to, int64_t to_step, const int8_t *from, int64_t from_step,
                        int64_t rows, int64_t columns, uint8_t flip) {
     cvmgen_turn_few_bytes(to, to_step, from, from_step, rows, columns, flip);

@@ -49,6 +49,12 @@ void cvmgen_run_tile(const cvmgen_tile *tile);
 void cvmgen_turn_bytes(uint8_t *to, int64_t to_step, const int8_t *from, int64_t from_step,
                        int64_t rows, int64_t columns, uint8_t flip);
 
+/* Put the quads of the 16 columns of a panel: to[64 * q + 4 * c + k] = from[c * from_step + 4 * q + k]
+   for 0 <= q < quads, 0 <= k < 4. */
+void cvmgen_pack_quads(int8_t *to, const int8_t *from, int64_t from_step, int64_t quads);
+/* Put the sums of the columns in front of the quads of a panel. */
+void cvmgen_sum_panel(int8_t *panel, int64_t quads);
+
 /* Elements of int32 as int8; false, with `to` half written, if one does not fit. */
 bool cvmgen_narrow_run(int8_t *to, const int32_t *from, int64_t count);
 

@@ -40,8 +40,16 @@ class Stub:
             raise OperatorError(self.name, "output precision", str(worst), "must be at most 32")
         return Inferred(*zip(*((tuple(shape), p) for shape, p in outputs), strict=True))
 
-    def bind(self, *arrays: Any, out: Any, precisions: Sequence[Any], **attributes: Any) -> Any:
+    def bind(
+        self,
+        *arrays: Any,
+        out: Any,
+        precisions: Sequence[Any],
+        constants: Sequence[str],
+        **attributes: Any,
+    ) -> Any:
         assert len(arrays) == len(precisions) == len(self.inputs)
+        assert set(constants) <= set(self.inputs)
         given = [array for array in arrays if array is not None]
         outputs = out if isinstance(out, tuple) else (out,)
         for one in outputs:

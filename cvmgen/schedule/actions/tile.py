@@ -24,8 +24,7 @@ def tile(subject: Subject, use: Use) -> Subject:
             "write: tile rows, columns by dot4 when products >= 8192",
         )
     made = tiling(found, subject.facts)
-    return (
-        subject
-        if made is None
-        else replace(subject, tiling=replace(made, least=least, sizes=subject.sizes))
-    )
+    if made is None:
+        return subject
+    whole = replace(made, least=least, sizes=subject.sizes)
+    return replace(subject, tiling=whole)

@@ -1,0 +1,85 @@
+"""The C target gives the same bits whatever instructions the register tile uses, for contractions
+of every size: also for those that are too small for tiles to pay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+import cvmgen
+from cvmgen.api import Operators
+from cvmgen.api.library import library_sources
+from cvmgen.build import compile_library
+from cvmgen.errors import CvmgenError
+from tests.conformance.calls import Conformance, Given, compare, wanted_dtype
+from tests.conformance.random_calls import call
+
+CALLS = 40
+LEAST = re.compile(r"(\.least_products = |LEAST_(?:DEPTH|COLUMNS|USES) = )\d+")
+CONTRACTIONS = ("cvm.conv2d", "cvm.dense", "extra.scaled_product", "extra.batched_product")
+
+
+def always_tiled(folder: Path) -> Path:
+    sources = {name: LEAST.sub(r"\g<1>0", text) for name, text in library_sources(folder).items()}
+    return compile_library(sources, name="tiled", flags=("-O2",))
+
+
+@pytest.fixture(scope="module")
+def tiled(generated: Path, extra_generated: Path) -> Iterator[dict[str, Operators]]:
+    """The operators by opset, by tiles whatever the size."""
+    found = {}
+    for folder in (generated, extra_generated):
+        loaded = cvmgen.load("c", folder=folder, library=always_tiled(folder))
+        found |= dict.fromkeys(dir(loaded), loaded)
+    yield found
+    for loaded in found.values():
+        loaded.variant = None
+
+
+def variants() -> tuple[str, ...]:
+    try:
+        return cvmgen.load("c").variants
+    except CvmgenError:
+        return ()
+
+
+@pytest.mark.parametrize("variant", variants())
+@pytest.mark.parametrize("name", CONTRACTIONS)
+def test_every_variant(
+    conformance: Conformance, tiled: dict[str, Operators], name: str, variant: str
+) -> None:
+    operators = tiled[name.split(".")[0]]
+    operators.variant = variant
+    assert operators.variant == variant
+    random = Random(f"{name} variants")
+    tried = 0
+    for each in [call(name, random) for _ in range(CALLS)]:
+        expected = conformance.expected(each)
+        if expected.refusal:
+            continue
+        for inputs in (each.inputs, tuple(map(narrow, each.inputs))):
+            found = operators[name](*inputs, precisions=each.precisions, **each.attributes)
+            compare(found, expected, wanted_dtype(each, None), f"{variant}: {each}")
+            tried += 1
+    assert tried > CALLS
+
+
+def narrow(given: Given) -> Given:
+    """An array as int8, where its elements fit."""
+    fits = isinstance(given, np.ndarray) and (given == given.astype(np.int8)).all()
+    return given.astype(np.int8) if isinstance(given, np.ndarray) and fits else given
+
+
+def test_a_variant_that_is_not_there() -> None:
+    operators = cvmgen.load("c")
+    with pytest.raises(CvmgenError, match=r"variant='mmx': this processor has .*generic"):
+        operators.variant = "mmx"
+    with pytest.raises(CvmgenError, match="the target 'python' has no variants"):
+        cvmgen.load("python", variant="avx2")
+    assert cvmgen.load("python").variants == ()
+    assert operators.variant in operators.variants
