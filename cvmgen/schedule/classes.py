@@ -193,13 +193,17 @@ def reduction(subject: Subject) -> Roles | None:
     return found.roles
 
 
+# What changes a local otherwise than by accumulating.
+LASTING = (i.Assign, i.AddAt, i.SetAt, i.Append)
+
+
 def ordered_reduction(subject: Subject) -> Roles | None:
     """Each result combines elements by operations whose order counts."""
     found = summed(subject)
     if found is None or any(isinstance(each, i.If) for each in walk(found.sweep)):
         return None
     changes = dependences.carried(found.sweep)
-    sets = (each for each in walk(found.sweep) if isinstance(each, i.Assign | i.SetAt | i.Append))
+    sets = (each for each in walk(found.sweep) if isinstance(each, LASTING))
     return None if any(each.name in changes for each in sets) else found.roles
 
 
