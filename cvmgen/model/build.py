@@ -61,7 +61,8 @@ def formulas_of(opset: str) -> Mapping[str, Operator]:
 def model_name(symbol: FilePath) -> str:
     """The name of the folder of the graph's file, as an identifier."""
     folder = Path(symbol).resolve().parent.name
-    return re.sub(r"\W", "_", folder, flags=re.ASCII).strip("_0123456789") or "model"
+    name = re.sub(r"\W", "_", folder, flags=re.ASCII)
+    return name.lstrip("_0123456789").rstrip("_") or "model"
 
 
 def checked_name(name: str) -> str:
