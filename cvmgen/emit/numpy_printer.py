@@ -15,7 +15,6 @@ from cvmgen.lower.known_extents import KnownExtents
 
 HOST, INDEX, ARRAY = "host", "index", "array"
 UFUNCS = {"+": "np.add", "-": "np.subtract", "*": "np.multiply"}
-REAL_UFUNCS = ("floor", "ceil", "trunc", "sqrt")
 RUNNING = {
     "sum": ("add", "0"),
     "prod": ("times", "1"),

@@ -25,7 +25,7 @@ def test_wild_data_wrap_alike(conformance: Conformance, name: str) -> None:
     random = Random(name)
     for _ in range(20):
         drawn = call(name, random)
-        precisions = tuple(declared(conformance.libraries["c"][name], drawn.inputs))
+        precisions = tuple(declared(conformance.libraries[TARGETS[0]][name], drawn.inputs))
         inputs = tuple(mapped(lambda one: wild(random, one), drawn.inputs))
         conformance.check(replace(drawn, inputs=inputs, precisions=precisions))
 
