@@ -144,7 +144,7 @@ def infer_in_c(
     libraries: dict[str, Operators], name: str, given: dict[str, Any], changed: dict[str, int]
 ) -> tuple[int, ErrorStruct]:
     """The status and the error of a call whose structure is changed before it is made."""
-    operator = libraries[TARGETS[0]][f"extra.{name}"]
+    operator = libraries["c"][f"extra.{name}"]
     backend, info = operator._backend, operator._info
     assert isinstance(backend, CBackend)
     values = operator._complete(given)
