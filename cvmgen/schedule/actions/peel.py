@@ -35,39 +35,44 @@ def peel(subject: Subject, use: Use) -> Subject:
         if statement.low is None or body is None or not (found.lows or found.highs):
             return None
         indices = [fresh(f"{statement.index}_{role}", used) for role in roles]
-        for role, index in zip(roles, indices, strict=True):
-            made[role][index] = None
-        ends = middle_ends(statement, found, indices[1], used)
-        steady = not any(names_in(each.value) & varying for each in ends)
-        ahead.extend(ends if steady else ())
-        low, high = (i.Var(each.name) for each in ends)
+        ends, low, high = middle_ends(statement, found, indices[1], used)
         ranges = ((statement.low, low), (low, high), (high, statement.high))
-        parts = (
-            replace(
-                statement,
-                index=index,
-                low=first,
-                high=last,
-                body=renamed(part, statement.index, index),
-            )
-            for index, (first, last), part in zip(
-                indices, ranges, (statement.body, body, statement.body), strict=True
-            )
-        )
-        return (*(() if steady else ends), *parts)
+        wanted = (bool(found.lows), True, bool(found.highs))
+        parts: list[i.Stmt] = []
+        for at, (first, last) in enumerate(ranges):
+            if wanted[at]:
+                whole = body if at == 1 else statement.body
+                inner = renamed(whole, statement.index, indices[at])
+                loop = replace(statement, index=indices[at], low=first, high=last, body=inner)
+                parts.append(loop)
+                made[roles[at]][indices[at]] = None
+        if any(names_in(each.value) & varying for each in ends):
+            return (*ends, *parts)
+        ahead.extend(ends)
+        return tuple(parts)
 
     body = rewritten(subject.body, change)
     found = {role: tuple(indices) for role, indices in made.items()}
     return subject.with_body((*ahead, *body)).with_roles(found)
 
 
-def middle_ends(loop: i.Loop, found: Middle, index: str, used: set[str]) -> tuple[i.Let, i.Let]:
-    """Where the middle begins and ends, in the range of the loop."""
+def middle_ends(
+    loop: i.Loop, found: Middle, index: str, used: set[str]
+) -> tuple[list[i.Let], i.Expr, i.Expr]:
+    """Where the middle begins and ends, in the range of the loop, and locals for that."""
     assert loop.low is not None
-    low, high = fresh(f"{index}_low", used), fresh(f"{index}_high", used)
-    first = smallest((largest((loop.low, *found.lows)), loop.high))
-    last = largest((smallest((loop.high, *found.highs)), i.Var(low)))
-    return i.Let(low, "i64", first, loop.span), i.Let(high, "i64", last, loop.span)
+    ends: list[i.Let] = []
+
+    def named(end: str, value: i.Expr) -> i.Expr:
+        ends.append(i.Let(fresh(f"{index}_{end}", used), "i64", value, loop.span))
+        return i.Var(ends[-1].name)
+
+    low, high = loop.low, loop.high
+    if found.lows:
+        low = named("low", smallest((largest((low, *found.lows)), high)))
+    if found.highs:
+        high = named("high", largest((smallest((high, *found.highs)), low)))
+    return ends, low, high
 
 
 @dataclass(slots=True)
