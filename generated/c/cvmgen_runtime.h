@@ -31,6 +31,12 @@ int cvmgen_thread_count(void);
 #define CVMGEN_FOR_AVX512
 #endif
 
+/* a / b rounded toward zero, or 0 for b = 0, without a branch: exact, since doubles hold both and
+   no quotient of such numbers is rounded up to an integer. */
+static inline int64_t cvmgen_quotient_or_0(int32_t a, int32_t b) {
+    const double divisor = (double)(b + (b == 0));
+    return (int64_t)((double)a / divisor) & -(int64_t)(b != 0);
+}
 static inline int64_t cvmgen_saturating_add(int64_t a, int64_t b) {
     return cvmgen_saturate((__int128)a + b);
 }

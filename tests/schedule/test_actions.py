@@ -16,6 +16,10 @@ SCALED = (
 )
 HALF = "input X : cvm[N]\noutput Y : cvm[N] precision p(X)\nY[i] = X[i] div 2"
 DIGITS = "input X : cvm[N]\noutput Y : cvm[N] precision 6\nY[i] = ceil(log2(abs(X[i]) + 1))"
+QUOTIENT = (
+    "input X : cvm[N]\ninput Z : cvm[N]\noutput Y : cvm[N] precision 32\n"
+    "Y[i] = X[i] tdiv Z[i] if Z[i] != 0 else 0"
+)
 EXPANDED = "split results by 8 into block, lane\nexpand totals over lane\ndistribute lane\n"
 REORDERED = EXPANDED + "reorder summed, lane\n"
 
@@ -47,6 +51,13 @@ ROWS = [
             "i32(u32(X@[d_row * d_run + d]) + u32(Z@[Z_row + d * Z_step]))",
         ],
         "a step that only a call knows is 1 or 0 in the loops that matter",
+    ),
+    (
+        "elementwise",
+        "divide inner",
+        QUOTIENT,
+        ["for 0 <= i < N:", "  Y@[i] = i32(quotient_or_0(X@[i], Z@[i]))"],
+        "quotients of 32 bits are exact as real numbers",
     ),
     (
         "elementwise",

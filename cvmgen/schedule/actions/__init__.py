@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from cvmgen.schedule.actions.copy import copy
 from cvmgen.schedule.actions.distribute import distribute
+from cvmgen.schedule.actions.divide import divide
 from cvmgen.schedule.actions.expand import expand
 from cvmgen.schedule.actions.hoist import hoist, quotients
 from cvmgen.schedule.actions.jam import jam
@@ -65,6 +66,11 @@ ACTIONS: Mapping[str, Kind] = {
         ("use MAPPING", "use MAPPING with SETTINGS"),
         "a mapping of iterations to threads of a GPU",
         mapped,
+    ),
+    "divide": Kind(
+        ("divide LOOPS",),
+        "quotients of integers through real numbers, which have vector instructions",
+        divide,
     ),
     "vectorise": Kind(("vectorise LOOPS",), "innermost loops by vector instructions", vectorise),
     "tile": Kind(

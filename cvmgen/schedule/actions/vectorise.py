@@ -14,7 +14,9 @@ from cvmgen.schedule.subject import Subject
 # What no vector instruction does.
 SCALAR = (i.Loop, i.Copy, i.Fill, i.Break, i.Overflow)
 # What AVX2 has no instruction for; most loops gain nothing from wider vectors.
-ONLY_AVX512 = frozenset({"min_i64", "max_i64", "abs_i64", "floor_log2", "ceil_log2", "to_int"})
+ONLY_AVX512 = frozenset(
+    {"min_i64", "max_i64", "abs_i64", "floor_log2", "ceil_log2", "to_int", "quotient_or_0"}
+)
 
 
 def vectorise(subject: Subject, use: Use) -> Subject:

@@ -108,7 +108,7 @@ static int broadcast_div_prepare(const cvm_broadcast_div_args *args, broadcast_d
     return CVMGEN_OK;
 }
 
-CVMGEN_FOR_AVX2
+CVMGEN_FOR_AVX512
 static void broadcast_div_Y_int8_int8(const broadcast_div_plan *plan, const int8_t *restrict A,
                                       const int8_t *restrict B, int8_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run, B_step = plan->B_step;
@@ -125,28 +125,28 @@ static void broadcast_div_Y_int8_int8(const broadcast_div_plan *plan, const int8
         if (B_step == 1 && A_step == 1) {
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d];
-                Y[d_row * d_run + d] = (int8_t)(b != 0 ? A[A_row + d] / b : 0);
+                Y[d_row * d_run + d] = (int8_t)cvmgen_quotient_or_0(A[A_row + d], b);
             }
         } else if (B_step == 0 && A_step == 1) {
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row];
-                Y[d_row * d_run + d] = (int8_t)(b != 0 ? A[A_row + d] / b : 0);
+                Y[d_row * d_run + d] = (int8_t)cvmgen_quotient_or_0(A[A_row + d], b);
             }
         } else if (B_step == 1 && A_step == 0) {
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d];
-                Y[d_row * d_run + d] = (int8_t)(b != 0 ? A[A_row] / b : 0);
+                Y[d_row * d_run + d] = (int8_t)cvmgen_quotient_or_0(A[A_row], b);
             }
         } else {
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d * B_step];
-                Y[d_row * d_run + d] = (int8_t)(b != 0 ? A[A_row + d * A_step] / b : 0);
+                Y[d_row * d_run + d] = (int8_t)cvmgen_quotient_or_0(A[A_row + d * A_step], b);
             }
         }
     }
 }
 
-CVMGEN_FOR_AVX2
+CVMGEN_FOR_AVX512
 static void broadcast_div_Y_int8_int32(const broadcast_div_plan *plan, const int8_t *restrict A,
                                        const int8_t *restrict B, int32_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run, B_step = plan->B_step;
@@ -163,28 +163,28 @@ static void broadcast_div_Y_int8_int32(const broadcast_div_plan *plan, const int
         if (B_step == 1 && A_step == 1) {
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d];
-                Y[d_row * d_run + d] = b != 0 ? A[A_row + d] / b : 0;
+                Y[d_row * d_run + d] = cvmgen_quotient_or_0(A[A_row + d], b);
             }
         } else if (B_step == 0 && A_step == 1) {
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row];
-                Y[d_row * d_run + d] = b != 0 ? A[A_row + d] / b : 0;
+                Y[d_row * d_run + d] = cvmgen_quotient_or_0(A[A_row + d], b);
             }
         } else if (B_step == 1 && A_step == 0) {
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d];
-                Y[d_row * d_run + d] = b != 0 ? A[A_row] / b : 0;
+                Y[d_row * d_run + d] = cvmgen_quotient_or_0(A[A_row], b);
             }
         } else {
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d * B_step];
-                Y[d_row * d_run + d] = b != 0 ? A[A_row + d * A_step] / b : 0;
+                Y[d_row * d_run + d] = cvmgen_quotient_or_0(A[A_row + d * A_step], b);
             }
         }
     }
 }
 
-CVMGEN_FOR_AVX2
+CVMGEN_FOR_AVX512
 static void broadcast_div_Y_int32_int8(const broadcast_div_plan *plan,
                                        const int32_t *restrict A, const int32_t *restrict B,
                                        int8_t *restrict Y) {
@@ -202,28 +202,28 @@ static void broadcast_div_Y_int32_int8(const broadcast_div_plan *plan,
         if (B_step == 1 && A_step == 1) {
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d];
-                Y[d_row * d_run + d] = (int8_t)(b != 0 ? (int64_t)A[A_row + d] / b : 0);
+                Y[d_row * d_run + d] = (int8_t)cvmgen_quotient_or_0(A[A_row + d], b);
             }
         } else if (B_step == 0 && A_step == 1) {
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row];
-                Y[d_row * d_run + d] = (int8_t)(b != 0 ? (int64_t)A[A_row + d] / b : 0);
+                Y[d_row * d_run + d] = (int8_t)cvmgen_quotient_or_0(A[A_row + d], b);
             }
         } else if (B_step == 1 && A_step == 0) {
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d];
-                Y[d_row * d_run + d] = (int8_t)(b != 0 ? (int64_t)A[A_row] / b : 0);
+                Y[d_row * d_run + d] = (int8_t)cvmgen_quotient_or_0(A[A_row], b);
             }
         } else {
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d * B_step];
-                Y[d_row * d_run + d] = (int8_t)(b != 0 ? (int64_t)A[A_row + d * A_step] / b : 0);
+                Y[d_row * d_run + d] = (int8_t)cvmgen_quotient_or_0(A[A_row + d * A_step], b);
             }
         }
     }
 }
 
-CVMGEN_FOR_AVX2
+CVMGEN_FOR_AVX512
 static void broadcast_div_Y_int32_int32(const broadcast_div_plan *plan,
                                         const int32_t *restrict A, const int32_t *restrict B,
                                         int32_t *restrict Y) {
@@ -241,22 +241,22 @@ static void broadcast_div_Y_int32_int32(const broadcast_div_plan *plan,
         if (B_step == 1 && A_step == 1) {
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d];
-                Y[d_row * d_run + d] = (int32_t)(b != 0 ? (int64_t)A[A_row + d] / b : 0);
+                Y[d_row * d_run + d] = (int32_t)cvmgen_quotient_or_0(A[A_row + d], b);
             }
         } else if (B_step == 0 && A_step == 1) {
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row];
-                Y[d_row * d_run + d] = (int32_t)(b != 0 ? (int64_t)A[A_row + d] / b : 0);
+                Y[d_row * d_run + d] = (int32_t)cvmgen_quotient_or_0(A[A_row + d], b);
             }
         } else if (B_step == 1 && A_step == 0) {
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d];
-                Y[d_row * d_run + d] = (int32_t)(b != 0 ? (int64_t)A[A_row] / b : 0);
+                Y[d_row * d_run + d] = (int32_t)cvmgen_quotient_or_0(A[A_row], b);
             }
         } else {
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d * B_step];
-                Y[d_row * d_run + d] = (int32_t)(b != 0 ? (int64_t)A[A_row + d * A_step] / b : 0);
+                Y[d_row * d_run + d] = (int32_t)cvmgen_quotient_or_0(A[A_row + d * A_step], b);
             }
         }
     }

@@ -1,0 +1,62 @@
+"""`divide`: quotients of integers as those of real numbers, which processors make in vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from cvmgen.dtypes import DType
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import rebuild
+from cvmgen.schedule.dependences import Locals
+from cvmgen.schedule.forms import Use
+from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.subject import Subject
+
+
+def divide(subject: Subject, use: Use) -> Subject:
+    """Quotients in the loops, rounded toward zero, or 0 where the divisor is 0.
+
+    Doubles hold integers of 32 bits, and their quotient, whatever its rounding, reaches an
+    integer only where the true one does: that is 1/b away from it at least, far more than the
+    rounding of numbers below 2^32.
+    """
+    names, types = set(use.loops(subject, 0)), Locals.of(subject.body).types
+
+    def change(node: i.Expr) -> i.Expr:
+        match node:
+            case i.Select(
+                condition=i.Compare(op="!=", left=divisor, right=i.Const(value=0)),
+                then=i.Binary(op="truncdiv", left=left, right=right),
+                otherwise=i.Const(value=0),
+            ) if bare(right) == divisor and narrow(left) and narrow(right):
+                return i.Call("quotient_or_0", (bare(left), divisor))
+            case _:
+                return node
+
+    def narrow(value: i.Expr) -> bool:
+        return has_32_bits(bare(value), types, subject.dtypes)
+
+    def inside(statement: i.Stmt) -> Block | None:
+        if not isinstance(statement, i.Loop) or statement.index not in names:
+            return None
+        return (replace(statement, body=rebuild(statement.body, change)),)
+
+    return subject.with_body(rewritten(subject.body, inside))
+
+
+def bare(value: i.Expr) -> i.Expr:
+    """A value without conversions to wider types."""
+    return bare(value.operand) if isinstance(value, i.Convert) and value.type == "i64" else value
+
+
+def has_32_bits(value: i.Expr, types: Mapping[str, str], dtypes: Mapping[str, DType]) -> bool:
+    """Whether a value is a signed integer of at most 32 bits."""
+    match value:
+        case i.Var(name=name):
+            return types.get(name) == "i32"
+        case i.Load(tensor=tensor):
+            known = dtypes.get(tensor)
+            return known is not None and known.kind == "int" and known.bits <= 32
+        case _:
+            return False
