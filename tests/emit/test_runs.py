@@ -60,28 +60,34 @@ KERNELS = [
     (
         SCALED + "Y[h, w] = X[h div s, w div s]",
         [
-            "CVMGEN_PARALLEL(collapse(3) if (H * s * W * s >= 16384))",
-            "for (int64_t h_outer = 0; h_outer < H; ++h_outer) {",
-            "    for (int64_t h_inner = 0; h_inner < s; ++h_inner) {",
-            "        for (int64_t w_outer = 0; w_outer < W; ++w_outer) {",
-            "            cvmgen_fill_i32(&Y[(h_outer * s + h_inner) * (W * s) + w_outer * s],",
-            "                X[h_outer * W + w_outer],",
-            "                s);",
-            "        }",
-            "    }",
-            "}",
+            "const cvmgen_list box = {4, {H, s, W, s}};",
+            "const cvmgen_list Y_steps = {4, {W * (s * s), W * s, s, 1}};",
+            "const cvmgen_list X_steps = {4, {W, 0, 1, 0}};",
+            "cvmgen_move_i32(Y, &Y_steps, X, &X_steps, &box);",
         ],
-        "the loops around runs are parallel",
+        "a box is moved as a whole",
     ),
     (
         "input X : cvm[n...]\nlet N = len(n)\n"
         "output Y : cvm[(2 * n[j] for j < N)...] precision p(X)\n"
         "Y[d...] = X[(d[j] div 2 for j < N)...]",
         [
-            "CVMGEN_PARALLEL(if (d_rows > 1 && d_rows * d_run >= 16384))",
-            "for (int64_t d_row = 0; d_row < d_rows; ++d_row) {",
-            "    const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);",
-            "    cvmgen_copy_steps_i32(&Y[d_row * d_run], &X[X_row], d_run, 1, X_step);",
+            "cvmgen_list Y_steps = cvmgen_strides(d_box);",
+            "cvmgen_move_i32(Y, &Y_steps, X, X_steps, d_box);",
+        ],
+        "a box of any rank is moved as a whole",
+    ),
+    (
+        "input X : cvm[N, M]\ninput I : cvm[K]\noutput Y : cvm[K, M] precision p(X)\n"
+        "Y[i, j] = X[max(0, min(I[i], N - 1)), j]",
+        [
+            "CVMGEN_PARALLEL(if (K > 1 && K * M >= 16384))",
+            "for (int64_t i = 0; i < K; ++i) {",
+            "    cvmgen_copy_i32(&Y[i * M],",
+            "        &X[cvmgen_max_i32(0, cvmgen_min_i32(I[i], "
+            "(int32_t)cvmgen_min_i64(N - 1, INT32_MAX)))",
+            "            * M],",
+            "        M);",
             "}",
         ],
         "a single row leaves the threads to the run",

@@ -53,7 +53,7 @@ def kernel(items: str, variant: str) -> str:
         (
             "Y[i] = X[max(0, min(X[i], N - 1))]",
             "int32_int32",
-            "cvmgen_min_i32(X[i], (int32_t)cvmgen_min_i64(N - 1, INT32_MAX))",
+            "cvmgen_min_i32(X[i_block + i_lane], (int32_t)cvmgen_min_i64(N - 1, INT32_MAX))",
             "beside an element that is an index, a number of the call is cut to its type",
         ),
         (
