@@ -94,6 +94,10 @@ def test_names_of_generated_files(operators: tuple[Operator, ...]) -> None:
     assert sorted(files) == [
         "c/cvmgen.c",
         "c/cvmgen.h",
+        "c/cvmgen_bound.c",
+        "c/cvmgen_bound.h",
+        "c/cvmgen_contract.c",
+        "c/cvmgen_contract.h",
         "c/cvmgen_kernel.h",
         "c/cvmgen_moves.c",
         "c/cvmgen_moves.h",
