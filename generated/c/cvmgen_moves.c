@@ -202,7 +202,7 @@ static void cvmgen_move_parts(char *to, const char *from, const cvmgen_axes *axe
     }
     const cvmgen_axis whole = axes->at[cut];
     const int64_t size = cvmgen_pieces(whole.extent, cvmgen_min_i64(wanted, whole.extent));
-    CVMGEN_OMP(omp parallel for)
+    CVMGEN_PARALLEL()
     for (int64_t low = 0; low < whole.extent; low += size) {
         cvmgen_axes part = *axes;
         part.at[cut].extent = cvmgen_min_i64(size, whole.extent - low);
@@ -451,7 +451,7 @@ static void cvmgen_move_turned(char *to, const char *from, const cvmgen_axes *ax
     (void)parallel; /* without OpenMP */
     cvmgen_blocks(axes, along, bytes, block);
     for (int i = 0; i < axes->rank; ++i) blocks *= cvmgen_pieces(axes->at[i].extent, block[i]);
-    CVMGEN_OMP(omp parallel for if (parallel))
+    CVMGEN_PARALLEL(if (parallel))
     for (int64_t number = 0; number < blocks; ++number) {
         cvmgen_axes part = *axes;
         int64_t left = number, target = 0, source = 0;

@@ -53,7 +53,16 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     tried = (*command, "empty.c", "-o", "empty")
     if subprocess.run(tried, cwd=folder, capture_output=True, check=False).returncode:
         pytest.skip(f"the C compiler has no {' '.join(request.param)}")
-    build = (*command, *WARNINGS, "-I.", str(PROGRAM), "cvmgen_moves.c", "-o", "program")
+    build = (
+        *command,
+        *WARNINGS,
+        "-I.",
+        str(PROGRAM),
+        "cvmgen_moves.c",
+        "cvmgen.c",
+        "-o",
+        "program",
+    )
     subprocess.run(build, cwd=folder, check=True)
     return folder / "program"
 
