@@ -104,7 +104,7 @@ static bool all_inside(const cvmgen_contraction *given) {
 
 static bool counted(geometry *g) {
     const cvmgen_contraction *const given = g->given;
-    int64_t extents[MOST];
+    int64_t extents[MOST] = {0};
     int count;
     for (int i = 0; i < given->batch_count; ++i) extents[i] = given->batches[i].extent;
     g->batches = product_of(extents, given->batch_count);

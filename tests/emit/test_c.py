@@ -70,6 +70,19 @@ def test_words_in_c(extra_generated: Path, tmp_path: Path) -> None:
     assert printed_by(HERE / "words_from_c.c", extra_generated, tmp_path) == WORDS_PRINTED
 
 
+BOUND_PRINTED = """\
+1 | X | its data are missing
+0: 0 wrong
+0: 0 wrong
+0: 0 wrong
+1 | W | shape (40, 3) | 1
+"""
+
+
+def test_a_bound_call_in_c(generated: Path, tmp_path: Path) -> None:
+    assert printed_by(HERE / "bind_from_c.c", generated, tmp_path) == BOUND_PRINTED
+
+
 def printed_by(source: Path, folder: Path, build_folder: Path) -> str:
     """What a C program prints that is linked with the operators of a generated folder."""
     library = compiled(folder)
