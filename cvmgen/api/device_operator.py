@@ -23,6 +23,10 @@ class DeviceOperator(Operator):
         super().__init__(info, backend)
         self._on_device = backend
 
+    def __call__(self, *inputs: Any, **keywords: Any) -> Any:
+        """The result, in the memory of the device; keywords as for `bind`."""
+        return self.bind(*inputs, **keywords)()
+
     def bind(
         self,
         *inputs: Any,

@@ -61,7 +61,7 @@ def binding(operator: Operator, packed: Sequence[int]) -> list[str]:
         "*bound = NULL;",
         f"if ({name}_prepare(args, &plan, error)) return CVMGEN_REFUSED;",
         *wrapped_list(
-            f"{name}_bound *const made = ({name}_bound *)cvmgen_new_bound(",
+            f"{name}_bound *const made = cvmgen_new_bound(",
             ["error", "sizeof *made", tensors, " + ".join(counts) or "0", str(numbers)],
             ");",
             92,

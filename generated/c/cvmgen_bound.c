@@ -2,8 +2,8 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 
-cvmgen_bound *cvmgen_new_bound(cvmgen_error *error, size_t size, int64_t tensors, int64_t pointers,
-                               int64_t numbers) {
+void *cvmgen_new_bound(cvmgen_error *error, size_t size, int64_t tensors, int64_t pointers,
+                       int64_t numbers) {
     const size_t start = (size + 15) / 16 * 16;
     const size_t tensor_bytes = (size_t)tensors * sizeof(cvmgen_tensor);
     const size_t pointer_bytes = (size_t)pointers * sizeof(cvmgen_tensor *);

@@ -17,8 +17,8 @@ struct cvmgen_bound {
 
 /* A structure of `size` bytes, all 0, with memory for so many tensors, pointers to them, and
    numbers; NULL where there is none. */
-cvmgen_bound *cvmgen_new_bound(cvmgen_error *error, size_t size, int64_t tensors, int64_t pointers,
-                               int64_t numbers);
+void *cvmgen_new_bound(cvmgen_error *error, size_t size, int64_t tensors, int64_t pointers,
+                       int64_t numbers);
 
 /* Copies of what arguments point to, as long as the structure; NULL of NULL. */
 static inline cvmgen_tensor *cvmgen_keep_tensor(cvmgen_bound *bound, const cvmgen_tensor *tensor) {

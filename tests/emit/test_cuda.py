@@ -23,6 +23,7 @@ from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.errors import BuildError
 from cvmgen.ir import nodes as i
 from cvmgen.lower.grid import grid
+from cvmgen.schedule.book import packaged
 from tests.emit.cuda_texts import (
     NAMES,
     WARNINGS,
@@ -38,10 +39,11 @@ from tests.emit.cuda_texts import (
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_120")
 PARAMETERS = 4096  # bytes that a kernel's parameters take at most
+TILES = cuda.all_settings(packaged())["tensor_tiles"]
 # Registers that a thread may take where kernels of a class keep what their bounds promise.
 MOST = {
     "grid": 65536 // (cuda.BLOCK * cuda.RESIDENT),
-    "contraction": 65536 // (cuda.TILE_THREADS * cuda.TILE_RESIDENT),
+    "contraction": 65536 // (TILES["threads"] * TILES["resident"]),
 }
 
 # ---------------------------------------------------------------- the grid

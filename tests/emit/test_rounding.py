@@ -27,10 +27,14 @@ CHANGED_BY_FUSING = {"dot_products float64", "distances float64", "product_and_s
 
 @pytest.fixture(scope="module")
 def sources(extra_generated: Path) -> dict[str, str]:
-    """The C text of the operators that add up, and what it includes."""
+    """The C text of the operators that add up, and what they include and call."""
     wanted = {f"{name.replace('.', '/')}.c" for name in ADDING}
     found = library_sources(extra_generated)
-    return {path: text for path, text in found.items() if path.endswith(".h") or path in wanted}
+    return {
+        path: text
+        for path, text in found.items()
+        if path.endswith(".h") or path in wanted or path.startswith("cvmgen")
+    }
 
 
 @pytest.fixture(scope="module")

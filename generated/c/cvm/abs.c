@@ -150,7 +150,7 @@ int cvm_abs_bind(const cvm_abs_args *args, uint64_t constants, cvmgen_bound **bo
     abs_plan plan;
     *bound = NULL;
     if (abs_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    abs_bound *const made = (abs_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    abs_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = abs_run_bound;

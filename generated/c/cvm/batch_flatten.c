@@ -143,9 +143,7 @@ int cvm_batch_flatten_bind(const cvm_batch_flatten_args *args, uint64_t constant
     batch_flatten_plan plan;
     *bound = NULL;
     if (batch_flatten_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    batch_flatten_bound *const made = (batch_flatten_bound *)cvmgen_new_bound(error,
-                                                                              sizeof *made, 2,
-                                                                              0, 0);
+    batch_flatten_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = batch_flatten_run_bound;

@@ -333,9 +333,7 @@ int cvm_broadcast_div_bind(const cvm_broadcast_div_args *args, uint64_t constant
     broadcast_div_plan plan;
     *bound = NULL;
     if (broadcast_div_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    broadcast_div_bound *const made = (broadcast_div_bound *)cvmgen_new_bound(error,
-                                                                              sizeof *made, 3,
-                                                                              0, 0);
+    broadcast_div_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = broadcast_div_run_bound;

@@ -306,9 +306,7 @@ int cvm_broadcast_greater_bind(const cvm_broadcast_greater_args *args, uint64_t 
     broadcast_greater_plan plan;
     *bound = NULL;
     if (broadcast_greater_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    broadcast_greater_bound *const made = (broadcast_greater_bound *)cvmgen_new_bound(error,
-                                                                                      sizeof *made,
-                                                                                      3, 0, 0);
+    broadcast_greater_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = broadcast_greater_run_bound;

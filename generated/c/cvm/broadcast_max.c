@@ -303,9 +303,7 @@ int cvm_broadcast_max_bind(const cvm_broadcast_max_args *args, uint64_t constant
     broadcast_max_plan plan;
     *bound = NULL;
     if (broadcast_max_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    broadcast_max_bound *const made = (broadcast_max_bound *)cvmgen_new_bound(error,
-                                                                              sizeof *made, 3,
-                                                                              0, 0);
+    broadcast_max_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = broadcast_max_run_bound;

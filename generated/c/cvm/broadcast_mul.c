@@ -303,9 +303,7 @@ int cvm_broadcast_mul_bind(const cvm_broadcast_mul_args *args, uint64_t constant
     broadcast_mul_plan plan;
     *bound = NULL;
     if (broadcast_mul_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    broadcast_mul_bound *const made = (broadcast_mul_bound *)cvmgen_new_bound(error,
-                                                                              sizeof *made, 3,
-                                                                              0, 0);
+    broadcast_mul_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = broadcast_mul_run_bound;

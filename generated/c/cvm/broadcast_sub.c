@@ -303,9 +303,7 @@ int cvm_broadcast_sub_bind(const cvm_broadcast_sub_args *args, uint64_t constant
     broadcast_sub_plan plan;
     *bound = NULL;
     if (broadcast_sub_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    broadcast_sub_bound *const made = (broadcast_sub_bound *)cvmgen_new_bound(error,
-                                                                              sizeof *made, 3,
-                                                                              0, 0);
+    broadcast_sub_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = broadcast_sub_run_bound;

@@ -176,7 +176,7 @@ int cvm_clip_bind(const cvm_clip_args *args, uint64_t constants, cvmgen_bound **
     clip_plan plan;
     *bound = NULL;
     if (clip_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    clip_bound *const made = (clip_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    clip_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = clip_run_bound;

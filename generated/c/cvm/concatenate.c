@@ -278,9 +278,8 @@ int cvm_concatenate_bind(const cvm_concatenate_args *args, uint64_t constants,
     concatenate_plan plan;
     *bound = NULL;
     if (concatenate_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    concatenate_bound *const made = (concatenate_bound *)cvmgen_new_bound(error, sizeof *made,
-                                                                          args->I_count + 1,
-                                                                          args->I_count, 0);
+    concatenate_bound *const made = cvmgen_new_bound(error, sizeof *made, args->I_count + 1,
+                                                     args->I_count, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = concatenate_run_bound;

@@ -152,8 +152,7 @@ int cvm_cvm_clip_bind(const cvm_cvm_clip_args *args, uint64_t constants, cvmgen_
     cvm_clip_plan plan;
     *bound = NULL;
     if (cvm_clip_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    cvm_clip_bound *const made = (cvm_clip_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0,
-                                                                    0);
+    cvm_clip_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = cvm_clip_run_bound;

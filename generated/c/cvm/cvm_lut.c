@@ -192,7 +192,7 @@ int cvm_cvm_lut_bind(const cvm_cvm_lut_args *args, uint64_t constants, cvmgen_bo
     cvm_lut_plan plan;
     *bound = NULL;
     if (cvm_lut_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    cvm_lut_bound *const made = (cvm_lut_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
+    cvm_lut_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = cvm_lut_run_bound;

@@ -155,9 +155,7 @@ int cvm_cvm_precision_bind(const cvm_cvm_precision_args *args, uint64_t constant
     cvm_precision_plan plan;
     *bound = NULL;
     if (cvm_precision_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    cvm_precision_bound *const made = (cvm_precision_bound *)cvmgen_new_bound(error,
-                                                                              sizeof *made, 2,
-                                                                              0, 0);
+    cvm_precision_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = cvm_precision_run_bound;

@@ -169,9 +169,7 @@ int cvm_cvm_right_shift_bind(const cvm_cvm_right_shift_args *args, uint64_t cons
     cvm_right_shift_plan plan;
     *bound = NULL;
     if (cvm_right_shift_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    cvm_right_shift_bound *const made = (cvm_right_shift_bound *)cvmgen_new_bound(error,
-                                                                                  sizeof *made,
-                                                                                  2, 0, 0);
+    cvm_right_shift_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = cvm_right_shift_run_bound;

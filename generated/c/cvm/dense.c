@@ -326,7 +326,7 @@ int cvm_dense_bind(const cvm_dense_args *args, uint64_t constants, cvmgen_bound 
     dense_plan plan;
     *bound = NULL;
     if (dense_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    dense_bound *const made = (dense_bound *)cvmgen_new_bound(error, sizeof *made, 4, 0, 0);
+    dense_bound *const made = cvmgen_new_bound(error, sizeof *made, 4, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = dense_run_bound;

@@ -164,8 +164,7 @@ int cvm_elemwise_add_bind(const cvm_elemwise_add_args *args, uint64_t constants,
     elemwise_add_plan plan;
     *bound = NULL;
     if (elemwise_add_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    elemwise_add_bound *const made = (elemwise_add_bound *)cvmgen_new_bound(error, sizeof *made,
-                                                                            3, 0, 0);
+    elemwise_add_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = elemwise_add_run_bound;

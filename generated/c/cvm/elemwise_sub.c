@@ -164,8 +164,7 @@ int cvm_elemwise_sub_bind(const cvm_elemwise_sub_args *args, uint64_t constants,
     elemwise_sub_plan plan;
     *bound = NULL;
     if (elemwise_sub_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    elemwise_sub_bound *const made = (elemwise_sub_bound *)cvmgen_new_bound(error, sizeof *made,
-                                                                            3, 0, 0);
+    elemwise_sub_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = elemwise_sub_run_bound;

@@ -212,8 +212,7 @@ int cvm_expand_dims_bind(const cvm_expand_dims_args *args, uint64_t constants,
     expand_dims_plan plan;
     *bound = NULL;
     if (expand_dims_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    expand_dims_bound *const made = (expand_dims_bound *)cvmgen_new_bound(error, sizeof *made,
-                                                                          2, 0, 0);
+    expand_dims_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = expand_dims_run_bound;

@@ -138,7 +138,7 @@ int cvm_flatten_bind(const cvm_flatten_args *args, uint64_t constants, cvmgen_bo
     flatten_plan plan;
     *bound = NULL;
     if (flatten_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    flatten_bound *const made = (flatten_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    flatten_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = flatten_run_bound;

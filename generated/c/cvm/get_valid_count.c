@@ -289,9 +289,7 @@ int cvm_get_valid_count_bind(const cvm_get_valid_count_args *args, uint64_t cons
     get_valid_count_plan plan;
     *bound = NULL;
     if (get_valid_count_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    get_valid_count_bound *const made = (get_valid_count_bound *)cvmgen_new_bound(error,
-                                                                                  sizeof *made,
-                                                                                  3, 0, 0);
+    get_valid_count_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = get_valid_count_run_bound;

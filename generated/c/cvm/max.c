@@ -1175,7 +1175,7 @@ int cvm_max_bind(const cvm_max_args *args, uint64_t constants, cvmgen_bound **bo
     max_plan plan;
     *bound = NULL;
     if (max_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    max_bound *const made = (max_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    max_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = max_run_bound;

@@ -799,8 +799,7 @@ int cvm_max_pool2d_bind(const cvm_max_pool2d_args *args, uint64_t constants,
     max_pool2d_plan plan;
     *bound = NULL;
     if (max_pool2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    max_pool2d_bound *const made = (max_pool2d_bound *)cvmgen_new_bound(error, sizeof *made, 2,
-                                                                        0, 0);
+    max_pool2d_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = max_pool2d_run_bound;

@@ -144,8 +144,7 @@ int cvm_negative_bind(const cvm_negative_args *args, uint64_t constants, cvmgen_
     negative_plan plan;
     *bound = NULL;
     if (negative_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    negative_bound *const made = (negative_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0,
-                                                                    0);
+    negative_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = negative_run_bound;

@@ -550,10 +550,7 @@ int cvm_non_max_suppression_bind(const cvm_non_max_suppression_args *args, uint6
     non_max_suppression_plan plan;
     *bound = NULL;
     if (non_max_suppression_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    non_max_suppression_bound *const made = (non_max_suppression_bound *)cvmgen_new_bound(error,
-                                                                                          sizeof *made,
-                                                                                          3, 0,
-                                                                                          0);
+    non_max_suppression_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = non_max_suppression_run_bound;

@@ -142,7 +142,7 @@ int cvm_relu_bind(const cvm_relu_args *args, uint64_t constants, cvmgen_bound **
     relu_plan plan;
     *bound = NULL;
     if (relu_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    relu_bound *const made = (relu_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    relu_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = relu_run_bound;

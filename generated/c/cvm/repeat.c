@@ -212,7 +212,7 @@ int cvm_repeat_bind(const cvm_repeat_args *args, uint64_t constants, cvmgen_boun
     repeat_plan plan;
     *bound = NULL;
     if (repeat_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    repeat_bound *const made = (repeat_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    repeat_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = repeat_run_bound;

@@ -155,7 +155,7 @@ int cvm_reshape_bind(const cvm_reshape_args *args, uint64_t constants, cvmgen_bo
     reshape_plan plan;
     *bound = NULL;
     if (reshape_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    reshape_bound *const made = (reshape_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    reshape_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = reshape_run_bound;

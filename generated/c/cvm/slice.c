@@ -297,7 +297,7 @@ int cvm_slice_bind(const cvm_slice_args *args, uint64_t constants, cvmgen_bound 
     slice_plan plan;
     *bound = NULL;
     if (slice_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    slice_bound *const made = (slice_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    slice_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = slice_run_bound;

@@ -266,8 +266,7 @@ int cvm_slice_like_bind(const cvm_slice_like_args *args, uint64_t constants,
     slice_like_plan plan;
     *bound = NULL;
     if (slice_like_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    slice_like_bound *const made = (slice_like_bound *)cvmgen_new_bound(error, sizeof *made, 3,
-                                                                        0, 0);
+    slice_like_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = slice_like_run_bound;

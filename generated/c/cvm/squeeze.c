@@ -318,7 +318,7 @@ int cvm_squeeze_bind(const cvm_squeeze_args *args, uint64_t constants, cvmgen_bo
     squeeze_plan plan;
     *bound = NULL;
     if (squeeze_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    squeeze_bound *const made = (squeeze_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    squeeze_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = squeeze_run_bound;

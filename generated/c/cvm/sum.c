@@ -1133,7 +1133,7 @@ int cvm_sum_bind(const cvm_sum_args *args, uint64_t constants, cvmgen_bound **bo
     sum_plan plan;
     *bound = NULL;
     if (sum_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    sum_bound *const made = (sum_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    sum_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = sum_run_bound;

@@ -345,7 +345,7 @@ int cvm_take_bind(const cvm_take_args *args, uint64_t constants, cvmgen_bound **
     take_plan plan;
     *bound = NULL;
     if (take_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    take_bound *const made = (take_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0, 1);
+    take_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 1);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = take_run_bound;

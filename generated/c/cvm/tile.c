@@ -218,7 +218,7 @@ int cvm_tile_bind(const cvm_tile_args *args, uint64_t constants, cvmgen_bound **
     tile_plan plan;
     *bound = NULL;
     if (tile_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    tile_bound *const made = (tile_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    tile_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = tile_run_bound;

@@ -218,8 +218,7 @@ int cvm_transpose_bind(const cvm_transpose_args *args, uint64_t constants, cvmge
     transpose_plan plan;
     *bound = NULL;
     if (transpose_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    transpose_bound *const made = (transpose_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0,
-                                                                      0);
+    transpose_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = transpose_run_bound;

@@ -176,8 +176,7 @@ int cvm_upsampling_bind(const cvm_upsampling_args *args, uint64_t constants,
     upsampling_plan plan;
     *bound = NULL;
     if (upsampling_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    upsampling_bound *const made = (upsampling_bound *)cvmgen_new_bound(error, sizeof *made, 2,
-                                                                        0, 0);
+    upsampling_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = upsampling_run_bound;

@@ -425,7 +425,7 @@ int cvm_where_bind(const cvm_where_args *args, uint64_t constants, cvmgen_bound 
     where_plan plan;
     *bound = NULL;
     if (where_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    where_bound *const made = (where_bound *)cvmgen_new_bound(error, sizeof *made, 4, 0, 0);
+    where_bound *const made = cvmgen_new_bound(error, sizeof *made, 4, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = where_run_bound;

@@ -169,8 +169,7 @@ int mxnet_index_array_bind(const mxnet_index_array_args *args, uint64_t constant
     index_array_plan plan;
     *bound = NULL;
     if (index_array_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    index_array_bound *const made = (index_array_bound *)cvmgen_new_bound(error, sizeof *made,
-                                                                          2, 0, 0);
+    index_array_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = index_array_run_bound;

@@ -185,7 +185,7 @@ int systemml_add_bind(const systemml_add_args *args, uint64_t constants, cvmgen_
     add_plan plan;
     *bound = NULL;
     if (add_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    add_bound *const made = (add_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
+    add_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = add_run_bound;

@@ -329,8 +329,7 @@ int systemml_avg_pool_bind(const systemml_avg_pool_args *args, uint64_t constant
     avg_pool_plan plan;
     *bound = NULL;
     if (avg_pool_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    avg_pool_bound *const made = (avg_pool_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0,
-                                                                    0);
+    avg_pool_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = avg_pool_run_bound;

@@ -245,9 +245,7 @@ int systemml_avg_pool_backward_bind(const systemml_avg_pool_backward_args *args,
     avg_pool_backward_plan plan;
     *bound = NULL;
     if (avg_pool_backward_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    avg_pool_backward_bound *const made = (avg_pool_backward_bound *)cvmgen_new_bound(error,
-                                                                                      sizeof *made,
-                                                                                      3, 0, 0);
+    avg_pool_backward_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = avg_pool_backward_run_bound;

@@ -125,8 +125,7 @@ int systemml_bias_add_bind(const systemml_bias_add_args *args, uint64_t constant
     bias_add_plan plan;
     *bound = NULL;
     if (bias_add_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    bias_add_bound *const made = (bias_add_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0,
-                                                                    0);
+    bias_add_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = bias_add_run_bound;

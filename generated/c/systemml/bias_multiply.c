@@ -126,9 +126,7 @@ int systemml_bias_multiply_bind(const systemml_bias_multiply_args *args, uint64_
     bias_multiply_plan plan;
     *bound = NULL;
     if (bias_multiply_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    bias_multiply_bound *const made = (bias_multiply_bound *)cvmgen_new_bound(error,
-                                                                              sizeof *made, 3,
-                                                                              0, 0);
+    bias_multiply_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = bias_multiply_run_bound;

@@ -355,7 +355,7 @@ int systemml_conv2d_bind(const systemml_conv2d_args *args, uint64_t constants,
     conv2d_plan plan;
     *bound = NULL;
     if (conv2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    conv2d_bound *const made = (conv2d_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
+    conv2d_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = conv2d_run_bound;

@@ -185,7 +185,7 @@ int systemml_div_bind(const systemml_div_args *args, uint64_t constants, cvmgen_
     div_plan plan;
     *bound = NULL;
     if (div_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    div_bound *const made = (div_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
+    div_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = div_run_bound;

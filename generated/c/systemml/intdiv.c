@@ -190,7 +190,7 @@ int systemml_intdiv_bind(const systemml_intdiv_args *args, uint64_t constants,
     intdiv_plan plan;
     *bound = NULL;
     if (intdiv_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    intdiv_bound *const made = (intdiv_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
+    intdiv_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = intdiv_run_bound;

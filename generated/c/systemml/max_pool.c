@@ -335,8 +335,7 @@ int systemml_max_pool_bind(const systemml_max_pool_args *args, uint64_t constant
     max_pool_plan plan;
     *bound = NULL;
     if (max_pool_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    max_pool_bound *const made = (max_pool_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0,
-                                                                    0);
+    max_pool_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = max_pool_run_bound;

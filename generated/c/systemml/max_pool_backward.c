@@ -295,9 +295,7 @@ int systemml_max_pool_backward_bind(const systemml_max_pool_backward_args *args,
     max_pool_backward_plan plan;
     *bound = NULL;
     if (max_pool_backward_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    max_pool_backward_bound *const made = (max_pool_backward_bound *)cvmgen_new_bound(error,
-                                                                                      sizeof *made,
-                                                                                      3, 0, 0);
+    max_pool_backward_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = max_pool_backward_run_bound;

@@ -196,7 +196,7 @@ int systemml_mod_bind(const systemml_mod_args *args, uint64_t constants, cvmgen_
     mod_plan plan;
     *bound = NULL;
     if (mod_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    mod_bound *const made = (mod_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
+    mod_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = mod_run_bound;

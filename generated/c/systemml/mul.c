@@ -185,7 +185,7 @@ int systemml_mul_bind(const systemml_mul_args *args, uint64_t constants, cvmgen_
     mul_plan plan;
     *bound = NULL;
     if (mul_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    mul_bound *const made = (mul_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
+    mul_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = mul_run_bound;

@@ -99,7 +99,7 @@ int systemml_neg_bind(const systemml_neg_args *args, uint64_t constants, cvmgen_
     neg_plan plan;
     *bound = NULL;
     if (neg_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    neg_bound *const made = (neg_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    neg_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = neg_run_bound;

@@ -204,7 +204,7 @@ int systemml_pow_bind(const systemml_pow_args *args, uint64_t constants, cvmgen_
     pow_plan plan;
     *bound = NULL;
     if (pow_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    pow_bound *const made = (pow_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
+    pow_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = pow_run_bound;

@@ -115,7 +115,7 @@ int systemml_rep_bind(const systemml_rep_args *args, uint64_t constants, cvmgen_
     rep_plan plan;
     *bound = NULL;
     if (rep_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    rep_bound *const made = (rep_bound *)cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
+    rep_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = rep_run_bound;

@@ -185,7 +185,7 @@ int systemml_sub_bind(const systemml_sub_args *args, uint64_t constants, cvmgen_
     sub_plan plan;
     *bound = NULL;
     if (sub_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    sub_bound *const made = (sub_bound *)cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
+    sub_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = sub_run_bound;

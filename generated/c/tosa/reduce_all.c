@@ -293,8 +293,7 @@ int tosa_reduce_all_bind(const tosa_reduce_all_args *args, uint64_t constants,
     reduce_all_plan plan;
     *bound = NULL;
     if (reduce_all_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    reduce_all_bound *const made = (reduce_all_bound *)cvmgen_new_bound(error, sizeof *made, 2,
-                                                                        0, 1);
+    reduce_all_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 1);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = reduce_all_run_bound;

@@ -293,8 +293,7 @@ int tosa_reduce_any_bind(const tosa_reduce_any_args *args, uint64_t constants,
     reduce_any_plan plan;
     *bound = NULL;
     if (reduce_any_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    reduce_any_bound *const made = (reduce_any_bound *)cvmgen_new_bound(error, sizeof *made, 2,
-                                                                        0, 1);
+    reduce_any_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 1);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = reduce_any_run_bound;

@@ -725,8 +725,7 @@ int tosa_reduce_max_bind(const tosa_reduce_max_args *args, uint64_t constants,
     reduce_max_plan plan;
     *bound = NULL;
     if (reduce_max_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    reduce_max_bound *const made = (reduce_max_bound *)cvmgen_new_bound(error, sizeof *made, 2,
-                                                                        0, 1);
+    reduce_max_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 1);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = reduce_max_run_bound;

@@ -725,8 +725,7 @@ int tosa_reduce_min_bind(const tosa_reduce_min_args *args, uint64_t constants,
     reduce_min_plan plan;
     *bound = NULL;
     if (reduce_min_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    reduce_min_bound *const made = (reduce_min_bound *)cvmgen_new_bound(error, sizeof *made, 2,
-                                                                        0, 1);
+    reduce_min_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 1);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = reduce_min_run_bound;

@@ -336,9 +336,7 @@ int tosa_reduce_product_bind(const tosa_reduce_product_args *args, uint64_t cons
     reduce_product_plan plan;
     *bound = NULL;
     if (reduce_product_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    reduce_product_bound *const made = (reduce_product_bound *)cvmgen_new_bound(error,
-                                                                                sizeof *made, 2,
-                                                                                0, 1);
+    reduce_product_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 1);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = reduce_product_run_bound;

@@ -452,8 +452,7 @@ int tosa_reduce_sum_bind(const tosa_reduce_sum_args *args, uint64_t constants,
     reduce_sum_plan plan;
     *bound = NULL;
     if (reduce_sum_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    reduce_sum_bound *const made = (reduce_sum_bound *)cvmgen_new_bound(error, sizeof *made, 2,
-                                                                        0, 1);
+    reduce_sum_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 1);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = reduce_sum_run_bound;
