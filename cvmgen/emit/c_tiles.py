@@ -87,7 +87,7 @@ class TilePrinter(KernelPrinter):
         read = self.fields((self.after, self.locals, heads, divided))
         inside = self.sides()
         text = "\n".join(inside)
-        lines = [f"const {kind} *const {given} = (const {kind} *){names['call']};"]
+        lines = [f"const {kind} *const {given} = {names['call']};"]
         if fields := [each for each in read if word_in(identifier(each.name), text)]:
             lines.append(f"const {self.plan} *const plan = {given}->plan;")
             lines += self.unpack(fields)

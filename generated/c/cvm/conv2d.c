@@ -345,7 +345,7 @@ typedef struct conv2d_Y_int8_call {
 } conv2d_Y_int8_call;
 
 static void conv2d_Y_int8_totals(const void *call, const cvmgen_totals *block) {
-    const conv2d_Y_int8_call *const given = (const conv2d_Y_int8_call *)call;
+    const conv2d_Y_int8_call *const given = call;
     const conv2d_plan *const plan = given->plan;
     const int64_t OC = plan->OC, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
     const int32_t *restrict B = given->B;
@@ -594,7 +594,7 @@ typedef struct conv2d_Y_int32_call {
 } conv2d_Y_int32_call;
 
 static void conv2d_Y_int32_totals(const void *call, const cvmgen_totals *block) {
-    const conv2d_Y_int32_call *const given = (const conv2d_Y_int32_call *)call;
+    const conv2d_Y_int32_call *const given = call;
     const conv2d_plan *const plan = given->plan;
     const int64_t OC = plan->OC, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
     const int32_t *restrict B = given->B;

@@ -96,7 +96,7 @@ typedef struct dense_Y_int8_call {
 } dense_Y_int8_call;
 
 static void dense_Y_int8_totals(const void *call, const cvmgen_totals *block) {
-    const dense_Y_int8_call *const given = (const dense_Y_int8_call *)call;
+    const dense_Y_int8_call *const given = call;
     const dense_plan *const plan = given->plan;
     const int64_t N = plan->N;
     const int32_t *restrict B = given->B;
@@ -160,7 +160,7 @@ typedef struct dense_Y_int32_call {
 } dense_Y_int32_call;
 
 static void dense_Y_int32_totals(const void *call, const cvmgen_totals *block) {
-    const dense_Y_int32_call *const given = (const dense_Y_int32_call *)call;
+    const dense_Y_int32_call *const given = call;
     const dense_plan *const plan = given->plan;
     const int64_t N = plan->N;
     const int32_t *restrict B = given->B;
