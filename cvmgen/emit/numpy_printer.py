@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -56,7 +57,7 @@ class Axis:
     extents: i.Expr
 
 
-class ArrayPrinter(PythonPrinter):
+class ArrayPrinter(PythonPrinter, ABC):
     """Prints the values of one nest; reductions and shared values become statements in `lines`."""
 
     def __init__(self, program: i.Program, nest: i.Nest, integer: str) -> None:
@@ -78,9 +79,9 @@ class ArrayPrinter(PythonPrinter):
         self.partial = False  # whether anything but whole tensors is read or written
         self.listing = 0  # how many comprehensions are around
 
+    @abstractmethod
     def reduction(self, fold: i.Fold) -> str:
         """What a reduction is, after the statements that make it."""
-        raise NotImplementedError
 
     # -------------------------------------------------------- lines and names
 

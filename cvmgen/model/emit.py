@@ -157,7 +157,7 @@ class Files:
             title=self.title,
             doc=self.doc(),
             support="\n".join(f'#include "{name}"' for name in self.support()),
-            weights="\n".join(f"extern {self.declaration(name)};" for name in self.weights_read),
+            weights="".join(f"{line}\n" for line in self.declarations()),
             functions="\n\n".join(each.text for each in self.functions),
             workspace=max(workspace, WORKSPACE_LEAST),
             run_head=f"{self.run_head()} {{",
@@ -258,6 +258,13 @@ class Files:
         values = self.weights_read[tensor]
         size = values.size + is_text(values)  # which ends with a byte of its own
         return f"const {kind} {self.global_name(tensor)}[{size}]"
+
+    def declarations(self) -> list[str]:
+        """The parameters that the file of weights defines, and an empty line."""
+        if not self.weights_read:
+            return []
+        declared = (f"extern {self.declaration(name)};" for name in self.weights_read)
+        return [f"/* {self.name}_weights.c */", *declared, ""]
 
     def weights(self) -> str:
         arrays = [

@@ -6,9 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, substitute, walk
-from cvmgen.lower.guards import assigned
-from cvmgen.schedule.subject import Subject
+from cvmgen.ir.visit import substitute, walk
 
 Block = tuple[i.Stmt, ...]
 
@@ -37,12 +35,6 @@ def inside(statement: i.Stmt, change: Callable[[i.Stmt], Block | None]) -> i.Stm
 def loops(body: Block, names: Collection[str]) -> Iterator[i.Loop]:
     """The loops of these indices, those around others first."""
     return (each for each in walk(body) if isinstance(each, i.Loop) and each.index in names)
-
-
-def taken(subject: Subject) -> set[str]:
-    """The names that mean something where the kernel of a nest stands."""
-    tensors = {each.tensor for each in walk(subject.body) if isinstance(each, i.Load)}
-    return set(names_in(subject.body)) | assigned(subject.body) | tensors | subject.dtypes.keys()
 
 
 def renamed(body: Block, old: str, new: str) -> Block:

@@ -8,7 +8,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, substitute, walk
 from cvmgen.schedule.dependences import Locals
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import Block, rewritten, taken
+from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
 
 
@@ -20,7 +20,7 @@ def jam(subject: Subject, use: Use) -> Subject:
     element does so in the same order as before. The iterations left over follow one by one.
     """
     names, size, inner = set(use.loops(subject, 0)), use.number(1), set(use.loops(subject, 2))
-    used, arrays = taken(subject), Locals.of(subject.body).arrays
+    used, arrays = subject.taken, Locals.of(subject.body).arrays
 
     def change(statement: i.Stmt) -> Block | None:
         match statement:

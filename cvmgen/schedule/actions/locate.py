@@ -9,7 +9,7 @@ from cvmgen.ir.visit import fresh, replaced
 from cvmgen.lower.places import named_place
 from cvmgen.schedule.actions.split import most_iterations
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import Block, rewritten, taken
+from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
 
 
@@ -19,7 +19,7 @@ def locate(subject: Subject, use: Use) -> Subject:
     The first alone is done for several places at once. Legal for every loop whose number of
     iterations is limited: the inputs of a call share no memory with its results.
     """
-    names, used = set(use.loops(subject, 0)), taken(subject) | subject.taken
+    names, used = set(use.loops(subject, 0)), subject.taken
 
     def change(statement: i.Stmt) -> Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:

@@ -13,7 +13,7 @@ from cvmgen.lower.guards import assigned, conjunction
 from cvmgen.schedule.dependences import read_tensors
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import MEASURES, product
-from cvmgen.schedule.rewriting import Block, loops, rewritten, taken
+from cvmgen.schedule.rewriting import Block, loops, rewritten
 from cvmgen.schedule.subject import Subject
 
 ZERO, ONE = i.Const(0), i.Const(1)
@@ -75,7 +75,7 @@ def versioned(
     """The outermost loops of a role as a choice of two; the first takes names of its own."""
     names, role = set(use.loops(subject, 0)), use.roles(1)[0]
     measure, least = use.test(2)
-    used = taken(subject)
+    used = subject.taken
     made: dict[str, None] = {}
 
     def change(statement: i.Stmt) -> Block | None:

@@ -8,7 +8,7 @@ from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import Block, loops, rewritten, taken
+from cvmgen.schedule.rewriting import Block, loops, rewritten
 from cvmgen.schedule.subject import Subject
 
 
@@ -21,7 +21,7 @@ def split(subject: Subject, use: Use) -> Subject:
     names, size = set(use.loops(subject, 0)), use.number(1)
     old = f"_{use.roles(0)[0]}"
     block, within = use.roles(2)[0], use.roles(3)[0]
-    used = taken(subject)
+    used = subject.taken
     blocks: dict[str, None] = {}
     inner: dict[str, None] = {}
 
