@@ -157,6 +157,8 @@ class ExpressionChecker:
         hint = hints.get((wanted, found), "")
         if isinstance(expr, n.Number) and wanted == BOOL:
             hint = "write true or false"
+        if (wanted, found) == (REAL, INT) and self.in_slot:
+            hint = "an index is an integer: 'div' and 'mod' keep it one"
         if (wanted, found, text) == (INT, REAL, "inf"):
             hint = f"as an attribute's end it stands for {ATTRIBUTE_HIGH}"
         if found == SELECTED and wanted != SET:
@@ -406,7 +408,10 @@ class ExpressionChecker:
         """An entry or a part of a list."""
         sequence, kind = self.check(expr.target)
         if kind.name not in ("list", "set", "selected"):
-            raise SpecError(expr.target.span, f"this is {kind}; it has no entries")
+            nested = isinstance(expr.target, n.Bracket)
+            hint = "all indices stand in one bracket: X[i, j]"
+            where = expr.target.span
+            raise SpecError(where, f"this is {kind}; it has no entries", hint if nested else "")
         if len(expr.slots) != 1:
             message = f"a list takes one index, {len(expr.slots)} are given"
             raise SpecError(expr.slots[0].span.to(expr.slots[-1].span), message)

@@ -348,6 +348,10 @@ def advice(fault: Fault) -> str:
         return "what a name or an element is, is written with one '='"
     if text == "*" and fault.before.endswith("*"):
         return "a power is written 2^n"
+    if text == "<" and fault.before.endswith("<"):
+        return "a shift to the left is written x * 2^n"
+    if text == ">" and fault.before.endswith(">"):
+        return "a shift to the right is written x div 2^n"
     if "/" in text:
         return "write 'div' (floor) or 'tdiv' (toward zero)"
     if text == "for" and "INPUT" in accepted:
