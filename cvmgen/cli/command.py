@@ -310,11 +310,14 @@ def add_check(commands: Commands) -> None:
     made = command(
         commands,
         "check",
-        "check formulas without building",
-        "Check spec files and try their operators on small calls.",
+        "check formulas and schedules without building",
+        "Check spec files, try their operators on small calls, and apply the schedules to them.",
     )
     made.add_argument(
-        "files", nargs="*", metavar="FILE", help="spec files or folders (default: all of spec/)"
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="spec files or folders, or files of schedules (default: all of spec/)",
     )
     add_spec(made)
 

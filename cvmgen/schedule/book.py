@@ -48,6 +48,10 @@ class Schedules:
         """The same text for schedules that do the same."""
         return "\n".join(repr(plan.schedule) for plan in self.plans.values())
 
+    def meaning_for(self, target: str) -> str:
+        """The same text for schedules that do the same with the nests of a target."""
+        return "\n".join(repr(p.schedule) for (t, _), p in self.plans.items() if t == target)
+
     def chosen(self, target: str, subject: Subject) -> tuple[Plan | None, Subject]:
         """The plan for a nest, and the nest with the roles that the plan speaks of."""
         for name, kind in CLASSES.items():

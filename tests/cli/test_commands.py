@@ -213,6 +213,19 @@ def test_check_tries_small_calls(cvmgen: Command, tmp_path: Path) -> None:
         assert outcome.err.startswith(f"{path.as_posix()}:5:")
 
 
+def test_check_applies_the_schedules(cvmgen: Command, spec: Path) -> None:
+    (spec / "schedules").mkdir()
+    schedule = spec / "schedules/c.sched"
+    schedule.write_text("schedule elementwise for c {\n  move outer\n}\n")
+    for asked in ((), (schedule,), (spec / "toy/numbers.cvm",)):  # each operator refuses it
+        outcome = cvmgen("check", *asked, "--spec", spec)
+        assert (outcome.code, outcome.err.count("error: ")) == (1, 1)
+        assert outcome.err.startswith("spec/schedules/c.sched:2:3: error: these loops do more")
+    schedule.write_text("schedule elementwise for c {\n  merge outer, inner\n}\n")
+    assert cvmgen("check", schedule, "--spec", spec).out == "2 operators in 1 file: no errors\n"
+    assert cvmgen("check", schedule).code == 2
+
+
 def test_check_of_a_file_that_is_not_there(cvmgen: Command, tmp_path: Path) -> None:
     outcome = cvmgen("check", tmp_path / "none.cvm", "--json")
     assert outcome.code == 1
