@@ -128,7 +128,7 @@ TARGETS: Mapping[str, Target] = {
         C_LIKE,
         c.emit_operator,
         c.emit_header,
-        lambda _: c.emit_support(),
+        c.emit_support,
         operator_file="{opset}/{name}.c",
         header_file="{opset}.h",
         support_file="{name}",
