@@ -134,6 +134,12 @@ def architectures(options: argparse.Namespace) -> tuple[str, ...]:
 
 def list_operators(options: argparse.Namespace) -> Exit:
     """One of the forms of `cvmgen list`."""
+    if options.schedules:
+        if options.search is not None or options.markdown or options.check or options.into:
+            raise UsageError("--schedules goes with --json alone")
+        from cvmgen.cli import language
+
+        return language.print_reference(options.spec, as_json=options.json)
     if options.search is not None:
         if options.markdown or options.check or options.into is not None:
             raise UsageError("--search goes with --json alone")
@@ -273,6 +279,12 @@ def add_list(commands: Commands) -> None:
         metavar="WORD",
         help="print the operators that these words mean: names and aliases, what is said of them, "
         "and what ONNX, NumPy, PyTorch and MXNet call them",
+    )
+    made.add_argument(
+        "--schedules",
+        action="store_true",
+        help="print the language of schedules instead: classes of nests and their roles, actions "
+        "and when they are legal, measures, intrinsics, mappings",
     )
     made.add_argument(
         "--markdown",

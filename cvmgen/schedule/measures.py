@@ -21,7 +21,8 @@ def results(subject: Subject, loop: i.Loop) -> list[i.Expr]:
 
 
 def elements(subject: Subject, loop: i.Loop) -> list[i.Expr]:
-    """Those, and the iterations and runs right inside, as far as the call alone decides them."""
+    """The iterations of the parallel loops, and those of the loops and runs right inside, as far as
+    the call alone decides them."""
     within = assigned((loop,))
     inside = repeated(parallel(loop)[-1].body)
     counted = (each for each in inside if not names_in(ends(each)) & within)
