@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,7 +32,7 @@ from cvmgen.lower.unfold import unfold_all, unfold_nests
 from cvmgen.lower.walks import walk_boxes
 from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.subject import Subject
-from cvmgen.source import SpecError, SpecErrors
+from cvmgen.source import Span, SpecError, SpecErrors
 from cvmgen.spec.check import check_files, read_folder
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.parse import parse
@@ -127,7 +128,7 @@ TARGETS: Mapping[str, Target] = {
         C_LIKE,
         c.emit_operator,
         c.emit_header,
-        lambda _: c.emit_support(),
+        c.emit_support,
         operator_file="{opset}/{name}.c",
         header_file="{opset}.h",
         support_file="{name}",
@@ -209,6 +210,20 @@ def schedule_text(program: i.Program, schedules: Schedules) -> str:
         lines += [f"nest {nest.tensor}{case}: {nest.formula}"]
         lines += [f"  {line}" for line in schedules.story("c", subject)]
     return "\n".join(lines) + "\n"
+
+
+def schedule_faults(operator: Operator, schedules: Schedules) -> list[SpecError]:
+    """What the schedules for C may not do to the operator's nests, for any choice of types: the
+    first refusal of each action."""
+    emitter = c.CEmitter(decide_early(lower(operator, C_LIKE)), schedules)
+    found: dict[Span, SpecError] = {}
+    for nest in emitter.program.nests:
+        for variant in interface.variants(emitter.program, nest):
+            try:
+                attempt("schedule", operator, partial(emitter.subject, nest), variant)
+            except SpecError as error:
+                found.setdefault(error.span, error)
+    return list(found.values())
 
 
 def mapping_text(operator: Operator, schedules: Schedules) -> str:

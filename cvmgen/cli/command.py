@@ -134,6 +134,12 @@ def architectures(options: argparse.Namespace) -> tuple[str, ...]:
 
 def list_operators(options: argparse.Namespace) -> Exit:
     """One of the forms of `cvmgen list`."""
+    if options.schedules:
+        if options.search is not None or options.markdown or options.check or options.into:
+            raise UsageError("--schedules goes with --json alone")
+        from cvmgen.cli import language
+
+        return language.print_reference(options.spec, as_json=options.json)
     if options.search is not None:
         if options.markdown or options.check or options.into is not None:
             raise UsageError("--search goes with --json alone")
@@ -275,6 +281,12 @@ def add_list(commands: Commands) -> None:
         "and what ONNX, NumPy, PyTorch and MXNet call them",
     )
     made.add_argument(
+        "--schedules",
+        action="store_true",
+        help="print the language of schedules instead: classes of nests and their roles, actions "
+        "and when they are legal, measures, intrinsics, mappings",
+    )
+    made.add_argument(
         "--markdown",
         action="store_true",
         help="print tables: each operator, the line of its formula, what targets do with it",
@@ -310,11 +322,14 @@ def add_check(commands: Commands) -> None:
     made = command(
         commands,
         "check",
-        "check formulas without building",
-        "Check spec files and try their operators on small calls.",
+        "check formulas and schedules without building",
+        "Check spec files, try their operators on small calls, and apply the schedules to them.",
     )
     made.add_argument(
-        "files", nargs="*", metavar="FILE", help="spec files or folders (default: all of spec/)"
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="spec files or folders, or files of schedules (default: all of spec/)",
     )
     add_spec(made)
 

@@ -9,11 +9,13 @@ from pathlib import Path
 from cvmgen.cli.exits import Exit, UsageError
 from cvmgen.cli.progress import Progress
 from cvmgen.cli.specs import (
+    apply_all,
     files_to_check,
     find_operator,
     probe_all,
     read_operators,
 )
+from cvmgen.paths import schedules_folder
 from cvmgen.schedule.book import read_schedules
 from cvmgen.source import SpecErrors, did_you_mean
 from cvmgen.spec.check import SpecFile, check_files
@@ -76,23 +78,35 @@ def show(spec: Path, name: str, *, target: str | None, stage: str | None, as_jso
 
 
 def check_specs(spec: Path, names: Sequence[str], *, as_json: bool) -> Exit:
-    """Check spec files (none named: the whole folder) and try their operators on small calls.
-
-    The schedules of the folder are checked with its formulas.
-    """
+    """Check spec files (none named: the whole folder), try their operators on small calls, and
+    apply the folder's schedules to their nests."""
     with Progress() as progress:
         progress.step("checking the formulas")
-        read_schedules(spec)
-        files, asked = files_to_check(names, spec)
+        schedules = read_schedules(spec)
+        files, asked = files_to_check(formula_files(names, spec), spec)
         operators = checked(files, asked)
         operators = tuple(each for each in operators if each.span.source.name in asked)
         probe_all(operators, progress)
+        apply_all(operators, schedules, progress)
     if as_json:
         report = {"files": sorted(asked), "operators": [each.full_name for each in operators]}
         print(json.dumps(report, indent=2, ensure_ascii=False))
     else:
         print(f"{count(len(operators), 'operator')} in {count(len(asked), 'file')}: no errors")
     return Exit.OK
+
+
+def formula_files(names: Sequence[str], spec: Path) -> list[str]:
+    """The files of formulas among those to check; for a file of schedules all, which they are for.
+
+    UsageError for schedules that are not those of the spec folder.
+    """
+    folder = schedules_folder(spec).resolve()
+    schedules = [name for name in names if name.endswith(".sched")]
+    for name in schedules:
+        if Path(name).resolve(strict=True).parent != folder:
+            raise UsageError(f"{name} is not in {folder}: name its spec folder with --spec")
+    return [] if schedules else list(names)
 
 
 def checked(files: Sequence[SpecFile], asked: Collection[str]) -> tuple[Operator, ...]:

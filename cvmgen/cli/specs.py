@@ -10,11 +10,13 @@ from cvmgen.build.cache import content_key, get_or_build
 from cvmgen.cli.exits import UsageError
 from cvmgen.cli.progress import Progress
 from cvmgen.cli.stamp import PACKAGE, digest_of
-from cvmgen.source import Source, SpecError, SpecErrors, did_you_mean
+from cvmgen.schedule.book import Schedules
+from cvmgen.source import Source, Span, SpecError, SpecErrors, did_you_mean
 from cvmgen.spec.check import SpecFile, check_files, read_folder
 from cvmgen.spec.formula import Operator
 
 PROBING = ("spec", "reference", "ir", "lower")
+SCHEDULING = ("spec", "ir", "lower", "schedule", "emit")
 
 
 def read_operators(folder: Path, progress: Progress) -> tuple[Operator, ...]:
@@ -40,7 +42,7 @@ def probe_all(operators: Iterable[Operator], progress: Progress) -> None:
         progress.step(f"trying {operator.full_name} on small calls")
         try:
             # Spans take no part in a node's repr: only the meaning counts.
-            key = content_key({"operator": repr(operator)}, compiler=probe_digest())
+            key = content_key({"operator": repr(operator)}, compiler=code_digest(PROBING))
             get_or_build(key, ".sound", partial(_probe, operator))
         except SpecErrors as found:
             errors.extend(found.errors)
@@ -60,11 +62,37 @@ def _probe(operator: Operator, path: Path) -> None:
     path.write_text(operator.full_name)
 
 
+def apply_all(operators: Iterable[Operator], schedules: Schedules, progress: Progress) -> None:
+    """Raise SpecErrors with what the schedules for C may not do to the operators: each action
+    once, with the first operator that refuses it. Where they do no harm they are not tried again.
+    """
+    errors: dict[Span, SpecError] = {}
+    for operator in operators:
+        progress.step(f"scheduling {operator.full_name}")
+        parts = {"operator": repr(operator), "schedules": schedules.meaning_for("c")}
+        key = content_key(parts, compiler=code_digest(SCHEDULING))
+        try:
+            get_or_build(key, ".scheduled", partial(_apply, operator, schedules))
+        except SpecErrors as found:
+            for error in found.errors:
+                errors.setdefault(error.span, error)
+    if errors:
+        raise SpecErrors(errors.values())
+
+
+def _apply(operator: Operator, schedules: Schedules, path: Path) -> None:
+    from cvmgen.driver import schedule_faults
+
+    if faults := schedule_faults(operator, schedules):
+        raise SpecErrors(faults)
+    path.write_text(operator.full_name)
+
+
 @cache
-def probe_digest() -> str:
-    """Of the code that decides whether an operator is sound."""
-    paths = [path for part in PROBING for path in sorted((PACKAGE / part).rglob("*.py"))]
-    return "probe " + digest_of(PACKAGE, [*paths, *sorted(PACKAGE.glob("*.py"))])
+def code_digest(parts: tuple[str, ...]) -> str:
+    """Of the code in parts of the package that decides whether an operator is sound."""
+    paths = [path for part in parts for path in sorted((PACKAGE / part).rglob("*.py"))]
+    return " ".join([*parts, digest_of(PACKAGE, [*paths, *sorted(PACKAGE.glob("*.py"))])])
 
 
 def find_operators(operators: Sequence[Operator], names: Iterable[str]) -> list[Operator]:

@@ -25,6 +25,7 @@ from cvmgen.emit.c_prologue import Prologue
 from cvmgen.emit.c_text import chosen, file_header, signature, wrapped
 from cvmgen.emit.c_tiles import Parameter, TilePrinter
 from cvmgen.emit.c_types import TypeChoice, dtype_names
+from cvmgen.emit.c_variants import variant_values
 from cvmgen.emit.interface import Variant
 from cvmgen.emit.plan import Field, plan_fields
 from cvmgen.emit.prepare import Prepare
@@ -35,7 +36,6 @@ from cvmgen.ir.visit import names_in, walk
 from cvmgen.lower.decisions import decide_early
 from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.schedule.book import Schedules, packaged
-from cvmgen.schedule.intrinsics import INTRINSICS
 from cvmgen.schedule.subject import Subject
 from cvmgen.spec.formula import Input, Operator
 from cvmgen.spec.types import MOST_ROWS
@@ -61,8 +61,9 @@ def emit_operator(program: i.Program, schedules: Schedules | None = None) -> str
     return CEmitter(decide_early(program), schedules).text()
 
 
-def emit_support() -> dict[str, str]:
-    """The files that every operator includes."""
+def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
+    """The files that every operator includes; by cvmgen's own intrinsics if no others are given."""
+    chosen = packaged() if schedules is None else schedules
     values = {
         "max_rank": MAX_RANK,
         "list_capacity": LIST_CAPACITY,
@@ -81,7 +82,7 @@ def emit_support() -> dict[str, str]:
         "dtypes_text": interface.alternatives(DTYPES),
         "last_dtype": max(dtype.code for dtype in DTYPES.values()),
         "most_rows": MOST_ROWS,
-        "tile_columns": INTRINSICS["dot4"].columns,
+        **variant_values(chosen.intrinsics["dot4"]),
         "dtype_codes": ", ".join(
             f"CVMGEN_{dtype.name.upper()} = {dtype.code}"
             for dtype in sorted(DTYPES.values(), key=lambda dtype: dtype.code)

@@ -186,7 +186,9 @@ class TilePrinter(KernelPrinter):
         call = ", ".join(["plan", *(identifier(each.name) for each in self.parameters)])
         numbers = self.numbers()
         text = "\n".join([*numbers, *self.tests()])
-        fields = self.fields((tiling.found, tiling.x_start, tiling.w_start, tiling.lines))
+        fields = self.fields(
+            (tiling.found, tiling.x_start, tiling.w_start, tiling.lines, tiling.worth)
+        )
         lines = self.unpack(each for each in fields if word_in(identifier(each.name), text))
         if tests := self.tests():
             lines.append(f"if ({' || '.join(tests)}) return false;")
@@ -208,8 +210,14 @@ class TilePrinter(KernelPrinter):
         return (self.tiling.x.load.tensor, self.tiling.w.load.tensor)
 
     def tests(self) -> list[str]:
-        """What must not be: there is no quotient, or sums do not fit their accumulator."""
+        """What must not be: there is too little to do, there is no quotient, or sums do not fit
+        their accumulator."""
         found, tests = self.tiling.found, []
+        match self.tiling.worth:
+            case i.Compare(op=">=", left=much, right=least):
+                tests.append(self.expr(i.Compare("<", much, least)))
+            case _:
+                pass
         if found.divided is not None:
             divisor, extent = self.expr(found.divided.divisor, 11), found.divided.extent
             tests += [f"{divisor} < 1", f"{self.expr(extent, 11)} % {divisor} != 0"]
@@ -257,7 +265,6 @@ class TilePrinter(KernelPrinter):
             f".w_count = {self.size(tiling.w.load.tensor)},",
             f".row_group = {self.product(self.rows.inner)},",
             f".column_group = {self.product(self.columns.inner)},",
-            f".least_products = {tiling.least},",
         ]
         for name, entries in rows.items():
             if not entries:

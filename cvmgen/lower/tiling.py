@@ -56,7 +56,7 @@ class Tiling:
     lines: tuple[Line, ...]
     turned: bool
     sizes: Steps = field(default_factory=dict)  # the elements of inputs, both tensors among them
-    least: int = 0  # products that are worth it
+    worth: i.Expr | None = None  # whether there is enough to do
 
 
 def find_contraction(

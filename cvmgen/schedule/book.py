@@ -12,11 +12,12 @@ from cvmgen.lower.tiling import described
 from cvmgen.paths import schedules_folder, spec_folder
 from cvmgen.schedule.actions import ACTIONS
 from cvmgen.schedule.classes import CLASSES, Class
-from cvmgen.schedule.forms import Settings, Use, matched, one_of
+from cvmgen.schedule.forms import Known, Settings, Use, matched, one_of
+from cvmgen.schedule.intrinsics import Intrinsic, checked_intrinsic
 from cvmgen.schedule.measures import MEASURES
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import SpecError, SpecErrors
-from cvmgen.spec.schedules import Action, Schedule, read_files
+from cvmgen.spec.schedules import Definition, IntrinsicBlock, Schedule, read_files
 
 TARGETS = ("c", "cuda")
 
@@ -33,20 +34,25 @@ class Plan:
 class Step:
     """What a nest looks like after an action."""
 
-    action: Action
+    use: Use
     subject: Subject
 
 
 @dataclass(frozen=True, slots=True)
 class Schedules:
-    """Plans by the target and the class of nests."""
+    """Plans by the target and the class of nests, and the intrinsics that they may name."""
 
     plans: Mapping[tuple[str, str], Plan]
+    intrinsics: Mapping[str, Intrinsic]
 
     @property
     def meaning(self) -> str:
         """The same text for schedules that do the same."""
         return "\n".join(repr(plan.schedule) for plan in self.plans.values())
+
+    def meaning_for(self, target: str) -> str:
+        """The same text for schedules that do the same with the nests of a target."""
+        return "\n".join(repr(p.schedule) for (t, _), p in self.plans.items() if t == target)
 
     def chosen(self, target: str, subject: Subject) -> tuple[Plan | None, Subject]:
         """The plan for a nest, and the nest with the roles that the plan speaks of."""
@@ -66,7 +72,7 @@ class Schedules:
         """The nest after each action; SpecError where one would change what it computes."""
         for use in plan.uses:
             subject = use.kind.run(subject, use)
-            yield Step(use.action, subject)
+            yield Step(use, subject)
 
     def story(self, target: str, subject: Subject) -> Iterator[str]:
         """For people: the class of a nest, its roles, and what each action makes of it."""
@@ -79,9 +85,11 @@ class Schedules:
             yield f"  {name}: {', '.join(members) or 'none'}"
         before = subject
         for step in self.steps(plan, subject):
-            yield step.action.span.text
+            yield step.use.action.span.text
             tiling = step.subject.tiling
             if tiling is not None and tiling != before.tiling:
+                used = (each for each in step.use.given if isinstance(each, Intrinsic))
+                yield from (f"  {line}" for each in used for line in each.lines())
                 yield from (f"  {line}" for line in described(tiling))
             elif step.subject.body == before.body:
                 yield "  changes nothing"
@@ -97,11 +105,19 @@ class Schedules:
         return subject
 
 
-def checked(schedules: Iterable[Schedule]) -> Schedules:
-    """The schedules by target and class; raises SpecErrors with every fault found."""
+def checked(
+    definitions: Iterable[Definition], intrinsics: Mapping[str, Intrinsic] | None = None
+) -> Schedules:
+    """The schedules by target and class; raises SpecErrors with every fault found.
+
+    They may name intrinsics that are defined with them and those given, cvmgen's own if none are.
+    """
+    given = packaged().intrinsics if intrinsics is None else intrinsics
     plans: dict[tuple[str, str], Plan] = {}
     errors: list[SpecError] = []
-    for schedule in schedules:
+    definitions = tuple(definitions)
+    known = {**given, **own_intrinsics(definitions, errors)}
+    for schedule in (each for each in definitions if isinstance(each, Schedule)):
         key = (schedule.target.text, schedule.shape.text)
         try:
             one_of(schedule.shape.text, CLASSES, "class of nests", schedule.shape.span)
@@ -117,11 +133,32 @@ def checked(schedules: Iterable[Schedule]) -> Schedules:
             errors.append(error)
             continue
         errors += misplaced(schedule)
-        uses = checked_actions(schedule, CLASSES[key[1]], errors)
+        uses = checked_actions(schedule, CLASSES[key[1]], known, errors)
         plans[key] = Plan(schedule, uses)
     if errors:
         raise SpecErrors(errors)
-    return Schedules(plans)
+    return Schedules(plans, known)
+
+
+def own_intrinsics(
+    definitions: Iterable[Definition], errors: list[SpecError]
+) -> Mapping[str, Intrinsic]:
+    """The intrinsics of blocks; faults go to `errors`."""
+    found: dict[str, Intrinsic] = {}
+    for each in definitions:
+        if not isinstance(each, IntrinsicBlock):
+            continue
+        try:
+            if each.name.text in found:
+                first = found[each.name.text].meaning.span.place
+                message = f"two blocks are for the intrinsic '{each.name.text}'"
+                raise SpecError(each.span, message, f"the first is in {first}")
+            found[each.name.text] = checked_intrinsic(each)
+        except SpecError as error:
+            errors.append(error)
+        except SpecErrors as several:
+            errors += several.errors
+    return found
 
 
 def misplaced(schedule: Schedule) -> Iterator[SpecError]:
@@ -135,14 +172,19 @@ def misplaced(schedule: Schedule) -> Iterator[SpecError]:
             yield SpecError(action.name_span, f"'{action.name}' is not for {target.text}")
 
 
-def checked_actions(schedule: Schedule, kind: Class, errors: list[SpecError]) -> tuple[Use, ...]:
+def checked_actions(
+    schedule: Schedule,
+    kind: Class,
+    intrinsics: Mapping[str, Intrinsic],
+    errors: list[SpecError],
+) -> tuple[Use, ...]:
     """The actions as their forms have them; faults go to `errors`."""
-    known = set(kind.roles)
+    known = Known(set(kind.roles), MEASURES, intrinsics)
     uses = []
     for action in schedule.actions:
         try:
             one_of(action.name, ACTIONS, "action", action.name_span)
-            uses.append(matched(action, ACTIONS[action.name], known, MEASURES))
+            uses.append(matched(action, ACTIONS[action.name], known))
         except SpecError as error:
             errors.append(error)
     return tuple(uses)
@@ -151,15 +193,16 @@ def checked_actions(schedule: Schedule, kind: Class, errors: list[SpecError]) ->
 def read_schedules(spec: Path) -> Schedules:
     """The checked schedules that go with a spec folder; raises SpecErrors.
 
-    A target for which the folder has no schedule has those of cvmgen.
+    A target for which the folder has no schedule has those of cvmgen, and so with intrinsics.
     """
     folder = schedules_folder(spec)
-    own = checked(read_files(folder, f"{folder.resolve().parent.name}/{folder.name}"))
+    definitions = read_files(folder, f"{folder.resolve().parent.name}/{folder.name}")
     if folder == schedules_folder(spec_folder()):
-        return own
+        return checked(definitions, {})
+    own, usual = checked(definitions), packaged()
     known = {target for target, _ in own.plans}
-    others = {key: plan for key, plan in packaged().plans.items() if key[0] not in known}
-    return Schedules({**own.plans, **others})
+    others = {key: plan for key, plan in usual.plans.items() if key[0] not in known}
+    return replace(own, plans={**own.plans, **others})
 
 
 @cache

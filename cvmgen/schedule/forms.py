@@ -8,7 +8,7 @@ from functools import cache
 from typing import NoReturn
 
 from cvmgen.errors import InternalError
-from cvmgen.schedule.intrinsics import INTRINSICS
+from cvmgen.schedule.intrinsics import Intrinsic
 from cvmgen.schedule.mappings import MAPPINGS
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import Span, SpecError, did_you_mean
@@ -24,7 +24,7 @@ from cvmgen.spec.schedules import (
 )
 
 Settings = Mapping[str, int]
-Given = tuple[str, ...] | int | tuple[str, int] | Settings
+Given = tuple[str, ...] | int | tuple[str, int] | Settings | Intrinsic
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Kind:
 
     A form is an action whose operands say what stands there: LOOP or LOCAL, a role of the nest;
     LOOPS, one or more of them; NEW, a name for what the action makes; NUMBER; MEASURE; INTRINSIC,
-    a name of INTRINSICS; MAPPING, one of MAPPINGS, and SETTINGS, those that it has. Targets other
-    than C take `use` alone.
+    one that a block describes; MAPPING, one of MAPPINGS, and SETTINGS, those that it has. Targets
+    other than C take `use` alone.
     """
 
     forms: tuple[str, ...]
@@ -71,6 +71,11 @@ class Use:
             case _:
                 raise InternalError(f"operand {at} of '{self.action.name}' is no test")
 
+    def intrinsic(self, at: int) -> Intrinsic:
+        given = self.given[at]
+        assert isinstance(given, Intrinsic)
+        return given
+
     def mapping(self) -> tuple[str, Settings]:
         """What `use` names, and its settings."""
         match self.given:
@@ -95,8 +100,17 @@ def otherwise(span: Span, kind: Kind) -> SpecError:
 parsed_form = cache(parse_action)
 
 
-def matched(action: Action, kind: Kind, known: set[str], measures: Collection[str]) -> Use:
-    """The action as its form has it; `known` are the roles, to which it adds those it makes."""
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What actions may name; to `roles` an action adds those that it makes."""
+
+    roles: set[str]
+    measures: Collection[str]
+    intrinsics: Mapping[str, Intrinsic]
+
+
+def matched(action: Action, kind: Kind, known: Known) -> Use:
+    """The action as its form has it."""
     written = [each.preposition for each in action.clauses]
     forms = map(parsed_form, kind.forms)
     form = next((f for f in forms if [each.preposition for each in f.clauses] == written), None)
@@ -104,28 +118,22 @@ def matched(action: Action, kind: Kind, known: set[str], measures: Collection[st
         raise otherwise(action.span, kind)
     given: list[Given] = []
     for pattern, clause in zip(form.clauses, action.clauses, strict=True):
-        given += operands(action, kind, pattern, clause, known, measures)
+        given += operands(action, kind, pattern, clause, known)
     return Use(action, kind, tuple(given))
 
 
 def operands(
-    action: Action,
-    kind: Kind,
-    pattern: Clause,
-    clause: Clause,
-    known: set[str],
-    measures: Collection[str],
+    action: Action, kind: Kind, pattern: Clause, clause: Clause, known: Known
 ) -> list[Given]:
     wanted, written = pattern.operands, clause.operands
     if [*map(word, wanted)] == ["SETTINGS"]:
         return [settings(action, written)]
     if [*map(word, wanted)] == ["LOOPS"]:
-        return [tuple(role(each, known) for each in written)]
+        return [tuple(role(each, known.roles) for each in written)]
     if len(wanted) != len(written):
         raise otherwise(action.span, kind)
     return [
-        operand(word(each), found, kind, known, measures)
-        for each, found in zip(wanted, written, strict=True)
+        operand(word(each), found, kind, known) for each, found in zip(wanted, written, strict=True)
     ]
 
 
@@ -155,30 +163,28 @@ def word(pattern: Operand) -> str:
             raise InternalError("a form has no numbers")
 
 
-def operand(
-    wanted: str, found: Operand, kind: Kind, known: set[str], measures: Collection[str]
-) -> Given:
+def operand(wanted: str, found: Operand, kind: Kind, known: Known) -> Given:
     """What was given for an operand of the form."""
     match wanted, found:
         case (("LOOP" | "LOCAL"), Name()):
-            return (role(found, known),)
+            return (role(found, known.roles),)
         case "MAPPING", Name(text=text):
             one_of(text, MAPPINGS, "mapping", found.span)
             return (text,)
         case "NEW", Name(text=text):
-            if text in known:
+            if text in known.roles:
                 raise SpecError(
                     found.span, f"there is a role '{text}' already", "choose another name"
                 )
-            known.add(text)
+            known.roles.add(text)
             return (text,)
         case "INTRINSIC", Name(text=text):
-            one_of(text, INTRINSICS, "intrinsic", found.span)
-            return (text,)
+            one_of(text, known.intrinsics, "intrinsic", found.span)
+            return known.intrinsics[text]
         case "NUMBER", Number(value=value):
             return value
         case "MEASURE", Test(measure=measure, relation=">=", bound=Number(value=value)):
-            one_of(measure.text, measures, "measure", measure.span)
+            one_of(measure.text, known.measures, "measure", measure.span)
             return (measure.text, value)
         case _:
             raise otherwise(found.span, kind)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeGuard
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.visit import names_in
 from cvmgen.lower.copies import Run
 from cvmgen.lower.guards import assigned
-from cvmgen.schedule.dependences import carried
 from cvmgen.schedule.subject import Subject
 
 ONE = i.Const(1)
@@ -23,7 +21,8 @@ def results(subject: Subject, loop: i.Loop) -> list[i.Expr]:
 
 
 def elements(subject: Subject, loop: i.Loop) -> list[i.Expr]:
-    """Those, and the iterations and runs right inside, as far as the call alone decides them."""
+    """The iterations of the parallel loops, and those of the loops and runs right inside, as far as
+    the call alone decides them."""
     within = assigned((loop,))
     inside = repeated(parallel(loop)[-1].body)
     counted = (each for each in inside if not names_in(ends(each)) & within)
@@ -34,15 +33,6 @@ def work(subject: Subject, loop: i.Loop) -> list[i.Expr]:
     """The iterations of a loop and of all in it, as far as the call alone decides them."""
     within = assigned((loop,))
     return [count(each) for each in deepest((loop,)) if not names_in(ends(each)) & within]
-
-
-def products(subject: Subject, loop: i.Loop) -> list[i.Expr]:
-    """The iterations of the parallel loops and of all loops of the sums inside."""
-    return [*results(subject, loop), *(each.high for each in walk(loop) if sums(each))]
-
-
-def sums(loop: object) -> TypeGuard[i.Loop]:
-    return isinstance(loop, i.Loop) and loop.low is not None and bool(carried(loop))
 
 
 def entries(subject: Subject, loop: i.Loop) -> list[i.Expr]:
@@ -61,7 +51,6 @@ def points(subject: Subject, loop: i.Loop) -> list[i.Expr]:
 
 
 MEASURES: Mapping[str, Measure] = {
-    "products": products,
     "results": results,
     "elements": elements,
     "work": work,

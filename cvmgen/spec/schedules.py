@@ -21,6 +21,8 @@ SPELLED = {
     "RELATION": "'>=' or '<='",
     "_NEWLINE": "the end of the line",
     "SCHEDULE": "'schedule'",
+    "INTRINSIC": "'intrinsic'",
+    "FORMULA": "a line of its formula",
     "FOR": "'for'",
     "LBRACE": "'{'",
     "RBRACE": "'}'",
@@ -94,6 +96,22 @@ class Schedule:
     span: Span = _span()
 
 
+@dataclass(frozen=True, slots=True)
+class IntrinsicBlock:
+    """What a target calls: its meaning, lines of a formula, and lines that look like actions."""
+
+    name: Name
+    target: Name
+    doc: Span | None
+    formula: tuple[Span, ...]
+    lines: tuple[Action, ...]
+    braces: Span = _span()
+    span: Span = _span()
+
+
+Definition = Schedule | IntrinsicBlock
+
+
 @cache
 def grammar() -> Lark:
     text = files("cvmgen.spec").joinpath("schedule.lark").read_text(encoding="utf-8")
@@ -101,9 +119,9 @@ def grammar() -> Lark:
     return Lark(text, parser="lalr", strict=True, propagate_positions=True, start=start)
 
 
-def read_files(folder: Path, shown: str) -> tuple[Schedule, ...]:
-    """The schedules of the `.sched` files of a folder; raises SpecErrors."""
-    found: list[Schedule] = []
+def read_files(folder: Path, shown: str) -> tuple[Definition, ...]:
+    """What the `.sched` files of a folder define; raises SpecErrors."""
+    found: list[Definition] = []
     errors: list[SpecError] = []
     for path in sorted(folder.glob("*.sched")):
         source = Source(f"{shown}/{path.name}", path.read_text(encoding="utf-8"))
@@ -116,8 +134,8 @@ def read_files(folder: Path, shown: str) -> tuple[Schedule, ...]:
     return tuple(found)
 
 
-def parse_schedules(source: Source) -> tuple[Schedule, ...]:
-    """The schedules of a file; SpecError for the first thing that cannot stand where it is."""
+def parse_schedules(source: Source) -> tuple[Definition, ...]:
+    """What a file defines; SpecError for the first thing that cannot stand where it is."""
     return tuple(parsed(source, "start"))
 
 
@@ -167,14 +185,25 @@ class Builder(Transformer[Token, Any]):
         assert token.end_pos is not None
         return Span(self.source, token.start_pos, token.end_pos)
 
-    def start(self, *schedules: Schedule) -> list[Schedule]:
-        return list(schedules)
+    def start(self, *definitions: Definition) -> list[Definition]:
+        return list(definitions)
 
     def schedule(self, shape: Token, target: Token, *rest: Token | Action) -> Schedule:
         doc = next((str(each)[1:-1] for each in rest if isinstance(each, Token)), "")
         actions = tuple(each for each in rest if isinstance(each, Action))
         names = (self.name(shape), self.name(target))
         return Schedule(*names, doc, actions, names[0].span.to(names[1].span))
+
+    def intrinsic(self, name: Token, target: Token, *rest: Token | Action) -> IntrinsicBlock:
+        tokens = [each for each in rest if isinstance(each, Token)]
+        docs = [self.span(each) for each in tokens if each.type == "TEXT"]
+        formula = tuple(self.span(each) for each in tokens if each.type == "FORMULA")
+        lines = tuple(each for each in rest if isinstance(each, Action))
+        names = (self.name(name), self.name(target))
+        first, last = (self.span(each) for each in tokens if each.type in ("LBRACE", "RBRACE"))
+        doc = docs[0] if docs else None
+        span = names[0].span.to(names[1].span)
+        return IntrinsicBlock(*names, doc, formula, lines, first.to(last), span)
 
     def action(self, name: Token, *rest: tuple[Operand, ...] | Clause) -> Action:
         clauses = tuple(each if isinstance(each, Clause) else Clause("", each) for each in rest)

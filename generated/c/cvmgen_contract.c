@@ -153,12 +153,8 @@ static bool laid_out(geometry *g) {
 }
 
 static bool pays(const geometry *g, bool packed) {
-    const int64_t products =
-        cvmgen_saturating_mul(cvmgen_saturating_mul(g->batches, g->rows),
-                              cvmgen_saturating_mul(g->columns, g->depth));
     const int64_t uses = packed ? LEAST_USES : g->rows * (g->batches / g->w_batches);
-    return products >= g->given->least_products && g->depth >= LEAST_DEPTH &&
-           g->columns >= LEAST_COLUMNS && uses >= LEAST_USES;
+    return g->depth >= LEAST_DEPTH && g->columns >= LEAST_COLUMNS && uses >= LEAST_USES;
 }
 
 /* ---------------------------------------------------------------- memory */

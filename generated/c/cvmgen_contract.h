@@ -16,7 +16,6 @@ typedef struct cvmgen_contraction {
     int64_t x_count, w_count; /* elements of the tensors; others are not read */
     /* A block of totals never goes on from one group of so many rows, or columns, to the next. */
     int64_t row_group, column_group;
-    int64_t least_products; /* fewer are not worth it */
     int batch_count, line_count, column_count, summed_count;
     struct { int64_t extent, x_step, w_step; } batches[CVMGEN_MOST_LOOPS];
     /* The indices of a row. The place start + step * index + tap_step * summed[tap], in steps of

@@ -305,8 +305,10 @@ CVMGEN_SSE2 static void sse2_turn(int32_t *to, int64_t step, const int32_t *from
 static bool sse2_there(void) { return __builtin_cpu_supports("sse2"); }
 static bool avx2_there(void) { return __builtin_cpu_supports("avx2"); }
 static bool avx512vnni_there(void) {
-    return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vl");
+    return __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512vnni");
 }
 #endif
 

@@ -17,6 +17,9 @@ from cvmgen.cli import command
 from cvmgen.cli.command import RUN_TARGETS, STAGES, TARGETS
 from cvmgen.cli.exits import MEANINGS
 from cvmgen.paths import generated_folder
+from cvmgen.schedule.classes import CLASSES
+from cvmgen.schedule.mappings import MAPPINGS
+from cvmgen.schedule.measures import MEASURES
 
 from .conftest import Command, start
 
@@ -52,6 +55,21 @@ def test_list_for_programs(cvmgen: Command, spec: Path) -> None:
 def test_list_of_the_project(cvmgen: Command) -> None:
     names = {each["name"] for each in cvmgen("list", "--json").json["operators"]}
     assert {"cvm.conv2d", "cvm.dense", "cvm.sum", "cvm.flatten"} <= names
+
+
+def test_list_of_the_language_of_schedules(cvmgen: Command, spec: Path) -> None:
+    (spec / "schedules").mkdir()
+    (spec / "schedules/own.sched").write_text("schedule other for c {\n  copy\n}\n")
+    page = cvmgen("list", "--schedules", "--spec", spec).out
+    assert "  peel LOOP into NEW, NEW, NEW\n      The middle of a loop" in page
+    assert "      for c spec/schedules/own.sched:1, for cuda spec/schedules/cuda.sched:" in page
+    assert "  dot4\n      Totals of products of bytes" in page
+    told = cvmgen("list", "--schedules", "--json").json
+    assert [each["name"] for each in told["classes"]] == list(CLASSES)
+    assert [each["name"] for each in told["mappings"]] == list(MAPPINGS)
+    assert all(each["details"] for each in told["actions"])
+    assert told["measures"].keys() == MEASURES.keys()
+    assert all(told["measures"].values())
 
 
 # ---------------------------------------------------------------- show
@@ -211,6 +229,19 @@ def test_check_tries_small_calls(cvmgen: Command, tmp_path: Path) -> None:
         outcome = cvmgen("check", path)
         assert outcome.code == 1
         assert outcome.err.startswith(f"{path.as_posix()}:5:")
+
+
+def test_check_applies_the_schedules(cvmgen: Command, spec: Path) -> None:
+    (spec / "schedules").mkdir()
+    schedule = spec / "schedules/c.sched"
+    schedule.write_text("schedule elementwise for c {\n  move outer\n}\n")
+    for asked in ((), (schedule,), (spec / "toy/numbers.cvm",)):  # each operator refuses it
+        outcome = cvmgen("check", *asked, "--spec", spec)
+        assert (outcome.code, outcome.err.count("error: ")) == (1, 1)
+        assert outcome.err.startswith("spec/schedules/c.sched:2:3: error: these loops do more")
+    schedule.write_text("schedule elementwise for c {\n  merge outer, inner\n}\n")
+    assert cvmgen("check", schedule, "--spec", spec).out == "2 operators in 1 file: no errors\n"
+    assert cvmgen("check", schedule).code == 2
 
 
 def test_check_of_a_file_that_is_not_there(cvmgen: Command, tmp_path: Path) -> None:

@@ -11,11 +11,10 @@ import pytest
 
 import cvmgen
 from cvmgen.reference import Reference, Tensor
-from cvmgen.schedule.intrinsics import INTRINSICS
-from cvmgen.source import Source
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.schedule.book import packaged
 
-DOT4 = INTRINSICS["dot4"]
+DOT4 = packaged().intrinsics["dot4"]
+COLUMNS, DEPTH = DOT4.packed["C"], DOT4.packed["K"]
 SIZES = [(1, 1, 1), (3, 16, 4), (17, 20, 7), (5, 70, 64), (40, 33, 30)]
 
 
@@ -31,17 +30,12 @@ class Tile(ctypes.Structure):
     )
 
 
-def reference() -> Reference:
-    (operator,) = check_files([SpecFile(Source("intrinsics.cvm", DOT4.formula), "test")])
-    return Reference(operator)
-
-
 def packed(w: Any) -> Any:
     """Panels as cvmgen_tile.h describes them."""
-    columns, depth = -(-w.shape[0] // DOT4.columns), -(-w.shape[1] // DOT4.depth)
-    whole = np.zeros((columns * DOT4.columns, depth * DOT4.depth), np.int8)
+    columns, depth = -(-w.shape[0] // COLUMNS), -(-w.shape[1] // DEPTH)
+    whole = np.zeros((columns * COLUMNS, depth * DEPTH), np.int8)
     whole[: w.shape[0], : w.shape[1]] = w
-    parts = whole.reshape(columns, DOT4.columns, depth, DOT4.depth).transpose(0, 2, 1, 3)
+    parts = whole.reshape(columns, COLUMNS, depth, DEPTH).transpose(0, 2, 1, 3)
     sums = whole.sum(axis=1, dtype=np.int32).reshape(columns, -1)
     pairs = zip(sums, parts, strict=True)
     panels = [np.concatenate([of.view(np.int8), part.ravel()]) for of, part in pairs]
@@ -54,21 +48,21 @@ def packed(w: Any) -> Any:
 @pytest.mark.parametrize(("rows", "columns", "depth"), SIZES)
 def test_dot4(generated: Path, rows: int, columns: int, depth: int) -> None:
     random = np.random.default_rng(rows)
-    x = random.integers(0, 256, (rows, depth))
+    x = random.integers(-128, 128, (rows, depth))
     w = random.integers(-128, 128, (columns, depth))
-    inputs = {"X": Tensor.of(x.tolist(), 9), "W": Tensor.of(w.tolist(), 8)}
-    wanted = np.array(reference().evaluate(inputs, {}).outputs["Y"].nested())
+    inputs = {"X": Tensor.of(x.tolist(), dtype="int8"), "W": Tensor.of(w.tolist(), dtype="int8")}
+    wanted = np.array(Reference(DOT4.meaning).evaluate(inputs, {}).outputs["Y"].nested())
     operators = cvmgen.load("c", folder=generated)
     library = ctypes.CDLL(str(operators.processor.path))
-    quads, panels = -(-depth // DOT4.depth), -(-columns // DOT4.columns)
-    image = np.full((rows, quads * DOT4.depth), 200, np.uint8)
-    image[:, :depth] = x
+    quads, panels = -(-depth // DEPTH), -(-columns // COLUMNS)
+    image = np.full((rows, quads * DEPTH), 200, np.uint8)
+    image[:, :depth] = x + DOT4.staged["X"]
     offsets = np.arange(rows, dtype=np.int64) * image.shape[1]
     start, memory = np.zeros(1, np.int64), packed(w)
     for variant in operators.variants:
         assert variant in DOT4.variants
         operators.variant = variant
-        totals = np.zeros((rows, panels * DOT4.columns), np.int32)
+        totals = np.zeros((rows, panels * COLUMNS), np.int32)
         tile = Tile(
             image.ctypes.data, offsets.ctypes.data, start.ctypes.data, 1, quads,
             memory.ctypes.data, totals.ctypes.data, totals.shape[1], rows, panels, False,

@@ -8,4 +8,8 @@ from cvmgen.schedule.subject import Subject
 
 
 def copy(subject: Subject, use: Use) -> Subject:
+    """Runs of the call instead of loops over elements.
+
+    Legal where integers are stored as they are read, or one value all along; other loops stay.
+    """
     return subject.with_body(copy_runs(subject.body, subject.dtypes, subject.facts))

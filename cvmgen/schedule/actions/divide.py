@@ -17,9 +17,9 @@ from cvmgen.schedule.subject import Subject
 def divide(subject: Subject, use: Use) -> Subject:
     """Quotients in the loops, rounded toward zero, or 0 where the divisor is 0.
 
-    Doubles hold integers of 32 bits, and their quotient, whatever its rounding, reaches an
-    integer only where the true one does: that is 1/b away from it at least, far more than the
-    rounding of numbers below 2^32.
+    Legal for integers of 32 bits: doubles hold them, and their quotient, whatever its rounding,
+    reaches an integer only where the true one does: that is 1/b away from it at least, far more
+    than the rounding of numbers below 2^32.
     """
     names, types = set(use.loops(subject, 0)), Locals.of(subject.body).types
 

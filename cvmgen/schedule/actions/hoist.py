@@ -17,7 +17,7 @@ from cvmgen.schedule.subject import Subject
 def hoist(subject: Subject, use: Use) -> Subject:
     """Locals of sums and products that do not vary in the loop go in front of it.
 
-    They have a value even where the loop has no iteration.
+    Legal for these: they have a value even where the loop has no iteration.
     """
     names = set(use.loops(subject, 0))
 
@@ -34,7 +34,7 @@ def hoist(subject: Subject, use: Use) -> Subject:
 def quotients(subject: Subject, use: Use) -> Subject:
     """Divisions that vary with a loop, and with nothing in it, are made once in each iteration.
 
-    Now this is done for places that are not read too: a divisor that may be 0 there gives 0.
+    Legal for all: what is now divided for places that are not read gives 0 for a divisor of 0.
     """
     names, used = set(use.loops(subject, 0)), subject.taken
 

@@ -23,11 +23,17 @@ def stage(subject: Subject, use: Use) -> Subject:
 
 
 def append(subject: Subject, use: Use) -> Subject:
-    """Entries are stored before it is known whether they pass, where there is room for that."""
+    """Entries are stored before it is known whether they pass.
+
+    Legal where there is room for an entry for each candidate; other loops stay as they are.
+    """
     return subject.with_body(store_always(subject.body, subject.own, subject.memory[-1]))
 
 
 def cut(subject: Subject, use: Use) -> Subject:
-    """A loop that asks whether its index is below the length of a list becomes two."""
+    """A loop that asks whether its index is below the length of a list becomes two.
+
+    Legal for every such loop: the order of iterations stays.
+    """
     cuts = Cuts(dict(subject.dtypes), subject.facts, subject.taken)
     return subject.with_body(cuts.block(subject.body))

@@ -13,7 +13,10 @@ from cvmgen.schedule.subject import Subject
 
 
 def merge(subject: Subject, use: Use) -> Subject:
-    """Two loops as one of as many iterations in the same order; others stay as they are."""
+    """Two loops as one of as many iterations in the same order.
+
+    Legal where every access walks both loops without a gap; others stay as they are.
+    """
     names = set(use.loops(subject, 0))
 
     def change(statement: i.Stmt) -> Block | None:

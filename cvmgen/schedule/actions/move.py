@@ -12,7 +12,10 @@ from cvmgen.schedule.subject import Subject
 
 
 def move(subject: Subject, use: Use) -> Subject:
-    """The nest as a move. Which runs there are on both sides is known at the call alone, as the
+    """The nest as a move.
+
+    Legal for loops around nothing but a store of what is loaded, at places linear in the indices.
+    Which runs there are on both sides is known at the call alone, as the
     rank is: so the library looks for them, and turns squares of lines where they differ."""
     found = move_of(subject)
     names = set(use.loops(subject, 0))

@@ -25,6 +25,7 @@ def specialise(subject: Subject, use: Use) -> Subject:
     or for a step that is named.
 
     Between neighbours and for an element that stays the same compilers know vector instructions.
+    Legal for every loop: a copy runs where its steps are those of the call.
     """
     names, extents = set(use.loops(subject, 0)), extents_of(subject.body)
     usual = ONE if len(use.given) == 1 else i.Const(use.number(1))
@@ -47,7 +48,7 @@ def specialise(subject: Subject, use: Use) -> Subject:
 def beside(subject: Subject, use: Use) -> Subject:
     """A copy of a loop for neighbours: each iteration reads beside what the last one read.
 
-    The copy runs where that is so and there are enough iterations.
+    Legal for every loop: the copy runs where that is so and there are enough iterations.
     """
 
     extents = extents_of(subject.body)
@@ -63,7 +64,10 @@ def beside(subject: Subject, use: Use) -> Subject:
 
 
 def version(subject: Subject, use: Use) -> Subject:
-    """A copy of loops that runs where they have enough iterations."""
+    """A copy of loops that runs where they have enough iterations.
+
+    Legal for every loop: the copy does the same.
+    """
     return versioned(subject, use, lambda loop: ([], {}))
 
 
@@ -100,7 +104,10 @@ def versioned(
 
 
 def unswitch(subject: Subject, use: Use) -> Subject:
-    """A choice that ends a loop and does not vary in it goes around the loop."""
+    """A choice that ends a loop goes around the loop.
+
+    Legal where the choice does not vary in the loop and reads no element; others stay.
+    """
     names = set(use.loops(subject, 0))
 
     def change(statement: i.Stmt) -> Block | None:

@@ -7,5 +7,8 @@ from cvmgen.schedule.subject import Subject
 
 
 def mapped(subject: Subject, use: Use) -> Subject:
-    """Refused where nests are rewritten: a mapping takes the place of all other actions."""
+    """A mapping knows by itself which nests it takes, and its kernels are written by hand.
+
+    Legal for cuda alone, where it takes the place of all other actions.
+    """
     use.refuse(f"the target has no mappings ({subject.place})", "mappings are for cuda")

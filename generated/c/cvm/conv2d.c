@@ -374,7 +374,7 @@ static bool conv2d_Y_int8_by_tiles(const conv2d_plan *plan, cvmgen_factor X, cvm
     const int64_t IC = plan->IC, KH = plan->KH, KW = plan->KW, PH = plan->PH, PW = plan->PW;
     const int64_t SH = plan->SH, SW = plan->SW, DH = plan->DH, DW = plan->DW, OPG = plan->OPG;
     const int64_t YH = plan->YH, YW = plan->YW;
-    if (OPG < 1 || OC % OPG != 0) return false;
+    if (N * OC * YH * YW * IC * KH * KW < 8192 || OPG < 1 || OC % OPG != 0) return false;
     const conv2d_Y_int8_call call = {plan, B, Y};
     const cvmgen_contraction nest = {
         .x_start = -PH * XW - PW,
@@ -383,7 +383,6 @@ static bool conv2d_Y_int8_by_tiles(const conv2d_plan *plan, cvmgen_factor X, cvm
         .w_count = OC * IC * KH * KW,
         .row_group = YH * YW,
         .column_group = OPG,
-        .least_products = 8192,
         .batch_count = 1,
         .batches = {{OC / OPG, IC * XH * XW, IC * KH * KW * OPG}},
         .line_count = 3,
@@ -623,7 +622,7 @@ static bool conv2d_Y_int32_by_tiles(const conv2d_plan *plan, cvmgen_factor X, cv
     const int64_t IC = plan->IC, KH = plan->KH, KW = plan->KW, PH = plan->PH, PW = plan->PW;
     const int64_t SH = plan->SH, SW = plan->SW, DH = plan->DH, DW = plan->DW, OPG = plan->OPG;
     const int64_t YH = plan->YH, YW = plan->YW;
-    if (OPG < 1 || OC % OPG != 0) return false;
+    if (N * OC * YH * YW * IC * KH * KW < 8192 || OPG < 1 || OC % OPG != 0) return false;
     const conv2d_Y_int32_call call = {plan, B, Y};
     const cvmgen_contraction nest = {
         .x_start = -PH * XW - PW,
@@ -632,7 +631,6 @@ static bool conv2d_Y_int32_by_tiles(const conv2d_plan *plan, cvmgen_factor X, cv
         .w_count = OC * IC * KH * KW,
         .row_group = YH * YW,
         .column_group = OPG,
-        .least_products = 8192,
         .batch_count = 1,
         .batches = {{OC / OPG, IC * XH * XW, IC * KH * KW * OPG}},
         .line_count = 3,

@@ -117,6 +117,7 @@ static void dense_Y_int8_totals(const void *call, const cvmgen_totals *block) {
 static bool dense_Y_int8_by_tiles(const dense_plan *plan, cvmgen_factor X, cvmgen_factor W,
                                   const int32_t *B, int8_t *Y, cvmgen_workspace *space) {
     const int64_t M = plan->M, K = plan->K, N = plan->N;
+    if (M * N * K < 8192) return false;
     const dense_Y_int8_call call = {plan, B, Y};
     const cvmgen_contraction nest = {
         .x_start = 0,
@@ -125,7 +126,6 @@ static bool dense_Y_int8_by_tiles(const dense_plan *plan, cvmgen_factor X, cvmge
         .w_count = N * K,
         .row_group = M,
         .column_group = N,
-        .least_products = 8192,
         .line_count = 1,
         .lines = {{M, 1, -1, 0, 0, M, K}},
         .column_count = 1,
@@ -181,6 +181,7 @@ static void dense_Y_int32_totals(const void *call, const cvmgen_totals *block) {
 static bool dense_Y_int32_by_tiles(const dense_plan *plan, cvmgen_factor X, cvmgen_factor W,
                                    const int32_t *B, int32_t *Y, cvmgen_workspace *space) {
     const int64_t M = plan->M, K = plan->K, N = plan->N;
+    if (M * N * K < 8192) return false;
     const dense_Y_int32_call call = {plan, B, Y};
     const cvmgen_contraction nest = {
         .x_start = 0,
@@ -189,7 +190,6 @@ static bool dense_Y_int32_by_tiles(const dense_plan *plan, cvmgen_factor X, cvmg
         .w_count = N * K,
         .row_group = M,
         .column_group = N,
-        .least_products = 8192,
         .line_count = 1,
         .lines = {{M, 1, -1, 0, 0, M, K}},
         .column_count = 1,
