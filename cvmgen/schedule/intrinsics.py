@@ -30,6 +30,13 @@ INTRINSICS: Mapping[str, Intrinsic] = {
 """,
         columns=16,
         depth=4,
-        variants=("avx512vnni", "avx2", "sse2", "neon_dot", "generic"),
+        variants=(
+            "avx512vnni",
+            "avx2",
+            "neon_dot",
+            "generic_avx512vnni",
+            "generic_avx2",
+            "generic_plain",
+        ),
     ),
 }
