@@ -57,8 +57,9 @@ def load(
         otherwise arrays of any library in the memory of the device, where they lie
     threads: how many threads calls of the target "c" use; 0: as many as OpenMP allows. Results
         do not depend on it, and `Operators.threads` changes it later
-    variant: which of `Operators.variants` calls of the target "c" use, such as "avx2"; None: the
-        one in use, at first the best that this processor has. Results do not depend on it
+    variant: which of `Operators.variants` calls of the target "c" use, such as "avx2", or how some
+        of them begin, such as "generic": then the best of these; None: the one in use, at first
+        the best that this processor has. Results do not depend on it
     Raises CvmgenError for an unknown target or folder, and where "cuda" finds no driver or GPU;
     BuildError when compiling fails.
     """

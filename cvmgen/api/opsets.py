@@ -101,8 +101,9 @@ class Operators:
     def variant(self) -> str | None:
         """The one of `variants` that calls use; None on targets that do not choose.
 
-        It is set for the whole library, whoever loaded it, None for the best; results do not
-        depend on it. Raises CvmgenError for one that is not there.
+        It is set for the whole library, whoever loaded it, to the best one whose name begins so,
+        None for the best of all; results do not depend on it. Raises CvmgenError where there is
+        none.
         """
         return None if self.processor is None else self.processor.variant()
 

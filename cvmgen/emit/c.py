@@ -42,10 +42,19 @@ from cvmgen.spec.types import MOST_ROWS
 
 VECTOR_SETS = ("avx2", "avx512")  # the later ones have the instructions of the earlier ones
 HEADERS = ("cvmgen.h", "cvmgen_kernel.h", "cvmgen_runtime.h")  # of CUDA too
+TILE_SOURCES = (
+    "cvmgen_tile.c",
+    "cvmgen_tile_arm.c",
+    "cvmgen_tile_bytes.c",
+    "cvmgen_tile_generic.c",
+    "cvmgen_tile_x86.c",
+)
 KERNEL_FILES = (
     "cvmgen.c",
     "cvmgen_tile.h",
-    "cvmgen_tile.c",
+    "cvmgen_tile_variants.h",
+    "cvmgen_tile_generic.h",
+    *TILE_SOURCES,
     "cvmgen_contract.h",
     "cvmgen_contract.c",
     "cvmgen_bound.h",

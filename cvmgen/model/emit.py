@@ -61,7 +61,7 @@ class Files:
         return self.layouts.tiles
 
     def all(self) -> dict[str, str]:
-        sources = ["cvmgen_tile.c"] if self.tiles else []
+        sources = c.TILE_SOURCES if self.tiles else ()
         files = included([*self.support(), *sources], c.emit_support())
         files[f"{self.name}.h"] = self.header()
         files[f"{self.name}.c"] = self.source()

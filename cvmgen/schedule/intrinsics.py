@@ -21,7 +21,6 @@ LINES = {
     "variant": "variant NAME with FEATURES",
 }
 FEATURES = (
-    "sse2",
     "avx2",
     "avx512f",
     "avx512bw",
@@ -44,7 +43,19 @@ class Code:
     variants: tuple[str, ...]
 
 
-DOT4 = Code(16, 4, 128, ("avx512vnni", "avx2", "sse2", "neon_dot", "generic"))
+DOT4 = Code(
+    16,
+    4,
+    128,
+    (
+        "avx512vnni",
+        "avx2",
+        "neon_dot",
+        "generic_avx512vnni",
+        "generic_avx2",
+        "generic_plain",
+    ),
+)
 CODE: Mapping[str, Code] = {"dot4": DOT4}
 
 

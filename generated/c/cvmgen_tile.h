@@ -58,12 +58,13 @@ void cvmgen_sum_panel(int8_t *panel, int64_t quads);
 /* Elements of int32 as int8; false, with `to` half written, if one does not fit. */
 bool cvmgen_narrow_run(int8_t *to, const int32_t *from, int64_t count);
 
-/* Which instructions tiles use. At first the best that the processor has, or those that the
-   environment's CVMGEN_VARIANT names, if it has them. */
+/* Which instructions tiles use. At first the best that the processor has, or the best of those
+   whose names begin as the environment's CVMGEN_VARIANT says, if there are any. */
 const char *cvmgen_variant(void);
 /* The name of each variant that the processor has, from the best on; NULL behind the last. */
 const char *cvmgen_variant_name(int number);
-/* Use the variant of this name from now on, the best for NULL; refuses one that is not there. */
+/* Use from now on the best variant whose name begins so, or of all for NULL; refuses where there is
+   none. */
 int cvmgen_use_variant(const char *name);
 #ifdef __cplusplus
 }
