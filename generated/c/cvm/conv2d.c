@@ -225,6 +225,7 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int8_t)(total[x_lane]
@@ -266,6 +267,7 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int8_t)(total[x_lane]
@@ -307,6 +309,7 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int8_t)(total[x_lane]
@@ -474,6 +477,7 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int32_t)(total[x_lane]
@@ -515,6 +519,7 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int32_t)(total[x_lane]
@@ -556,6 +561,7 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int32_t)(total[x_lane]
@@ -725,6 +731,7 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int8_t)(total[x_lane]
@@ -768,6 +775,7 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int8_t)(total[x_lane]
@@ -811,6 +819,7 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int8_t)(total[x_lane]
@@ -920,6 +929,7 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int32_t)(total[x_lane]
@@ -963,6 +973,7 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int32_t)(total[x_lane]
@@ -1006,6 +1017,7 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int32_t)(total[x_lane]
