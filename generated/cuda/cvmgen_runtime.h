@@ -20,6 +20,14 @@ int cvmgen_thread_count(void);
 #define CVMGEN_PARALLEL(...)
 #endif
 
+/* Before a loop whose iterations share no memory: where threads run it, compilers have lost that
+   its pointers are restrict. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define CVMGEN_APART _Pragma("GCC ivdep")
+#else
+#define CVMGEN_APART
+#endif
+
 /* A kernel with vector loops is made for several instruction sets, where the compiler can do so:
    the loader takes the one for its machine. Sanitizers cannot run what the loader calls. */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \

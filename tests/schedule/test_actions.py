@@ -153,6 +153,22 @@ ROWS = [
     ),
     (
         "reduction",
+        "streams summed by 2 into stream\nvectorise stream",
+        LARGEST,
+        [
+            "for 0 <= i < M:",
+            "  let largest: i32 = -2147483648",
+            "  let j_share: i64 = N tdiv 2",
+            "  avx2 for 0 <= j_stream < j_share:",
+            "    largest max= max_i32(X@[i * N + j_stream], X@[i * N + (j_stream + j_share)])",
+            "  for 2 * j_share <= j < N:",
+            "    largest max= X@[i * N + j]",
+            "  Y@[i] = largest",
+        ],
+        "a sum in any order reads at two places; what is left over follows",
+    ),
+    (
+        "reduction",
         "beside results into near when iterations >= 16",
         LARGEST,
         ["changes nothing"],

@@ -90,7 +90,10 @@ def test_places_before_what_lies_there() -> None:
     found = lines(TABLE)
     at = found.index("Y[i_block + i_lane] = T[places[i_lane]];")
     assert found[at - 1] == "for (int64_t i_lane = 0; i_lane < i_lanes; ++i_lane)"
-    assert "int32_t places[64];" in found[:at]
+    assert found[at - 2] == "CVMGEN_APART", "threads do not know that Y is apart from T"
+    assert found[:at].count("CVMGEN_APART") == 1, "places are in no other's memory"
+    assert "int32_t places[256];" in found[:at]
+    assert "CVMGEN_FOR_AVX2" in found[:at], "the last place does not vary: its type does not count"
 
 
 def test_places_need_a_limit() -> None:

@@ -19,6 +19,7 @@ from cvmgen.schedule.actions.peel import peel
 from cvmgen.schedule.actions.reorder import reorder
 from cvmgen.schedule.actions.specialise import beside, specialise, unswitch, version
 from cvmgen.schedule.actions.split import split
+from cvmgen.schedule.actions.streams import streams
 from cvmgen.schedule.actions.tile import tile
 from cvmgen.schedule.actions.use import mapped
 from cvmgen.schedule.actions.vectorise import vectorise
@@ -39,6 +40,11 @@ ACTIONS: Mapping[str, Kind] = {
         ("jam LOOP by NUMBER over LOOP",),
         "several iterations at once in each pass over the loop inside",
         jam,
+    ),
+    "streams": Kind(
+        ("streams LOOP by NUMBER into NEW",),
+        "sums read at several places of memory at a time",
+        streams,
     ),
     "move": Kind(
         ("move LOOPS",), "loops that only move the elements of a box become one call", move

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import rebuild, walk
+from cvmgen.ir.visit import names_in, rebuild, walk
+from cvmgen.lower.guards import assigned
 from cvmgen.schedule.dependences import Locals, conflict
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten
@@ -38,15 +39,17 @@ def vectorise(subject: Subject, use: Use) -> Subject:
                 f"({subject.place})",
                 "expand what it carries, and vectorise another loop",
             )
-        return (replace(statement, vector="avx512" if wide(statement.body) else "avx2"),)
+        return (replace(statement, vector="avx512" if wide(statement) else "avx2"),)
 
     return subject.with_body(rewritten(subject.body, change))
 
 
-def wide(body: Block) -> bool:
-    """Whether values are computed in ways that AVX2 has not; places do not count."""
+def wide(loop: i.Loop) -> bool:
+    """Whether values are computed in ways that AVX2 has not; places do not count, nor what is the
+    same in every iteration."""
+    body, varying = loop.body, {loop.index, *assigned(loop.body)}
     values = (each.value for each in walk(body) if isinstance(each, (i.Let, i.Accumulate, i.Store)))
-    return any(map(only_avx512, map(without_places, values)))
+    return any(only_avx512(without_places(value), varying) for value in values)
 
 
 def without_places(value: i.Expr) -> i.Expr:
@@ -57,15 +60,21 @@ def without_places(value: i.Expr) -> i.Expr:
     return result
 
 
-def only_avx512(value: i.Expr) -> bool:
+def only_avx512(value: i.Expr, varying: set[str]) -> bool:
     for each in walk(value):
         match each:
             case i.Call(function=function) if function in ONLY_AVX512:
-                return True
-            case i.Binary(op="shr" | "*", left=left) if any(
-                isinstance(below, i.Convert) and below.type == "i64" for below in walk(left)
-            ):
-                return True
+                wide = True
+            case i.Binary(op="shr" | "*", left=left):
+                parts = walk(left)
+                wide = any(isinstance(part, i.Convert) and part.type == "i64" for part in parts)
             case _:
-                pass
+                wide = False
+        if wide and varies(each, varying):
+            return True
     return False
+
+
+def varies(value: object, varying: set[str]) -> bool:
+    read = any(isinstance(each, i.Load) for each in walk(value))
+    return read or bool(names_in(value) & varying)

@@ -123,15 +123,19 @@ static void broadcast_add_Y_int8_int8(const broadcast_add_plan *plan, const int8
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)(A[A_row + d] + B[B_row + d]);
         } else if (A_step == 0 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)(A[A_row] + B[B_row + d]);
         } else if (A_step == 1 && B_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)(A[A_row + d] + B[B_row]);
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)(A[A_row + d * A_step] + B[B_row + d * B_step]);
         }
@@ -153,15 +157,19 @@ static void broadcast_add_Y_int8_int32(const broadcast_add_plan *plan, const int
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = A[A_row + d] + B[B_row + d];
         } else if (A_step == 0 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = A[A_row] + B[B_row + d];
         } else if (A_step == 1 && B_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = A[A_row + d] + B[B_row];
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = A[A_row + d * A_step] + B[B_row + d * B_step];
         }
@@ -184,15 +192,19 @@ static void broadcast_add_Y_int32_int8(const broadcast_add_plan *plan,
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)((uint32_t)A[A_row + d] + (uint32_t)B[B_row + d]);
         } else if (A_step == 0 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)((uint32_t)A[A_row] + (uint32_t)B[B_row + d]);
         } else if (A_step == 1 && B_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)((uint32_t)A[A_row + d] + (uint32_t)B[B_row]);
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)((uint32_t)A[A_row + d * A_step]
                     + (uint32_t)B[B_row + d * B_step]);
@@ -216,15 +228,19 @@ static void broadcast_add_Y_int32_int32(const broadcast_add_plan *plan,
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int32_t)((uint32_t)A[A_row + d] + (uint32_t)B[B_row + d]);
         } else if (A_step == 0 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int32_t)((uint32_t)A[A_row] + (uint32_t)B[B_row + d]);
         } else if (A_step == 1 && B_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int32_t)((uint32_t)A[A_row + d] + (uint32_t)B[B_row]);
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int32_t)((uint32_t)A[A_row + d * A_step]
                     + (uint32_t)B[B_row + d * B_step]);

@@ -123,21 +123,25 @@ static void broadcast_div_Y_int8_int8(const broadcast_div_plan *plan, const int8
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         if (B_step == 1 && A_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d];
                 Y[d_row * d_run + d] = (int8_t)cvmgen_quotient_or_0(A[A_row + d], b);
             }
         } else if (B_step == 0 && A_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row];
                 Y[d_row * d_run + d] = (int8_t)cvmgen_quotient_or_0(A[A_row + d], b);
             }
         } else if (B_step == 1 && A_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d];
                 Y[d_row * d_run + d] = (int8_t)cvmgen_quotient_or_0(A[A_row], b);
             }
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d * B_step];
                 Y[d_row * d_run + d] = (int8_t)cvmgen_quotient_or_0(A[A_row + d * A_step], b);
@@ -161,21 +165,25 @@ static void broadcast_div_Y_int8_int32(const broadcast_div_plan *plan, const int
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         if (B_step == 1 && A_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d];
                 Y[d_row * d_run + d] = cvmgen_quotient_or_0(A[A_row + d], b);
             }
         } else if (B_step == 0 && A_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row];
                 Y[d_row * d_run + d] = cvmgen_quotient_or_0(A[A_row + d], b);
             }
         } else if (B_step == 1 && A_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d];
                 Y[d_row * d_run + d] = cvmgen_quotient_or_0(A[A_row], b);
             }
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d * B_step];
                 Y[d_row * d_run + d] = cvmgen_quotient_or_0(A[A_row + d * A_step], b);
@@ -200,21 +208,25 @@ static void broadcast_div_Y_int32_int8(const broadcast_div_plan *plan,
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         if (B_step == 1 && A_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d];
                 Y[d_row * d_run + d] = (int8_t)cvmgen_quotient_or_0(A[A_row + d], b);
             }
         } else if (B_step == 0 && A_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row];
                 Y[d_row * d_run + d] = (int8_t)cvmgen_quotient_or_0(A[A_row + d], b);
             }
         } else if (B_step == 1 && A_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d];
                 Y[d_row * d_run + d] = (int8_t)cvmgen_quotient_or_0(A[A_row], b);
             }
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d * B_step];
                 Y[d_row * d_run + d] = (int8_t)cvmgen_quotient_or_0(A[A_row + d * A_step], b);
@@ -239,21 +251,25 @@ static void broadcast_div_Y_int32_int32(const broadcast_div_plan *plan,
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         if (B_step == 1 && A_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d];
                 Y[d_row * d_run + d] = (int32_t)cvmgen_quotient_or_0(A[A_row + d], b);
             }
         } else if (B_step == 0 && A_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row];
                 Y[d_row * d_run + d] = (int32_t)cvmgen_quotient_or_0(A[A_row + d], b);
             }
         } else if (B_step == 1 && A_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d];
                 Y[d_row * d_run + d] = (int32_t)cvmgen_quotient_or_0(A[A_row], b);
             }
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t b = B[B_row + d * B_step];
                 Y[d_row * d_run + d] = (int32_t)cvmgen_quotient_or_0(A[A_row + d * A_step], b);

@@ -125,15 +125,19 @@ static void broadcast_greater_Y_int8_int8(const broadcast_greater_plan *plan,
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)(A[A_row + d] > B[B_row + d] ? 1 : 0);
         } else if (A_step == 0 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)(A[A_row] > B[B_row + d] ? 1 : 0);
         } else if (A_step == 1 && B_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)(A[A_row + d] > B[B_row] ? 1 : 0);
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)(A[A_row + d * A_step] > B[B_row + d * B_step] ? 1
                     : 0);
@@ -157,15 +161,19 @@ static void broadcast_greater_Y_int8_int32(const broadcast_greater_plan *plan,
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = A[A_row + d] > B[B_row + d] ? 1 : 0;
         } else if (A_step == 0 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = A[A_row] > B[B_row + d] ? 1 : 0;
         } else if (A_step == 1 && B_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = A[A_row + d] > B[B_row] ? 1 : 0;
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = A[A_row + d * A_step] > B[B_row + d * B_step] ? 1 : 0;
         }
@@ -188,15 +196,19 @@ static void broadcast_greater_Y_int32_int8(const broadcast_greater_plan *plan,
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)(A[A_row + d] > B[B_row + d] ? 1 : 0);
         } else if (A_step == 0 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)(A[A_row] > B[B_row + d] ? 1 : 0);
         } else if (A_step == 1 && B_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)(A[A_row + d] > B[B_row] ? 1 : 0);
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)(A[A_row + d * A_step] > B[B_row + d * B_step] ? 1
                     : 0);
@@ -220,15 +232,19 @@ static void broadcast_greater_Y_int32_int32(const broadcast_greater_plan *plan,
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = A[A_row + d] > B[B_row + d] ? 1 : 0;
         } else if (A_step == 0 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = A[A_row] > B[B_row + d] ? 1 : 0;
         } else if (A_step == 1 && B_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = A[A_row + d] > B[B_row] ? 1 : 0;
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = A[A_row + d * A_step] > B[B_row + d * B_step] ? 1 : 0;
         }

@@ -123,15 +123,19 @@ static void broadcast_max_Y_int8_int8(const broadcast_max_plan *plan, const int8
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32(A[A_row + d], B[B_row + d]);
         } else if (A_step == 0 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32(A[A_row], B[B_row + d]);
         } else if (A_step == 1 && B_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32(A[A_row + d], B[B_row]);
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32(A[A_row + d * A_step],
                     B[B_row + d * B_step]);
@@ -154,15 +158,19 @@ static void broadcast_max_Y_int8_int32(const broadcast_max_plan *plan, const int
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = cvmgen_max_i32(A[A_row + d], B[B_row + d]);
         } else if (A_step == 0 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = cvmgen_max_i32(A[A_row], B[B_row + d]);
         } else if (A_step == 1 && B_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = cvmgen_max_i32(A[A_row + d], B[B_row]);
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = cvmgen_max_i32(A[A_row + d * A_step], B[B_row + d * B_step]);
         }
@@ -185,15 +193,19 @@ static void broadcast_max_Y_int32_int8(const broadcast_max_plan *plan,
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32(A[A_row + d], B[B_row + d]);
         } else if (A_step == 0 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32(A[A_row], B[B_row + d]);
         } else if (A_step == 1 && B_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32(A[A_row + d], B[B_row]);
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32(A[A_row + d * A_step],
                     B[B_row + d * B_step]);
@@ -217,15 +229,19 @@ static void broadcast_max_Y_int32_int32(const broadcast_max_plan *plan,
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = cvmgen_max_i32(A[A_row + d], B[B_row + d]);
         } else if (A_step == 0 && B_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = cvmgen_max_i32(A[A_row], B[B_row + d]);
         } else if (A_step == 1 && B_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = cvmgen_max_i32(A[A_row + d], B[B_row]);
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = cvmgen_max_i32(A[A_row + d * A_step], B[B_row + d * B_step]);
         }

@@ -133,9 +133,11 @@ static void concatenate_Y_int8_int32(const concatenate_plan *plan, const int8_t 
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         if (Y_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[Y_base + (Y_row + d)] = I[d_row * d_run + d];
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[Y_base + (Y_row + d * Y_step)] = I[d_row * d_run + d];
         }
@@ -155,9 +157,11 @@ static void concatenate_Y_int32_int8(const concatenate_plan *plan, const int32_t
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         if (Y_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[Y_base + (Y_row + d)] = (int8_t)I[d_row * d_run + d];
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[Y_base + (Y_row + d * Y_step)] = (int8_t)I[d_row * d_run + d];
         }

@@ -225,6 +225,7 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int8_t)(total[x_lane]
@@ -266,6 +267,7 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int8_t)(total[x_lane]
@@ -307,6 +309,7 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int8_t)(total[x_lane]
@@ -473,6 +476,7 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int32_t)(total[x_lane]
@@ -514,6 +518,7 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int32_t)(total[x_lane]
@@ -555,6 +560,7 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int32_t)(total[x_lane]
@@ -723,6 +729,7 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int8_t)(total[x_lane]
@@ -766,6 +773,7 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int8_t)(total[x_lane]
@@ -809,6 +817,7 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int8_t)(total[x_lane]
@@ -918,6 +927,7 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int32_t)(total[x_lane]
@@ -961,6 +971,7 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int32_t)(total[x_lane]
@@ -1004,6 +1015,7 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
                                 }
                             }
                         }
+                        CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
                                 + (x_block + x_lane)] = (int32_t)(total[x_lane]

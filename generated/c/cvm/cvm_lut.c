@@ -52,69 +52,77 @@ static int cvm_lut_prepare(const cvm_cvm_lut_args *args, cvm_lut_plan *plan,
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void cvm_lut_Y_int8_int8(const cvm_lut_plan *plan, const int8_t *restrict indices,
                                 const int8_t *restrict table, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
     /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     CVMGEN_PARALLEL(if (m_size >= 16384))
-    for (int64_t d_block = 0; d_block < m_size; d_block += 64) {
-        const int64_t d_lanes = cvmgen_min_i64(64, m_size - d_block);
-        int32_t places[64];
+    for (int64_t d_block = 0; d_block < m_size; d_block += 256) {
+        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
+        int32_t places[256];
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             places[d_lane] = cvmgen_max_i32(0,
                 cvmgen_min_i32(indices[d_block + d_lane],
                 (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
+        CVMGEN_APART
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             Y[d_block + d_lane] = table[places[d_lane]];
     }
 }
 
+CVMGEN_FOR_AVX2
 static void cvm_lut_Y_int8_int32(const cvm_lut_plan *plan, const int8_t *restrict indices,
                                  const int8_t *restrict table, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
     /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     CVMGEN_PARALLEL(if (m_size >= 16384))
-    for (int64_t d_block = 0; d_block < m_size; d_block += 64) {
-        const int64_t d_lanes = cvmgen_min_i64(64, m_size - d_block);
-        int32_t places[64];
+    for (int64_t d_block = 0; d_block < m_size; d_block += 256) {
+        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
+        int32_t places[256];
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             places[d_lane] = cvmgen_max_i32(0,
                 cvmgen_min_i32(indices[d_block + d_lane],
                 (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
+        CVMGEN_APART
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             Y[d_block + d_lane] = table[places[d_lane]];
     }
 }
 
+CVMGEN_FOR_AVX2
 static void cvm_lut_Y_int32_int8(const cvm_lut_plan *plan, const int32_t *restrict indices,
                                  const int32_t *restrict table, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
     /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     CVMGEN_PARALLEL(if (m_size >= 16384))
-    for (int64_t d_block = 0; d_block < m_size; d_block += 64) {
-        const int64_t d_lanes = cvmgen_min_i64(64, m_size - d_block);
-        int32_t places[64];
+    for (int64_t d_block = 0; d_block < m_size; d_block += 256) {
+        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
+        int32_t places[256];
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             places[d_lane] = cvmgen_max_i32(0,
                 cvmgen_min_i32(indices[d_block + d_lane],
                 (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
+        CVMGEN_APART
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             Y[d_block + d_lane] = (int8_t)table[places[d_lane]];
     }
 }
 
+CVMGEN_FOR_AVX2
 static void cvm_lut_Y_int32_int32(const cvm_lut_plan *plan, const int32_t *restrict indices,
                                   const int32_t *restrict table, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
     /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     CVMGEN_PARALLEL(if (m_size >= 16384))
-    for (int64_t d_block = 0; d_block < m_size; d_block += 64) {
-        const int64_t d_lanes = cvmgen_min_i64(64, m_size - d_block);
-        int32_t places[64];
+    for (int64_t d_block = 0; d_block < m_size; d_block += 256) {
+        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
+        int32_t places[256];
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             places[d_lane] = cvmgen_max_i32(0,
                 cvmgen_min_i32(indices[d_block + d_lane],
                 (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
+        CVMGEN_APART
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             Y[d_block + d_lane] = table[places[d_lane]];
     }

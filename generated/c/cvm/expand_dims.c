@@ -112,9 +112,11 @@ static void expand_dims_Y_int8_int32(const expand_dims_plan *plan, const int8_t 
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         if (Y_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[Y_row + d] = X[d_row * d_run + d];
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[Y_row + d * Y_step] = X[d_row * d_run + d];
         }
@@ -133,9 +135,11 @@ static void expand_dims_Y_int32_int8(const expand_dims_plan *plan, const int32_t
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         if (Y_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[Y_row + d] = (int8_t)X[d_row * d_run + d];
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[Y_row + d * Y_step] = (int8_t)X[d_row * d_run + d];
         }

@@ -295,11 +295,11 @@ static void max_Y_0_int8_int8(const max_plan *plan, const int8_t *restrict X,
     if (X_K_step == 1 && d_K_run >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 8192) {
                 const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
                 const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
-                int32_t largest[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
+                int32_t largest[8192];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     largest[d_K_lane] = INT32_MIN;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
@@ -344,12 +344,28 @@ static void max_Y_0_int8_int8(const max_plan *plan, const int8_t *restrict X,
                     if (d_R_rows * d_R_run >= 262144) {
                         CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
                         for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
-                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 131072) {
                                 const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
                                     X_steps_R);
-                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run
+                                const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
-                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                const int64_t d_R_share = d_R_pieces / 4;
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
+                                    largest = cvmgen_max_i32(largest,
+                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row
+                                        + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)],
+                                        X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + d_R_share))
+                                        * X_R_step)]),
+                                        X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
+                                        * X_R_step)]),
+                                        X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
+                                        * X_R_step)]));
+                                for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
+                                    ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + d_R_piece) * X_R_step)]);
@@ -388,11 +404,11 @@ static void max_Y_0_int8_int32(const max_plan *plan, const int8_t *restrict X,
     if (X_K_step == 1 && d_K_run >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 8192) {
                 const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
                 const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
-                int32_t largest[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
+                int32_t largest[8192];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     largest[d_K_lane] = INT32_MIN;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
@@ -437,12 +453,28 @@ static void max_Y_0_int8_int32(const max_plan *plan, const int8_t *restrict X,
                     if (d_R_rows * d_R_run >= 262144) {
                         CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
                         for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
-                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 131072) {
                                 const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
                                     X_steps_R);
-                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run
+                                const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
-                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                const int64_t d_R_share = d_R_pieces / 4;
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
+                                    largest = cvmgen_max_i32(largest,
+                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row
+                                        + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)],
+                                        X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + d_R_share))
+                                        * X_R_step)]),
+                                        X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
+                                        * X_R_step)]),
+                                        X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
+                                        * X_R_step)]));
+                                for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
+                                    ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + d_R_piece) * X_R_step)]);
@@ -481,11 +513,11 @@ static void max_Y_0_int32_int8(const max_plan *plan, const int32_t *restrict X,
     if (X_K_step == 1 && d_K_run >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 8192) {
                 const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
                 const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
-                int32_t largest[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
+                int32_t largest[8192];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     largest[d_K_lane] = INT32_MIN;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
@@ -530,12 +562,28 @@ static void max_Y_0_int32_int8(const max_plan *plan, const int32_t *restrict X,
                     if (d_R_rows * d_R_run >= 262144) {
                         CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
                         for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
-                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 131072) {
                                 const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
                                     X_steps_R);
-                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run
+                                const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
-                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                const int64_t d_R_share = d_R_pieces / 4;
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
+                                    largest = cvmgen_max_i32(largest,
+                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row
+                                        + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)],
+                                        X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + d_R_share))
+                                        * X_R_step)]),
+                                        X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
+                                        * X_R_step)]),
+                                        X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
+                                        * X_R_step)]));
+                                for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
+                                    ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + d_R_piece) * X_R_step)]);
@@ -574,11 +622,11 @@ static void max_Y_0_int32_int32(const max_plan *plan, const int32_t *restrict X,
     if (X_K_step == 1 && d_K_run >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 8192) {
                 const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
                 const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
-                int32_t largest[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
+                int32_t largest[8192];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     largest[d_K_lane] = INT32_MIN;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
@@ -623,12 +671,28 @@ static void max_Y_0_int32_int32(const max_plan *plan, const int32_t *restrict X,
                     if (d_R_rows * d_R_run >= 262144) {
                         CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
                         for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
-                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 131072) {
                                 const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
                                     X_steps_R);
-                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run
+                                const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
-                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                const int64_t d_R_share = d_R_pieces / 4;
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
+                                    largest = cvmgen_max_i32(largest,
+                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row
+                                        + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)],
+                                        X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + d_R_share))
+                                        * X_R_step)]),
+                                        X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
+                                        * X_R_step)]),
+                                        X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
+                                        * X_R_step)]));
+                                for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
+                                    ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + d_R_piece) * X_R_step)]);
@@ -664,10 +728,10 @@ static void max_Y_1_int8_int8(const max_plan *plan, const int8_t *restrict X,
     if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 8192) {
                 const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run_2 - d_K_block);
-                int32_t largest[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run_2 - d_K_block);
+                int32_t largest[8192];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     largest[d_K_lane] = INT32_MIN;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
@@ -713,12 +777,28 @@ static void max_Y_1_int8_int8(const max_plan *plan, const int8_t *restrict X,
                     if (d_R_rows_2 * d_R_run_2 >= 262144) {
                         CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
                         for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
-                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 131072) {
                                 const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long,
                                     d_R_box_2, X_steps_R);
-                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2
+                                const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2
                                     - d_R_part);
-                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                const int64_t d_R_share = d_R_pieces / 4;
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
+                                    largest = cvmgen_max_i32(largest,
+                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row_2
+                                        + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)],
+                                        X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share))
+                                        * X_R_step_2)]),
+                                        X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share))
+                                        * X_R_step_2)]),
+                                        X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share))
+                                        * X_R_step_2)]));
+                                for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
+                                    ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)]);
@@ -755,10 +835,10 @@ static void max_Y_1_int8_int32(const max_plan *plan, const int8_t *restrict X,
     if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 8192) {
                 const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run_2 - d_K_block);
-                int32_t largest[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run_2 - d_K_block);
+                int32_t largest[8192];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     largest[d_K_lane] = INT32_MIN;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
@@ -804,12 +884,28 @@ static void max_Y_1_int8_int32(const max_plan *plan, const int8_t *restrict X,
                     if (d_R_rows_2 * d_R_run_2 >= 262144) {
                         CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
                         for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
-                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 131072) {
                                 const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long,
                                     d_R_box_2, X_steps_R);
-                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2
+                                const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2
                                     - d_R_part);
-                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                const int64_t d_R_share = d_R_pieces / 4;
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
+                                    largest = cvmgen_max_i32(largest,
+                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row_2
+                                        + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)],
+                                        X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share))
+                                        * X_R_step_2)]),
+                                        X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share))
+                                        * X_R_step_2)]),
+                                        X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share))
+                                        * X_R_step_2)]));
+                                for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
+                                    ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)]);
@@ -846,10 +942,10 @@ static void max_Y_1_int32_int8(const max_plan *plan, const int32_t *restrict X,
     if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 8192) {
                 const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run_2 - d_K_block);
-                int32_t largest[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run_2 - d_K_block);
+                int32_t largest[8192];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     largest[d_K_lane] = INT32_MIN;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
@@ -895,12 +991,28 @@ static void max_Y_1_int32_int8(const max_plan *plan, const int32_t *restrict X,
                     if (d_R_rows_2 * d_R_run_2 >= 262144) {
                         CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
                         for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
-                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 131072) {
                                 const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long,
                                     d_R_box_2, X_steps_R);
-                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2
+                                const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2
                                     - d_R_part);
-                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                const int64_t d_R_share = d_R_pieces / 4;
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
+                                    largest = cvmgen_max_i32(largest,
+                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row_2
+                                        + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)],
+                                        X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share))
+                                        * X_R_step_2)]),
+                                        X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share))
+                                        * X_R_step_2)]),
+                                        X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share))
+                                        * X_R_step_2)]));
+                                for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
+                                    ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)]);
@@ -937,10 +1049,10 @@ static void max_Y_1_int32_int32(const max_plan *plan, const int32_t *restrict X,
     if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 8192) {
                 const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run_2 - d_K_block);
-                int32_t largest[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run_2 - d_K_block);
+                int32_t largest[8192];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     largest[d_K_lane] = INT32_MIN;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
@@ -986,12 +1098,28 @@ static void max_Y_1_int32_int32(const max_plan *plan, const int32_t *restrict X,
                     if (d_R_rows_2 * d_R_run_2 >= 262144) {
                         CVMGEN_PARALLEL(collapse(2) reduction(max : largest))
                         for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
-                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 131072) {
                                 const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long,
                                     d_R_box_2, X_steps_R);
-                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2
+                                const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2
                                     - d_R_part);
-                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                const int64_t d_R_share = d_R_pieces / 4;
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
+                                    largest = cvmgen_max_i32(largest,
+                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row_2
+                                        + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)],
+                                        X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share))
+                                        * X_R_step_2)]),
+                                        X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share))
+                                        * X_R_step_2)]),
+                                        X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share))
+                                        * X_R_step_2)]));
+                                for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
+                                    ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)]);
@@ -1022,9 +1150,15 @@ static void max_Y_2_int8_int8(const max_plan *plan, const int8_t *restrict X,
     int32_t largest = INT32_MIN;
     if (n_size >= 262144) {
         CVMGEN_PARALLEL(reduction(max : largest))
-        for (int64_t d_part = 0; d_part < n_size; d_part += 16384) {
-            const int64_t d_pieces = cvmgen_min_i64(16384, n_size - d_part);
-            for (int64_t d_piece = 0; d_piece < d_pieces; ++d_piece)
+        for (int64_t d_part = 0; d_part < n_size; d_part += 131072) {
+            const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
+            const int64_t d_share = d_pieces / 4;
+            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream)
+                largest = cvmgen_max_i32(largest,
+                    cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[d_part + d_stream],
+                    X[d_part + (d_stream + d_share)]), X[d_part + (d_stream + 2 * d_share)]),
+                    X[d_part + (d_stream + 3 * d_share)]));
+            for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
                 largest = cvmgen_max_i32(largest, X[d_part + d_piece]);
         }
     } else {
@@ -1042,9 +1176,15 @@ static void max_Y_2_int8_int32(const max_plan *plan, const int8_t *restrict X,
     int32_t largest = INT32_MIN;
     if (n_size >= 262144) {
         CVMGEN_PARALLEL(reduction(max : largest))
-        for (int64_t d_part = 0; d_part < n_size; d_part += 16384) {
-            const int64_t d_pieces = cvmgen_min_i64(16384, n_size - d_part);
-            for (int64_t d_piece = 0; d_piece < d_pieces; ++d_piece)
+        for (int64_t d_part = 0; d_part < n_size; d_part += 131072) {
+            const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
+            const int64_t d_share = d_pieces / 4;
+            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream)
+                largest = cvmgen_max_i32(largest,
+                    cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[d_part + d_stream],
+                    X[d_part + (d_stream + d_share)]), X[d_part + (d_stream + 2 * d_share)]),
+                    X[d_part + (d_stream + 3 * d_share)]));
+            for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
                 largest = cvmgen_max_i32(largest, X[d_part + d_piece]);
         }
     } else {
@@ -1062,9 +1202,15 @@ static void max_Y_2_int32_int8(const max_plan *plan, const int32_t *restrict X,
     int32_t largest = INT32_MIN;
     if (n_size >= 262144) {
         CVMGEN_PARALLEL(reduction(max : largest))
-        for (int64_t d_part = 0; d_part < n_size; d_part += 16384) {
-            const int64_t d_pieces = cvmgen_min_i64(16384, n_size - d_part);
-            for (int64_t d_piece = 0; d_piece < d_pieces; ++d_piece)
+        for (int64_t d_part = 0; d_part < n_size; d_part += 131072) {
+            const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
+            const int64_t d_share = d_pieces / 4;
+            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream)
+                largest = cvmgen_max_i32(largest,
+                    cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[d_part + d_stream],
+                    X[d_part + (d_stream + d_share)]), X[d_part + (d_stream + 2 * d_share)]),
+                    X[d_part + (d_stream + 3 * d_share)]));
+            for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
                 largest = cvmgen_max_i32(largest, X[d_part + d_piece]);
         }
     } else {
@@ -1082,9 +1228,15 @@ static void max_Y_2_int32_int32(const max_plan *plan, const int32_t *restrict X,
     int32_t largest = INT32_MIN;
     if (n_size >= 262144) {
         CVMGEN_PARALLEL(reduction(max : largest))
-        for (int64_t d_part = 0; d_part < n_size; d_part += 16384) {
-            const int64_t d_pieces = cvmgen_min_i64(16384, n_size - d_part);
-            for (int64_t d_piece = 0; d_piece < d_pieces; ++d_piece)
+        for (int64_t d_part = 0; d_part < n_size; d_part += 131072) {
+            const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
+            const int64_t d_share = d_pieces / 4;
+            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream)
+                largest = cvmgen_max_i32(largest,
+                    cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[d_part + d_stream],
+                    X[d_part + (d_stream + d_share)]), X[d_part + (d_stream + 2 * d_share)]),
+                    X[d_part + (d_stream + 3 * d_share)]));
+            for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
                 largest = cvmgen_max_i32(largest, X[d_part + d_piece]);
         }
     } else {

@@ -107,12 +107,15 @@ static void repeat_Y_int8_int32(const repeat_plan *plan, const int8_t *restrict 
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
         if (X_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = X[X_row + d];
         } else if (X_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = X[X_row];
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = X[X_row + d * X_step];
         }
@@ -131,12 +134,15 @@ static void repeat_Y_int32_int8(const repeat_plan *plan, const int32_t *restrict
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
         if (X_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)X[X_row + d];
         } else if (X_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)X[X_row];
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)X[X_row + d * X_step];
         }

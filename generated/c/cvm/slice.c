@@ -192,12 +192,15 @@ static void slice_Y_int8_int32(const slice_plan *plan, const int8_t *restrict X,
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
         if (X_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = X[X_base + (X_row + d)];
         } else if (X_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = X[X_base + X_row];
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = X[X_base + (X_row + d * X_step)];
         }
@@ -216,12 +219,15 @@ static void slice_Y_int32_int8(const slice_plan *plan, const int32_t *restrict X
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
         if (X_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)X[X_base + (X_row + d)];
         } else if (X_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)X[X_base + X_row];
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)X[X_base + (X_row + d * X_step)];
         }

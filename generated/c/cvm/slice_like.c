@@ -155,12 +155,15 @@ static void slice_like_Y_int8_int32(const slice_like_plan *plan, const int8_t *r
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_strides_row = cvmgen_walk_offset(d_row, d_box, X_strides);
         if (X_strides_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = X[X_strides_row + d];
         } else if (X_strides_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = X[X_strides_row];
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = X[X_strides_row + d * X_strides_step];
         }
@@ -179,12 +182,15 @@ static void slice_like_Y_int32_int8(const slice_like_plan *plan, const int32_t *
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t X_strides_row = cvmgen_walk_offset(d_row, d_box, X_strides);
         if (X_strides_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)X[X_strides_row + d];
         } else if (X_strides_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)X[X_strides_row];
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Y[d_row * d_run + d] = (int8_t)X[X_strides_row + d * X_strides_step];
         }

@@ -297,11 +297,11 @@ static void sum_Y_0_int8_int8(const sum_plan *plan, const int8_t *restrict X,
     if (X_K_step == 1 && d_K_run >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 8192) {
                 const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
                 const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
-                uint32_t total[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
+                uint32_t total[8192];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     total[d_K_lane] = 0;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
@@ -343,12 +343,27 @@ static void sum_Y_0_int8_int8(const sum_plan *plan, const int8_t *restrict X,
                     if (d_R_rows * d_R_run >= 262144) {
                         CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
                         for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
-                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 131072) {
                                 const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
                                     X_steps_R);
-                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run
+                                const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
-                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                const int64_t d_R_share = d_R_pieces / 4;
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
+                                    total += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)]
+                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + d_R_share))
+                                        * X_R_step)]
+                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
+                                        * X_R_step)]
+                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
+                                        * X_R_step)];
+                                for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
+                                    ++d_R_piece)
                                     total += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
                                         * X_K_step + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
                             }
@@ -385,11 +400,11 @@ static void sum_Y_0_int8_int32(const sum_plan *plan, const int8_t *restrict X,
     if (X_K_step == 1 && d_K_run >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 8192) {
                 const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
                 const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
-                uint32_t total[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
+                uint32_t total[8192];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     total[d_K_lane] = 0;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
@@ -431,12 +446,27 @@ static void sum_Y_0_int8_int32(const sum_plan *plan, const int8_t *restrict X,
                     if (d_R_rows * d_R_run >= 262144) {
                         CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
                         for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
-                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 131072) {
                                 const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
                                     X_steps_R);
-                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run
+                                const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
-                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                const int64_t d_R_share = d_R_pieces / 4;
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
+                                    total += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)]
+                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + d_R_share))
+                                        * X_R_step)]
+                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
+                                        * X_R_step)]
+                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
+                                        * X_R_step)];
+                                for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
+                                    ++d_R_piece)
                                     total += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
                                         * X_K_step + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
                             }
@@ -473,11 +503,11 @@ static void sum_Y_0_int32_int8(const sum_plan *plan, const int32_t *restrict X,
     if (X_K_step == 1 && d_K_run >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 8192) {
                 const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
                 const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
-                uint32_t total[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
+                uint32_t total[8192];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     total[d_K_lane] = 0;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
@@ -519,12 +549,27 @@ static void sum_Y_0_int32_int8(const sum_plan *plan, const int32_t *restrict X,
                     if (d_R_rows * d_R_run >= 262144) {
                         CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
                         for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
-                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 131072) {
                                 const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
                                     X_steps_R);
-                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run
+                                const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
-                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                const int64_t d_R_share = d_R_pieces / 4;
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
+                                    total += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)]
+                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + d_R_share))
+                                        * X_R_step)]
+                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
+                                        * X_R_step)]
+                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
+                                        * X_R_step)];
+                                for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
+                                    ++d_R_piece)
                                     total += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
                                         * X_K_step + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
                             }
@@ -561,11 +606,11 @@ static void sum_Y_0_int32_int32(const sum_plan *plan, const int32_t *restrict X,
     if (X_K_step == 1 && d_K_run >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 8192) {
                 const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
                 const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
-                uint32_t total[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
+                uint32_t total[8192];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     total[d_K_lane] = 0;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
@@ -607,12 +652,27 @@ static void sum_Y_0_int32_int32(const sum_plan *plan, const int32_t *restrict X,
                     if (d_R_rows * d_R_run >= 262144) {
                         CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
                         for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
-                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 131072) {
                                 const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box,
                                     X_steps_R);
-                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run
+                                const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
-                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                const int64_t d_R_share = d_R_pieces / 4;
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
+                                    total += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)]
+                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + d_R_share))
+                                        * X_R_step)]
+                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
+                                        * X_R_step)]
+                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
+                                        * X_R_step)];
+                                for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
+                                    ++d_R_piece)
                                     total += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
                                         * X_K_step + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
                             }
@@ -646,10 +706,10 @@ static void sum_Y_1_int8_int8(const sum_plan *plan, const int8_t *restrict X,
     if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 8192) {
                 const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run_2 - d_K_block);
-                uint32_t total[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run_2 - d_K_block);
+                uint32_t total[8192];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     total[d_K_lane] = 0;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
@@ -690,12 +750,30 @@ static void sum_Y_1_int8_int8(const sum_plan *plan, const int8_t *restrict X,
                     if (d_R_rows_2 * d_R_run_2 >= 262144) {
                         CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
                         for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
-                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 131072) {
                                 const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long,
                                     d_R_box_2, X_steps_R);
-                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2
+                                const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2
                                     - d_R_part);
-                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                const int64_t d_R_share = d_R_pieces / 4;
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
+                                    total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)]
+                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share))
+                                        * X_R_step_2)]
+                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share))
+                                        * X_R_step_2)]
+                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share))
+                                        * X_R_step_2)];
+                                for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
+                                    ++d_R_piece)
                                     total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
                                         * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
@@ -731,10 +809,10 @@ static void sum_Y_1_int8_int32(const sum_plan *plan, const int8_t *restrict X,
     if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 8192) {
                 const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run_2 - d_K_block);
-                uint32_t total[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run_2 - d_K_block);
+                uint32_t total[8192];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     total[d_K_lane] = 0;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
@@ -775,12 +853,30 @@ static void sum_Y_1_int8_int32(const sum_plan *plan, const int8_t *restrict X,
                     if (d_R_rows_2 * d_R_run_2 >= 262144) {
                         CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
                         for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
-                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 131072) {
                                 const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long,
                                     d_R_box_2, X_steps_R);
-                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2
+                                const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2
                                     - d_R_part);
-                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                const int64_t d_R_share = d_R_pieces / 4;
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
+                                    total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)]
+                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share))
+                                        * X_R_step_2)]
+                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share))
+                                        * X_R_step_2)]
+                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share))
+                                        * X_R_step_2)];
+                                for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
+                                    ++d_R_piece)
                                     total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
                                         * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
@@ -816,10 +912,10 @@ static void sum_Y_1_int32_int8(const sum_plan *plan, const int32_t *restrict X,
     if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 8192) {
                 const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run_2 - d_K_block);
-                uint32_t total[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run_2 - d_K_block);
+                uint32_t total[8192];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     total[d_K_lane] = 0;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
@@ -860,12 +956,30 @@ static void sum_Y_1_int32_int8(const sum_plan *plan, const int32_t *restrict X,
                     if (d_R_rows_2 * d_R_run_2 >= 262144) {
                         CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
                         for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
-                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 131072) {
                                 const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long,
                                     d_R_box_2, X_steps_R);
-                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2
+                                const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2
                                     - d_R_part);
-                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                const int64_t d_R_share = d_R_pieces / 4;
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
+                                    total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)]
+                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share))
+                                        * X_R_step_2)]
+                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share))
+                                        * X_R_step_2)]
+                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share))
+                                        * X_R_step_2)];
+                                for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
+                                    ++d_R_piece)
                                     total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
                                         * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
@@ -901,10 +1015,10 @@ static void sum_Y_1_int32_int32(const sum_plan *plan, const int32_t *restrict X,
     if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 8192) {
                 const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run_2 - d_K_block);
-                uint32_t total[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run_2 - d_K_block);
+                uint32_t total[8192];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     total[d_K_lane] = 0;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
@@ -945,12 +1059,30 @@ static void sum_Y_1_int32_int32(const sum_plan *plan, const int32_t *restrict X,
                     if (d_R_rows_2 * d_R_run_2 >= 262144) {
                         CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
                         for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_2; ++d_R_row_long) {
-                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 16384) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_2; d_R_part += 131072) {
                                 const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long,
                                     d_R_box_2, X_steps_R);
-                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_2
+                                const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2
                                     - d_R_part);
-                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                const int64_t d_R_share = d_R_pieces / 4;
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
+                                    total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)]
+                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share))
+                                        * X_R_step_2)]
+                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share))
+                                        * X_R_step_2)]
+                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share))
+                                        * X_R_step_2)];
+                                for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
+                                    ++d_R_piece)
                                     total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
                                         * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
@@ -980,9 +1112,15 @@ static void sum_Y_2_int8_int8(const sum_plan *plan, const int8_t *restrict X,
     uint32_t total = 0;
     if (n_size >= 262144) {
         CVMGEN_PARALLEL(reduction(+ : total))
-        for (int64_t d_part = 0; d_part < n_size; d_part += 16384) {
-            const int64_t d_pieces = cvmgen_min_i64(16384, n_size - d_part);
-            for (int64_t d_piece = 0; d_piece < d_pieces; ++d_piece)
+        for (int64_t d_part = 0; d_part < n_size; d_part += 131072) {
+            const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
+            const int64_t d_share = d_pieces / 4;
+            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream)
+                total += (uint32_t)X[d_part + d_stream]
+                    + (uint32_t)X[d_part + (d_stream + d_share)]
+                    + (uint32_t)X[d_part + (d_stream + 2 * d_share)]
+                    + (uint32_t)X[d_part + (d_stream + 3 * d_share)];
+            for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
                 total += (uint32_t)X[d_part + d_piece];
         }
     } else {
@@ -1000,9 +1138,15 @@ static void sum_Y_2_int8_int32(const sum_plan *plan, const int8_t *restrict X,
     uint32_t total = 0;
     if (n_size >= 262144) {
         CVMGEN_PARALLEL(reduction(+ : total))
-        for (int64_t d_part = 0; d_part < n_size; d_part += 16384) {
-            const int64_t d_pieces = cvmgen_min_i64(16384, n_size - d_part);
-            for (int64_t d_piece = 0; d_piece < d_pieces; ++d_piece)
+        for (int64_t d_part = 0; d_part < n_size; d_part += 131072) {
+            const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
+            const int64_t d_share = d_pieces / 4;
+            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream)
+                total += (uint32_t)X[d_part + d_stream]
+                    + (uint32_t)X[d_part + (d_stream + d_share)]
+                    + (uint32_t)X[d_part + (d_stream + 2 * d_share)]
+                    + (uint32_t)X[d_part + (d_stream + 3 * d_share)];
+            for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
                 total += (uint32_t)X[d_part + d_piece];
         }
     } else {
@@ -1020,9 +1164,15 @@ static void sum_Y_2_int32_int8(const sum_plan *plan, const int32_t *restrict X,
     uint32_t total = 0;
     if (n_size >= 262144) {
         CVMGEN_PARALLEL(reduction(+ : total))
-        for (int64_t d_part = 0; d_part < n_size; d_part += 16384) {
-            const int64_t d_pieces = cvmgen_min_i64(16384, n_size - d_part);
-            for (int64_t d_piece = 0; d_piece < d_pieces; ++d_piece)
+        for (int64_t d_part = 0; d_part < n_size; d_part += 131072) {
+            const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
+            const int64_t d_share = d_pieces / 4;
+            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream)
+                total += (uint32_t)X[d_part + d_stream]
+                    + (uint32_t)X[d_part + (d_stream + d_share)]
+                    + (uint32_t)X[d_part + (d_stream + 2 * d_share)]
+                    + (uint32_t)X[d_part + (d_stream + 3 * d_share)];
+            for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
                 total += (uint32_t)X[d_part + d_piece];
         }
     } else {
@@ -1040,9 +1190,15 @@ static void sum_Y_2_int32_int32(const sum_plan *plan, const int32_t *restrict X,
     uint32_t total = 0;
     if (n_size >= 262144) {
         CVMGEN_PARALLEL(reduction(+ : total))
-        for (int64_t d_part = 0; d_part < n_size; d_part += 16384) {
-            const int64_t d_pieces = cvmgen_min_i64(16384, n_size - d_part);
-            for (int64_t d_piece = 0; d_piece < d_pieces; ++d_piece)
+        for (int64_t d_part = 0; d_part < n_size; d_part += 131072) {
+            const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
+            const int64_t d_share = d_pieces / 4;
+            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream)
+                total += (uint32_t)X[d_part + d_stream]
+                    + (uint32_t)X[d_part + (d_stream + d_share)]
+                    + (uint32_t)X[d_part + (d_stream + 2 * d_share)]
+                    + (uint32_t)X[d_part + (d_stream + 3 * d_share)];
+            for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
                 total += (uint32_t)X[d_part + d_piece];
         }
     } else {

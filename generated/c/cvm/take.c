@@ -114,69 +114,77 @@ static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error
     return CVMGEN_OK;
 }
 
+CVMGEN_FOR_AVX2
 static void take_Y_0_int8_int8(const take_plan *plan, const int8_t *restrict X,
                                const int8_t *restrict indices, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
     /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     CVMGEN_PARALLEL(if (m_size >= 16384))
-    for (int64_t d_block = 0; d_block < m_size; d_block += 64) {
-        const int64_t d_lanes = cvmgen_min_i64(64, m_size - d_block);
-        int32_t places[64];
+    for (int64_t d_block = 0; d_block < m_size; d_block += 256) {
+        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
+        int32_t places[256];
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             places[d_lane] = cvmgen_max_i32(0,
                 cvmgen_min_i32(indices[d_block + d_lane],
                 (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
+        CVMGEN_APART
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             Y[d_block + d_lane] = X[places[d_lane]];
     }
 }
 
+CVMGEN_FOR_AVX2
 static void take_Y_0_int8_int32(const take_plan *plan, const int8_t *restrict X,
                                 const int8_t *restrict indices, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
     /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     CVMGEN_PARALLEL(if (m_size >= 16384))
-    for (int64_t d_block = 0; d_block < m_size; d_block += 64) {
-        const int64_t d_lanes = cvmgen_min_i64(64, m_size - d_block);
-        int32_t places[64];
+    for (int64_t d_block = 0; d_block < m_size; d_block += 256) {
+        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
+        int32_t places[256];
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             places[d_lane] = cvmgen_max_i32(0,
                 cvmgen_min_i32(indices[d_block + d_lane],
                 (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
+        CVMGEN_APART
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             Y[d_block + d_lane] = X[places[d_lane]];
     }
 }
 
+CVMGEN_FOR_AVX2
 static void take_Y_0_int32_int8(const take_plan *plan, const int32_t *restrict X,
                                 const int32_t *restrict indices, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
     /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     CVMGEN_PARALLEL(if (m_size >= 16384))
-    for (int64_t d_block = 0; d_block < m_size; d_block += 64) {
-        const int64_t d_lanes = cvmgen_min_i64(64, m_size - d_block);
-        int32_t places[64];
+    for (int64_t d_block = 0; d_block < m_size; d_block += 256) {
+        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
+        int32_t places[256];
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             places[d_lane] = cvmgen_max_i32(0,
                 cvmgen_min_i32(indices[d_block + d_lane],
                 (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
+        CVMGEN_APART
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             Y[d_block + d_lane] = (int8_t)X[places[d_lane]];
     }
 }
 
+CVMGEN_FOR_AVX2
 static void take_Y_0_int32_int32(const take_plan *plan, const int32_t *restrict X,
                                  const int32_t *restrict indices, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
     /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     CVMGEN_PARALLEL(if (m_size >= 16384))
-    for (int64_t d_block = 0; d_block < m_size; d_block += 64) {
-        const int64_t d_lanes = cvmgen_min_i64(64, m_size - d_block);
-        int32_t places[64];
+    for (int64_t d_block = 0; d_block < m_size; d_block += 256) {
+        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
+        int32_t places[256];
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             places[d_lane] = cvmgen_max_i32(0,
                 cvmgen_min_i32(indices[d_block + d_lane],
                 (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
+        CVMGEN_APART
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             Y[d_block + d_lane] = X[places[d_lane]];
     }
@@ -211,6 +219,7 @@ static void take_Y_1_int8_int32(const take_plan *plan, const int8_t *restrict X,
     CVMGEN_PARALLEL(collapse(2) if (i_extents_size * m_size * k_extents_size >= 16384))
     for (int64_t i = 0; i < i_extents_size; ++i) {
         for (int64_t j = 0; j < m_size; ++j) {
+            CVMGEN_APART
             for (int64_t k = 0; k < k_extents_size; ++k)
                 Y[(i * m_size + j) * k_extents_size
                     + k] = X[(i * n_a
@@ -231,6 +240,7 @@ static void take_Y_1_int32_int8(const take_plan *plan, const int32_t *restrict X
     CVMGEN_PARALLEL(collapse(2) if (i_extents_size * m_size * k_extents_size >= 16384))
     for (int64_t i = 0; i < i_extents_size; ++i) {
         for (int64_t j = 0; j < m_size; ++j) {
+            CVMGEN_APART
             for (int64_t k = 0; k < k_extents_size; ++k)
                 Y[(i * m_size + j) * k_extents_size
                     + k] = (int8_t)X[(i * n_a

@@ -115,12 +115,15 @@ static void tile_Y_int8_int32(const tile_plan *plan, const int8_t *restrict X,
     for (int64_t k_row = 0; k_row < k_rows; ++k_row) {
         const int64_t X_row = cvmgen_walk_offset(k_row, k_box, X_steps);
         if (X_step == 1) {
+            CVMGEN_APART
             for (int64_t k = 0; k < k_run; ++k)
                 Y[k_row * k_run + k] = X[X_row + k];
         } else if (X_step == 0) {
+            CVMGEN_APART
             for (int64_t k = 0; k < k_run; ++k)
                 Y[k_row * k_run + k] = X[X_row];
         } else {
+            CVMGEN_APART
             for (int64_t k = 0; k < k_run; ++k)
                 Y[k_row * k_run + k] = X[X_row + k * X_step];
         }
@@ -138,12 +141,15 @@ static void tile_Y_int32_int8(const tile_plan *plan, const int32_t *restrict X,
     for (int64_t k_row = 0; k_row < k_rows; ++k_row) {
         const int64_t X_row = cvmgen_walk_offset(k_row, k_box, X_steps);
         if (X_step == 1) {
+            CVMGEN_APART
             for (int64_t k = 0; k < k_run; ++k)
                 Y[k_row * k_run + k] = (int8_t)X[X_row + k];
         } else if (X_step == 0) {
+            CVMGEN_APART
             for (int64_t k = 0; k < k_run; ++k)
                 Y[k_row * k_run + k] = (int8_t)X[X_row];
         } else {
+            CVMGEN_APART
             for (int64_t k = 0; k < k_run; ++k)
                 Y[k_row * k_run + k] = (int8_t)X[X_row + k * X_step];
         }

@@ -136,18 +136,21 @@ static void where_Y_0_int8_int8(const where_plan *plan, const int8_t *restrict C
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
         if (Cond_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t a = A[d_row * d_run + d];
                 const int32_t b = B[d_row * d_run + d];
                 Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d] != 0 ? a : b);
             }
         } else if (Cond_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t a = A[d_row * d_run + d];
                 const int32_t b = B[d_row * d_run + d];
                 Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row] != 0 ? a : b);
             }
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t a = A[d_row * d_run + d];
                 const int32_t b = B[d_row * d_run + d];
@@ -169,18 +172,21 @@ static void where_Y_0_int8_int32(const where_plan *plan, const int8_t *restrict 
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
         if (Cond_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t a = A[d_row * d_run + d];
                 const int32_t b = B[d_row * d_run + d];
                 Y[d_row * d_run + d] = Cond[Cond_row + d] != 0 ? a : b;
             }
         } else if (Cond_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t a = A[d_row * d_run + d];
                 const int32_t b = B[d_row * d_run + d];
                 Y[d_row * d_run + d] = Cond[Cond_row] != 0 ? a : b;
             }
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t a = A[d_row * d_run + d];
                 const int32_t b = B[d_row * d_run + d];
@@ -202,18 +208,21 @@ static void where_Y_0_int32_int8(const where_plan *plan, const int32_t *restrict
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
         if (Cond_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t a = A[d_row * d_run + d];
                 const int32_t b = B[d_row * d_run + d];
                 Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d] != 0 ? a : b);
             }
         } else if (Cond_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t a = A[d_row * d_run + d];
                 const int32_t b = B[d_row * d_run + d];
                 Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row] != 0 ? a : b);
             }
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t a = A[d_row * d_run + d];
                 const int32_t b = B[d_row * d_run + d];
@@ -235,18 +244,21 @@ static void where_Y_0_int32_int32(const where_plan *plan, const int32_t *restric
     for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
         if (Cond_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t a = A[d_row * d_run + d];
                 const int32_t b = B[d_row * d_run + d];
                 Y[d_row * d_run + d] = Cond[Cond_row + d] != 0 ? a : b;
             }
         } else if (Cond_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t a = A[d_row * d_run + d];
                 const int32_t b = B[d_row * d_run + d];
                 Y[d_row * d_run + d] = Cond[Cond_row] != 0 ? a : b;
             }
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t a = A[d_row * d_run + d];
                 const int32_t b = B[d_row * d_run + d];
@@ -285,6 +297,7 @@ static void where_Y_1_int8_int32(const where_plan *plan, const int8_t *restrict 
     /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
     CVMGEN_PARALLEL(if (n_0 * d_rest_extents_size >= 16384))
     for (int64_t d_0 = 0; d_0 < n_0; ++d_0) {
+        CVMGEN_APART
         for (int64_t d_rest = 0; d_rest < d_rest_extents_size; ++d_rest)
             Y[d_0 * d_rest_extents_size + d_rest] = Cond[d_0 * Cond_strides_0] != 0
                 ? A[d_0 * d_rest_extents_size + d_rest] : B[d_0 * d_rest_extents_size + d_rest];
@@ -300,6 +313,7 @@ static void where_Y_1_int32_int8(const where_plan *plan, const int32_t *restrict
     /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
     CVMGEN_PARALLEL(if (n_0 * d_rest_extents_size >= 16384))
     for (int64_t d_0 = 0; d_0 < n_0; ++d_0) {
+        CVMGEN_APART
         for (int64_t d_rest = 0; d_rest < d_rest_extents_size; ++d_rest)
             Y[d_0 * d_rest_extents_size + d_rest] = (int8_t)(Cond[d_0 * Cond_strides_0] != 0
                 ? A[d_0 * d_rest_extents_size + d_rest] : B[d_0 * d_rest_extents_size + d_rest]);

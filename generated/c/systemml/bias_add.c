@@ -71,6 +71,7 @@ static void bias_add_y(const bias_add_plan *plan, const double *restrict x,
     /* spec/systemml/convolution.cvm:80: y[n, k] = x[n, k] + bias[k div (K div C), 0] */
     CVMGEN_PARALLEL(if (N * K >= 16384))
     for (int64_t n = 0; n < N; ++n) {
+        CVMGEN_APART
         for (int64_t k = 0; k < K; ++k)
             y[n * K + k] = cvmgen_stored_f64(x[n * K + k] + bias[k / (K / C)]);
     }

@@ -72,6 +72,7 @@ static void bias_multiply_y(const bias_multiply_plan *plan, const double *restri
     /* spec/systemml/convolution.cvm:90: y[n, k] = x[n, k] * bias[k div (K div C), 0] */
     CVMGEN_PARALLEL(if (N * K >= 16384))
     for (int64_t n = 0; n < N; ++n) {
+        CVMGEN_APART
         for (int64_t k = 0; k < K; ++k)
             y[n * K + k] = cvmgen_stored_f64(x[n * K + k] * bias[k / (K / C)]);
     }

@@ -123,24 +123,28 @@ static void mod_Z(const mod_plan *plan, const double *restrict X, const double *
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         if (X_step == 1 && Y_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const double x = X[X_row + d];
                 const double y = Y[Y_row + d];
                 Z[d_row * d_run + d] = cvmgen_stored_f64(x - cvmgen_floor_f64(x / y) * y);
             }
         } else if (X_step == 0 && Y_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const double x = X[X_row];
                 const double y = Y[Y_row + d];
                 Z[d_row * d_run + d] = cvmgen_stored_f64(x - cvmgen_floor_f64(x / y) * y);
             }
         } else if (X_step == 1 && Y_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const double x = X[X_row + d];
                 const double y = Y[Y_row];
                 Z[d_row * d_run + d] = cvmgen_stored_f64(x - cvmgen_floor_f64(x / y) * y);
             }
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const double x = X[X_row + d * X_step];
                 const double y = Y[Y_row + d * Y_step];

@@ -123,6 +123,7 @@ static void pow_Z(const pow_plan *plan, const double *restrict X, const double *
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         if (X_step == 1 && Y_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const double x = X[X_row + d];
                 const double y = Y[Y_row + d];
@@ -131,6 +132,7 @@ static void pow_Z(const pow_plan *plan, const double *restrict X, const double *
                     : cvmgen_power_f64(x, y));
             }
         } else if (X_step == 0 && Y_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const double x = X[X_row];
                 const double y = Y[Y_row + d];
@@ -139,6 +141,7 @@ static void pow_Z(const pow_plan *plan, const double *restrict X, const double *
                     : cvmgen_power_f64(x, y));
             }
         } else if (X_step == 1 && Y_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const double x = X[X_row + d];
                 const double y = Y[Y_row];
@@ -147,6 +150,7 @@ static void pow_Z(const pow_plan *plan, const double *restrict X, const double *
                     : cvmgen_power_f64(x, y));
             }
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const double x = X[X_row + d * X_step];
                 const double y = Y[Y_row + d * Y_step];

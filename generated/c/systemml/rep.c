@@ -64,6 +64,7 @@ static void rep_ret(const rep_plan *plan, const double *restrict Z, double *rest
     CVMGEN_PARALLEL(collapse(2) if (N * C * K >= 16384))
     for (int64_t i = 0; i < N; ++i) {
         for (int64_t c = 0; c < C; ++c) {
+            CVMGEN_APART
             for (int64_t j = 0; j < K; ++j)
                 ret[i * (C * K) + (c * K + j)] = cvmgen_stored_f64(Z[i * K + j]);
         }

@@ -123,15 +123,19 @@ static void sub_Z(const sub_plan *plan, const double *restrict X, const double *
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         if (X_step == 1 && Y_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Z[d_row * d_run + d] = cvmgen_stored_f64(X[X_row + d] - Y[Y_row + d]);
         } else if (X_step == 0 && Y_step == 1) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Z[d_row * d_run + d] = cvmgen_stored_f64(X[X_row] - Y[Y_row + d]);
         } else if (X_step == 1 && Y_step == 0) {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Z[d_row * d_run + d] = cvmgen_stored_f64(X[X_row + d] - Y[Y_row]);
         } else {
+            CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Z[d_row * d_run + d] = cvmgen_stored_f64(X[X_row + d * X_step]
                     - Y[Y_row + d * Y_step]);

@@ -285,11 +285,11 @@ static void reduce_min_output1_int8(const reduce_min_plan *plan, const int8_t *r
     if (input1_K_step == 1 && d_K_run >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 8192) {
                 const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
                 const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
-                int32_t smallest_2[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
+                int32_t smallest_2[8192];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     smallest_2[d_K_lane] = INT32_MAX;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
@@ -338,12 +338,31 @@ static void reduce_min_output1_int8(const reduce_min_plan *plan, const int8_t *r
                     if (d_R_rows_4 * d_R_run_4 >= 262144) {
                         CVMGEN_PARALLEL(collapse(2) reduction(min : smallest_2))
                         for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_4; ++d_R_row_long) {
-                            for (int64_t d_R_part = 0; d_R_part < d_R_run_4; d_R_part += 16384) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_4; d_R_part += 131072) {
                                 const int64_t input1_4_row = cvmgen_walk_offset(d_R_row_long,
                                     d_R_box_4, input1_steps_4);
-                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_4
+                                const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_4
                                     - d_R_part);
-                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                const int64_t d_R_share = d_R_pieces / 4;
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
+                                    smallest_2 = cvmgen_min_i32(smallest_2,
+                                        cvmgen_min_i32(cvmgen_min_i32(cvmgen_min_i32(input1[input1_K_row
+                                        + (d_K_group + d_K_result) * input1_K_step
+                                        + (input1_4_row + (d_R_part + d_R_stream) * input1_4_step)],
+                                        input1[input1_K_row + (d_K_group + d_K_result)
+                                        * input1_K_step
+                                        + (input1_4_row + (d_R_part + (d_R_stream + d_R_share))
+                                        * input1_4_step)]),
+                                        input1[input1_K_row + (d_K_group + d_K_result)
+                                        * input1_K_step
+                                        + (input1_4_row + (d_R_part + (d_R_stream + 2 * d_R_share))
+                                        * input1_4_step)]),
+                                        input1[input1_K_row + (d_K_group + d_K_result)
+                                        * input1_K_step
+                                        + (input1_4_row + (d_R_part + (d_R_stream + 3 * d_R_share))
+                                        * input1_4_step)]));
+                                for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
+                                    ++d_R_piece)
                                     smallest_2 = cvmgen_min_i32(smallest_2,
                                         input1[input1_K_row + (d_K_group + d_K_result)
                                         * input1_K_step
@@ -388,11 +407,11 @@ static void reduce_min_output1_int16(const reduce_min_plan *plan,
     if (input1_K_step == 1 && d_K_run >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 8192) {
                 const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
                 const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
-                int32_t smallest_2[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
+                int32_t smallest_2[8192];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     smallest_2[d_K_lane] = INT32_MAX;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
@@ -441,12 +460,31 @@ static void reduce_min_output1_int16(const reduce_min_plan *plan,
                     if (d_R_rows_4 * d_R_run_4 >= 262144) {
                         CVMGEN_PARALLEL(collapse(2) reduction(min : smallest_2))
                         for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_4; ++d_R_row_long) {
-                            for (int64_t d_R_part = 0; d_R_part < d_R_run_4; d_R_part += 16384) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_4; d_R_part += 131072) {
                                 const int64_t input1_4_row = cvmgen_walk_offset(d_R_row_long,
                                     d_R_box_4, input1_steps_4);
-                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_4
+                                const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_4
                                     - d_R_part);
-                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                const int64_t d_R_share = d_R_pieces / 4;
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
+                                    smallest_2 = cvmgen_min_i32(smallest_2,
+                                        cvmgen_min_i32(cvmgen_min_i32(cvmgen_min_i32(input1[input1_K_row
+                                        + (d_K_group + d_K_result) * input1_K_step
+                                        + (input1_4_row + (d_R_part + d_R_stream) * input1_4_step)],
+                                        input1[input1_K_row + (d_K_group + d_K_result)
+                                        * input1_K_step
+                                        + (input1_4_row + (d_R_part + (d_R_stream + d_R_share))
+                                        * input1_4_step)]),
+                                        input1[input1_K_row + (d_K_group + d_K_result)
+                                        * input1_K_step
+                                        + (input1_4_row + (d_R_part + (d_R_stream + 2 * d_R_share))
+                                        * input1_4_step)]),
+                                        input1[input1_K_row + (d_K_group + d_K_result)
+                                        * input1_K_step
+                                        + (input1_4_row + (d_R_part + (d_R_stream + 3 * d_R_share))
+                                        * input1_4_step)]));
+                                for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
+                                    ++d_R_piece)
                                     smallest_2 = cvmgen_min_i32(smallest_2,
                                         input1[input1_K_row + (d_K_group + d_K_result)
                                         * input1_K_step
@@ -491,11 +529,11 @@ static void reduce_min_output1_int32(const reduce_min_plan *plan,
     if (input1_K_step == 1 && d_K_run >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 8192) {
                 const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
                 const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
-                int32_t smallest_2[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
+                int32_t smallest_2[8192];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     smallest_2[d_K_lane] = INT32_MAX;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
@@ -544,12 +582,31 @@ static void reduce_min_output1_int32(const reduce_min_plan *plan,
                     if (d_R_rows_4 * d_R_run_4 >= 262144) {
                         CVMGEN_PARALLEL(collapse(2) reduction(min : smallest_2))
                         for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows_4; ++d_R_row_long) {
-                            for (int64_t d_R_part = 0; d_R_part < d_R_run_4; d_R_part += 16384) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run_4; d_R_part += 131072) {
                                 const int64_t input1_4_row = cvmgen_walk_offset(d_R_row_long,
                                     d_R_box_4, input1_steps_4);
-                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run_4
+                                const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_4
                                     - d_R_part);
-                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                const int64_t d_R_share = d_R_pieces / 4;
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
+                                    smallest_2 = cvmgen_min_i32(smallest_2,
+                                        cvmgen_min_i32(cvmgen_min_i32(cvmgen_min_i32(input1[input1_K_row
+                                        + (d_K_group + d_K_result) * input1_K_step
+                                        + (input1_4_row + (d_R_part + d_R_stream) * input1_4_step)],
+                                        input1[input1_K_row + (d_K_group + d_K_result)
+                                        * input1_K_step
+                                        + (input1_4_row + (d_R_part + (d_R_stream + d_R_share))
+                                        * input1_4_step)]),
+                                        input1[input1_K_row + (d_K_group + d_K_result)
+                                        * input1_K_step
+                                        + (input1_4_row + (d_R_part + (d_R_stream + 2 * d_R_share))
+                                        * input1_4_step)]),
+                                        input1[input1_K_row + (d_K_group + d_K_result)
+                                        * input1_K_step
+                                        + (input1_4_row + (d_R_part + (d_R_stream + 3 * d_R_share))
+                                        * input1_4_step)]));
+                                for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
+                                    ++d_R_piece)
                                     smallest_2 = cvmgen_min_i32(smallest_2,
                                         input1[input1_K_row + (d_K_group + d_K_result)
                                         * input1_K_step

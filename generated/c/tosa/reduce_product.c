@@ -228,11 +228,11 @@ static void reduce_product_output1_float32(const reduce_product_plan *plan,
     if (input1_K_step == 1 && d_K_run >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 4096) {
                 const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
                 const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
-                double product[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(4096, d_K_run - d_K_block);
+                double product[4096];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     product[d_K_lane] = 1.0;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {

@@ -231,11 +231,11 @@ static void reduce_sum_output1_int32(const reduce_sum_plan *plan,
     if (input1_K_step == 1 && d_K_run >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 8192) {
                 const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
                 const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
-                uint64_t total[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
+                uint64_t total[8192];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     total[d_K_lane] = 0;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
@@ -286,12 +286,30 @@ static void reduce_sum_output1_int32(const reduce_sum_plan *plan,
                     if (d_R_rows * d_R_run >= 262144) {
                         CVMGEN_PARALLEL(collapse(2) reduction(+ : total))
                         for (int64_t d_R_row_long = 0; d_R_row_long < d_R_rows; ++d_R_row_long) {
-                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 16384) {
+                            for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 131072) {
                                 const int64_t input1_R_row = cvmgen_walk_offset(d_R_row_long,
                                     d_R_box, input1_steps_R);
-                                const int64_t d_R_pieces = cvmgen_min_i64(16384, d_R_run
+                                const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
-                                for (int64_t d_R_piece = 0; d_R_piece < d_R_pieces; ++d_R_piece)
+                                const int64_t d_R_share = d_R_pieces / 4;
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
+                                    total += (uint64_t)input1[input1_K_row
+                                        + (d_K_group + d_K_result) * input1_K_step
+                                        + (input1_R_row + (d_R_part + d_R_stream) * input1_R_step)]
+                                        + (uint64_t)input1[input1_K_row + (d_K_group + d_K_result)
+                                        * input1_K_step
+                                        + (input1_R_row + (d_R_part + (d_R_stream + d_R_share))
+                                        * input1_R_step)]
+                                        + (uint64_t)input1[input1_K_row + (d_K_group + d_K_result)
+                                        * input1_K_step
+                                        + (input1_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
+                                        * input1_R_step)]
+                                        + (uint64_t)input1[input1_K_row + (d_K_group + d_K_result)
+                                        * input1_K_step
+                                        + (input1_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
+                                        * input1_R_step)];
+                                for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
+                                    ++d_R_piece)
                                     total += (uint64_t)input1[input1_K_row
                                         + (d_K_group + d_K_result) * input1_K_step
                                         + (input1_R_row + (d_R_part + d_R_piece) * input1_R_step)];
@@ -337,11 +355,11 @@ static void reduce_sum_output1_float32(const reduce_sum_plan *plan,
     if (input1_K_step == 1 && d_K_run >= 16) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 2048) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 4096) {
                 const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
                 const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(2048, d_K_run - d_K_block);
-                double total[2048];
+                const int64_t d_K_lanes = cvmgen_min_i64(4096, d_K_run - d_K_block);
+                double total[4096];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     total[d_K_lane] = 0.0;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {

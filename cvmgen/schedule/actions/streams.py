@@ -1,0 +1,73 @@
+"""`streams`: a loop that accumulates reads at several places of memory at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import fresh, substitute
+from cvmgen.schedule.actions.expand import combined
+from cvmgen.schedule.dependences import Locals, conflict
+from cvmgen.schedule.forms import Use
+from cvmgen.schedule.rewriting import Block, renamed, rewritten
+from cvmgen.schedule.subject import Subject
+
+
+def streams(subject: Subject, use: Use) -> Subject:
+    """The range of a loop in equal shares, one iteration of each at a time; a few are left over.
+
+    Processors fetch ahead in several places at once, more than in one. Legal where iterations
+    share nothing but accumulators that come out the same in every order.
+    """
+    names, count, role = set(use.loops(subject, 0)), use.number(1), use.roles(2)[0]
+    old = f"_{use.roles(0)[0]}"
+    locals_, used = Locals.of(subject.body), subject.taken
+    made: dict[str, None] = {}
+    if count < 2:
+        use.refuse("there are at least two places")
+
+    def change(statement: i.Stmt) -> Block | None:
+        if not isinstance(statement, i.Loop) or statement.index not in names:
+            return None
+        if why := conflict(statement, locals_):
+            use.refuse(
+                f"the loop {statement.index} {why}: its iterations cannot change their order "
+                f"({subject.place})"
+            )
+        match statement:
+            case i.Loop(
+                low=i.Const(value=0), step=1, body=(i.Accumulate(op="+" | "*" | "max" | "min"),)
+            ):
+                base = statement.index.removesuffix(old)
+                index = fresh(f"{base}_{role}", used)
+                share = i.Var(fresh(f"{base}_share", used))
+                made[index] = None
+                return shares(statement, count, index, share, locals_)
+            case _:
+                made[statement.index] = None
+                return None
+
+    return subject.with_body(rewritten(subject.body, change)).with_roles({role: tuple(made)})
+
+
+def shares(loop: i.Loop, count: int, index: str, share: i.Var, locals_: Locals) -> Block:
+    (step,) = renamed(loop.body, loop.index, index)
+    assert isinstance(step, i.Accumulate)
+    op, kind, value = step.op, locals_.types[step.name], step.value
+    values = [
+        substitute(value, {index: i.Binary("+", i.Var(index), times(at, share))} if at else {})
+        for at in range(count)
+    ]
+    together = reduce(lambda left, right: combined(op, kind, left, right), values)
+    end = i.Binary("truncdiv", loop.high, i.Const(count))
+    main = i.Loop(index, i.Const(0), share, (replace(step, value=together),), 0, loop.span)
+    return (
+        i.Let(share.name, "i64", end, loop.span),
+        main,
+        replace(loop, low=times(count, share)),
+    )
+
+
+def times(number: int, value: i.Expr) -> i.Expr:
+    return value if number == 1 else i.Binary("*", i.Const(number), value)
