@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 WIDTH = 100
+QUOTES = "\"'"
 BREAKS = (", ", "; ", " && ", " || ", " & ", " | ", " + ", " - ", " * ", " ? ", " : ", " PRId64")
 PYTHON_WORDS = (" if ", " else ", " and ", " or ", " for ")
 PYTHON_BREAKS = (", ", *PYTHON_WORDS, " + ", " - ", " * ", " // ", " % ")
@@ -90,20 +92,19 @@ def _broken(line: str, signs: tuple[str, ...], least_depth: int, pad: str) -> li
 
 def _places(line: str, signs: tuple[str, ...]) -> Iterator[tuple[int, int, int]]:
     """Where a sign begins, where a line may end there, and the depth of brackets around."""
-    depth, quote, at = 0, "", 0
-    while at < len(line):
-        char = line[at]
-        if quote:
-            if char == "\\":
-                at += 1
-            elif char == quote:
-                quote = ""
-        elif char in "\"'":
-            quote = char
-        elif char in "([{":
+    depth = 0
+    for found in _marks(signs).finditer(line):
+        mark = found[0]
+        if mark in "([{":
             depth += 1
-        elif char in ")]}":
+        elif mark in ")]}":
             depth -= 1
-        elif found := next((sign for sign in signs if line.startswith(sign, at)), None):
-            yield at, at + (len(found) if found in (", ", "; ") else 1), depth
-        at += 1
+        elif mark[0] not in QUOTES:
+            yield found.start(), found.end() if mark in (", ", "; ") else found.start() + 1, depth
+
+
+@cache
+def _marks(signs: tuple[str, ...]) -> re.Pattern[str]:
+    """Texts in quotes, which end with the line at the latest, brackets, and the signs."""
+    texts = [rf"{quote}(?:\\.|[^\\{quote}])*(?:{quote}|\\?$)" for quote in QUOTES]
+    return re.compile("|".join([*texts, r"[()\[\]{}]", *map(re.escape, signs)]), re.S)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
+from operator import is_
 from typing import Any
 
 from cvmgen.ir import nodes as i
@@ -12,59 +13,72 @@ from cvmgen.source import Span
 from cvmgen.spec.formula import Attribute, Input, Operator
 
 LEAVES = (Input, Attribute, Operator, Span, type)
+# Fields of these types hold no nodes.
+PLAIN = ("Span", "bool", "int", "int | bool", "int | None", "str")
 
 
 @cache
-def _names(kind: type) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind))
+def _parts(kind: type) -> tuple[str, ...] | None:
+    """The fields of a class of nodes that may hold nodes; None for what is no node."""
+    if not is_dataclass(kind) or issubclass(kind, LEAVES):
+        return None
+    return tuple(each.name for each in fields(kind) if each.type not in PLAIN)
 
 
 def rebuild(node: Any, change: Callable[[Any], Any]) -> Any:
     """The tree with `change` applied to every node, children before parents."""
     if isinstance(node, tuple):
-        return tuple(rebuild(child, change) for child in node)
-    if not is_dataclass(node) or isinstance(node, LEAVES):
+        return _tuple(node, [rebuild(child, change) for child in node])
+    parts = _parts(node.__class__)
+    if parts is None:
         return node
-    values = {name: getattr(node, name) for name in _names(type(node))}
-    rebuilt = {name: rebuild(value, change) for name, value in values.items()}
-    if any(rebuilt[name] is not values[name] for name in values):
-        node = replace(node, **rebuilt)
-    return change(node)
+    return change(_with_parts(node, {name: rebuild(getattr(node, name), change) for name in parts}))
 
 
 def replaced(node: Any, change: Callable[[Any], Any]) -> Any:
     """The tree with others for the topmost nodes that `change` gives others for."""
     if isinstance(node, tuple):
-        return tuple(replaced(child, change) for child in node)
-    if not is_dataclass(node) or isinstance(node, LEAVES):
+        return _tuple(node, [replaced(child, change) for child in node])
+    parts = _parts(node.__class__)
+    if parts is None:
         return node
     other = change(node)
     if other is not node:
         return other
-    values: dict[str, Any] = {name: getattr(node, name) for name in _names(node.__class__)}
-    inner = {name: replaced(value, change) for name, value in values.items()}
-    if all(inner[name] is values[name] for name in values):
-        return node
-    return replace(node, **inner)
+    return _with_parts(node, {name: replaced(getattr(node, name), change) for name in parts})
+
+
+def _tuple(before: tuple[Any, ...], after: list[Any]) -> tuple[Any, ...]:
+    return before if all(map(is_, before, after)) else tuple(after)
+
+
+def _with_parts(node: Any, parts: dict[str, Any]) -> Any:
+    others = {name: part for name, part in parts.items() if part is not getattr(node, name)}
+    return replace(node, **others) if others else node
 
 
 def walk(node: Any) -> Iterator[Any]:
     """Every node of a tree, parents first."""
-    if isinstance(node, tuple):
-        for child in node:
-            yield from walk(child)
-    elif is_dataclass(node) and not isinstance(node, LEAVES):
+    # With a stack of its own: generators inside generators would pass each node up through all.
+    left = [node]
+    while left:
+        node = left.pop()
+        if isinstance(node, tuple):
+            left += node[::-1]
+            continue
+        parts = _parts(node.__class__)
+        if parts is None:
+            continue
         yield node
-        for name in _names(type(node)):
-            yield from walk(getattr(node, name))
+        left += [getattr(node, name) for name in reversed(parts)]
 
 
 def children(node: Any) -> Iterator[Any]:
     """The nodes right below one, in order."""
     if isinstance(node, tuple):
         yield from node
-    elif is_dataclass(node) and not isinstance(node, LEAVES):
-        yield from (getattr(node, name) for name in _names(type(node)))
+    else:
+        yield from (getattr(node, name) for name in _parts(node.__class__) or ())
 
 
 def names_in(node: Any) -> frozenset[str]:
