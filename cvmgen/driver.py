@@ -35,7 +35,7 @@ from cvmgen.schedule.subject import Subject
 from cvmgen.source import Span, SpecError, SpecErrors
 from cvmgen.spec.check import check_files, read_folder
 from cvmgen.spec.formula import Operator
-from cvmgen.spec.parse import parse
+from cvmgen.spec.parse import parse_at
 from cvmgen.spec.words import PYTHON_WORDS
 
 Pass = Callable[[i.Program], i.Program]
@@ -163,14 +163,21 @@ def lower(operator: Operator, passes: Passes) -> i.Program:
     Raises InternalError that names the pass for a fault of ours; what a pass says of the
     formula (SpecError) comes through.
     """
+    *_, (_, program) = lowered(operator, passes)
+    return program
+
+
+def lowered(operator: Operator, passes: Passes) -> Iterator[tuple[str, i.Program]]:
+    """The operator's program after `translate` and after each pass, with the stage's name."""
     program = attempt("translate", operator, translate, operator)
     done = ["translate"]
     verify(program, done)
+    yield done[-1], program
     for name, run in passes:
         program = attempt(name, operator, run, program)
         done.append(name)
         verify(program, done)
-    return program
+        yield name, program
 
 
 def attempt(stage: str, operator: Operator, run: Callable[[Before], After], value: Before) -> After:
@@ -194,9 +201,8 @@ def stage_text(operator: Operator, stage: str, schedules: Schedules | None = Non
     if stage == "schedule":
         chosen = packaged() if schedules is None else schedules
         return schedule_text(lower(operator, SHOWN), chosen) + mapping_text(operator, chosen)
-    names = [name for name, _ in SHOWN]
-    count = 0 if stage == "translate" else names.index(stage) + 1
-    return program_text(lower(operator, SHOWN[:count]))
+    program = next(found for name, found in lowered(operator, SHOWN) if name == stage)
+    return program_text(program)
 
 
 def schedule_text(program: i.Program, schedules: Schedules) -> str:
@@ -234,10 +240,10 @@ def mapping_text(operator: Operator, schedules: Schedules) -> str:
 
 def syntax_text(operator: Operator) -> str:
     """The syntax tree of the operator's declaration."""
-    for declaration in parse(operator.span.source):
-        if declaration.name == operator.name and declaration.span.start == operator.span.start:
-            return tree.lines_of(declaration)
-    raise InternalError(f"the stage 'parse' does not find {operator.full_name} again")
+    declaration = parse_at(operator.span.source, operator.span.start)
+    if declaration is None:
+        raise InternalError(f"the stage 'parse' does not find {operator.full_name} again")
+    return tree.lines_of(declaration)
 
 
 # ---------------------------------------------------------------- generated files

@@ -12,6 +12,7 @@ import pytest
 from cvmgen import driver
 from cvmgen.api import Operators
 from cvmgen.build import write_changed
+from cvmgen.cli.texts import remembered_texts
 from cvmgen.reference import Reference
 from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files, read_folder
@@ -71,7 +72,8 @@ def conformance(references: dict[str, Reference], libraries: dict[str, Operators
 
 
 def written(folder: Path, operators: Sequence[Operator]) -> Path:
-    write_changed(folder, driver.generate(operators, LANGUAGES))
+    # Each process asks for these: the first one makes the texts, the others find them.
+    write_changed(folder, driver.generate(operators, LANGUAGES, remembered_texts))
     return folder
 
 

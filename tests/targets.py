@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import cvmgen
+from cvmgen import driver
 from cvmgen.api import Operators
 from cvmgen.api.driver import open_device
+from cvmgen.api.library import library_sources
+from cvmgen.build import compile_library, write_changed
 from cvmgen.errors import CvmgenError
+from cvmgen.spec.formula import Operator
+from tests.emit import on_cpu
 from tests.fake_gpu import fake_operators
 
 TARGETS = tuple(os.environ.get("CVMGEN_TEST_TARGETS", "c,python,cuda-cpu").split(","))
@@ -30,6 +36,20 @@ def load_target(target: str, folder: Path, library: Path | None = None) -> Opera
         order = int(ORDER) if ORDER.isdecimal() else ORDER
         return cvmgen.load(target, folder=folder, library=library, order=order)  # type: ignore[arg-type]
     return cvmgen.load(target, folder=folder, library=library, transfer=target == "cuda")
+
+
+def load_own(operators: Sequence[Operator], folder: Path) -> dict[str, Operators]:
+    """Operators of a test's own, on each target."""
+    write_changed(folder, driver.generate(operators, LANGUAGES))
+    return {target: load_target(target, folder, quickly(folder, target)) for target in TARGETS}
+
+
+def quickly(folder: Path, target: str) -> Path | None:
+    """A library that is not optimised, which would take longer than calls of it do; None where
+    the product makes it."""
+    if target == "c":
+        return compile_library(library_sources(folder), name="tried", flags=("-O0",))
+    return on_cpu.library(folder, ("-O0",)) if target == "cuda-cpu" else None
 
 
 @functools.cache

@@ -9,11 +9,11 @@ import pytest
 from cvmgen import driver
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
-from cvmgen.paths import spec_folder
+from cvmgen.ir.text import program_text
 from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
-from tests.conftest import extra
+from tests.conftest import extra, product
 
 OPERATORS = """\
 operator double {
@@ -39,17 +39,12 @@ def operators() -> tuple[Operator, ...]:
     return check_files([SpecFile(Source("spec/toy/a.cvm", OPERATORS), "toy")])
 
 
-@pytest.fixture(scope="module")
-def project() -> tuple[Operator, ...]:
-    return driver.read_operators(spec_folder())
-
-
-@pytest.mark.parametrize("stage", driver.STAGES)
-def test_every_stage_of_every_operator_has_a_text(
-    project: tuple[Operator, ...], stage: str
-) -> None:
-    for operator in (*project, *extra()):
-        text = driver.stage_text(operator, stage)
+@pytest.mark.parametrize("operator", [*product(), *extra()], ids=lambda each: each.full_name)
+def test_every_operator_has_a_text_after_every_stage(operator: Operator) -> None:
+    texts = {stage: driver.stage_text(operator, stage) for stage in ("parse", "check", "schedule")}
+    texts |= {stage: program_text(each) for stage, each in driver.lowered(operator, driver.SHOWN)}
+    assert set(texts) == set(driver.STAGES)
+    for text in texts.values():
         assert text.endswith("\n")
         assert operator.name in text
         assert " at 0x" not in text, "an object without a text of its own"

@@ -89,12 +89,7 @@ def compile_cuda(
     is. Raises BuildError when there is no compiler or it refuses the code; ValueError for a
     malformed architecture.
     """
-    job = _job(source, architecture, includes, name, flags, compiler)
-
-    def build(path: Path) -> None:
-        path.write_bytes(_cubin(job, path.parent))
-
-    return get_or_build(job.key, ".cubin", build).read_bytes()
+    return _cubin(_job(source, architecture, includes, name, flags, compiler))
 
 
 def cuda_resources(
@@ -108,6 +103,7 @@ def cuda_resources(
 ) -> dict[str, Resources]:
     """What each kernel of `source` takes, by its (mangled) name; arguments as in `compile_cuda`."""
     job = _job(source, architecture, includes, name, flags, compiler)
+    _cubin(job)
 
     def build(path: Path) -> None:
         path.write_text(_compile(job, path.parent)[1])
@@ -182,7 +178,7 @@ def _opcodes(
     job: _Job, reader: Disassembler | None, scratch: Path
 ) -> Mapping[str, Mapping[str, int]]:
     cubin = scratch / "read.cubin"
-    cubin.write_bytes(_cubin(job, scratch))
+    cubin.write_bytes(_cubin(job))
     if reader is None:
         return ptx_opcodes(_compile(job, scratch, ptx=True)[0].decode())
     status, text = run((str(reader.path), "-c", cubin.name), folder=scratch)
@@ -194,11 +190,15 @@ def _opcodes(
     return sass_opcodes(text)
 
 
-def _cubin(job: _Job, scratch: Path) -> bytes:
+def _cubin(job: _Job) -> bytes:
     """The machine code; the log is kept as well, so that asking for it compiles nothing."""
-    cubin, log = _compile(job, scratch)
-    get_or_build(job.key, ".log", lambda path: _write(path, log))
-    return cubin
+
+    def build(path: Path) -> None:
+        cubin, log = _compile(job, path.parent)
+        get_or_build(job.key, ".log", lambda path: _write(path, log))
+        path.write_bytes(cubin)
+
+    return get_or_build(job.key, ".cubin", build).read_bytes()
 
 
 def _write(path: Path, text: str) -> None:

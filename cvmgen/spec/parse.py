@@ -49,6 +49,15 @@ def parse_all(source: Source) -> Parsed:
     return Parsed(tuple(declarations), frozenset(broken), tuple(errors))
 
 
+def parse_at(source: Source, place: int) -> d.Declaration | None:
+    """The declaration that begins at this place of a file without syntax errors, if one does."""
+    for start, end in declaration_spans(source.text):
+        if start <= place < end:
+            found = parse_part(source, start, end)
+            return next((each for each in found if each.span.start == place), None)
+    return None
+
+
 def parse_part(source: Source, start: int, end: int) -> list[d.Declaration]:
     try:
         tree = grammar().parse(source.text[start:end])

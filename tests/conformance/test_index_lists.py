@@ -7,19 +7,16 @@ from random import Random
 import numpy as np
 import pytest
 
-from cvmgen import driver
-from cvmgen.build import write_changed
 from cvmgen.reference import Reference
 from tests.conformance.calls import Conformance
 from tests.conformance.index_lists import FORMS, call, formed
-from tests.targets import LANGUAGES, TARGETS, load_target
+from tests.targets import load_own
 
 
 @pytest.fixture(scope="module")
 def formed_conformance(tmp_path_factory: pytest.TempPathFactory) -> Conformance:
-    operators, folder = formed(), tmp_path_factory.mktemp("formed")
-    write_changed(folder, driver.generate(operators, LANGUAGES))
-    libraries = {target: load_target(target, folder=folder) for target in TARGETS}
+    operators = formed()
+    libraries = load_own(operators, tmp_path_factory.mktemp("formed"))
     return Conformance({each.full_name: Reference(each) for each in operators}, libraries)
 
 

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvmgen import driver
 from cvmgen.api import Operators
-from cvmgen.build import write_changed
 from cvmgen.reference import Reference
 from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files
 from tests.conformance.calls import Call, Conformance, data
-from tests.targets import LANGUAGES, TARGETS, load_target
+from tests.targets import load_own
 
 MOST = 2**31 - 1
 
@@ -196,8 +194,7 @@ def check_body(folder: Path, body: str, why: str) -> None:
     }}
     """
     (operator,) = check_files([SpecFile(Source("tried.cvm", text), "tried")])
-    write_changed(folder, driver.generate([operator], LANGUAGES))
-    libraries = {target: load_target(target, folder=folder) for target in TARGETS}
+    libraries = load_own([operator], folder)
     conformance = Conformance({"tried.tried": Reference(operator)}, libraries)
     random = Random(why)
     for extent in (1, 2, 3, 5, 17):
@@ -223,8 +220,7 @@ LONG = [
 def test_long_lists(tmp_path: Path, named: str, output: str) -> None:
     text = f"operator long {{ input X : cvm[N] attr k in [3, 40] {named} output {output} }}"
     (operator,) = check_files([SpecFile(Source("long.cvm", text), "tried")])
-    write_changed(tmp_path, driver.generate([operator], LANGUAGES))
-    libraries = {target: load_target(target, folder=tmp_path) for target in TARGETS}
+    libraries = load_own([operator], tmp_path)
     conformance = Conformance({"tried.long": Reference(operator)}, libraries)
     for k, longer in ((3, False), (8, False), (17, True), (40, True)):
         call = Call("tried.long", (np.ones(2, np.int32),), {"k": k})

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvmgen import driver
 from cvmgen.api import Operators
-from cvmgen.build import write_changed
 from cvmgen.reference import Reference
 from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files
 from tests.conformance.calls import Call, Conformance, data
-from tests.targets import LANGUAGES, TARGETS, load_target
+from tests.targets import load_own
 
 # Of operators with X of shape n, N = len(n), a < N and c >= 1: what they store, and why.
 BOXES = [
@@ -134,8 +132,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory, items: str) -> Conformance:
     text = f'operator tried {{\n"Tried."\n{items}\n}}\n'
     (operator,) = check_files([SpecFile(Source("tried.cvm", text), "tried")])
     folder = tmp_path_factory.mktemp("tried")
-    write_changed(folder, driver.generate([operator], LANGUAGES))
-    libraries = {target: load_target(target, folder=folder) for target in TARGETS}
+    libraries = load_own([operator], folder)
     return Conformance({"tried.tried": Reference(operator)}, libraries)
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from cvmgen import driver
 from cvmgen.api import Operators
-from cvmgen.build import compile_cuda, cuda_compiler, write_changed
+from cvmgen.build import compile_cuda, cuda_compiler
 from cvmgen.derive import adjoint
 from cvmgen.dtypes import CVM, DTYPES
 from cvmgen.errors import BuildError, OperatorError
@@ -29,7 +29,7 @@ from cvmgen.source import Source, SpecError
 from cvmgen.spec.check import SpecFile, check_files, read_folder
 from cvmgen.spec.formula import Operator
 from tests.conftest import ROOT, product
-from tests.targets import TARGETS, load_target
+from tests.targets import load_own
 
 SHARED = tuple(read_folder(ROOT / "spec"))
 OWN = Path(__file__).with_name("linear.cvm")
@@ -244,9 +244,8 @@ def dot(left: list[Any], right: list[Any]) -> Fraction:
 @pytest.fixture(scope="module")
 def targets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Operators]:
     """All adjoints on every target that runs here; the others are written at least."""
-    folder = tmp_path_factory.mktemp("adjoints")
-    write_changed(folder, driver.generate([derived(name) for name in SUPPORTED]))
-    return {target: load_target(target, folder=folder) for target in TARGETS}
+    adjoints = [derived(name) for name in SUPPORTED]
+    return load_own(adjoints, tmp_path_factory.mktemp("adjoints"))
 
 
 @pytest.mark.parametrize("name", SUPPORTED)

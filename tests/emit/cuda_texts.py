@@ -5,20 +5,19 @@ from __future__ import annotations
 import functools
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from cvmgen.cli.texts import remembered_texts
 from cvmgen.driver import C_LIKE, lower
 from cvmgen.emit import cuda
 from cvmgen.ir import nodes as i
-from cvmgen.paths import spec_folder
-from cvmgen.source import Source
 from cvmgen.spec import formula as f
-from cvmgen.spec.check import SpecFile, check_files, read_folder
+from tests.conftest import extra, product
+from tests.targets import LANGUAGES
 
-EXTRA = Path(__file__).parents[1] / "data" / "extra"
 # In C++ `= {0}` leaves members out; it means what it says all the same.
 WARNINGS = ("-Wall", "-Wextra", "-Wno-missing-field-initializers")
 
@@ -26,11 +25,7 @@ WARNINGS = ("-Wall", "-Wextra", "-Wno-missing-field-initializers")
 @functools.cache
 def operators() -> dict[str, f.Operator]:
     """The operators of spec/ and those of tests/data/extra, by their full names."""
-    extra = [
-        SpecFile(Source(f"tests/data/extra/{path.name}", path.read_text(encoding="utf-8")), "extra")
-        for path in sorted(EXTRA.glob("*.cvm"))
-    ]
-    return {each.full_name: each for each in check_files((*read_folder(spec_folder()), *extra))}
+    return {each.full_name: each for each in (*product(), *extra())}
 
 
 @functools.cache
@@ -40,7 +35,14 @@ def program(name: str) -> i.Program:
 
 @functools.cache
 def text(name: str) -> str:
-    return cuda.emit_operator(program(name))
+    path = f"cuda/{name.replace('.', '/')}.cu"
+    return remembered_texts(operators()[name], LANGUAGES).files[path]
+
+
+@functools.cache
+def classes(name: str) -> Mapping[str, str]:
+    """The class of each kernel of an operator."""
+    return cuda.kernel_classes(program(name))
 
 
 @functools.cache

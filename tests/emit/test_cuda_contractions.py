@@ -14,10 +14,9 @@ from cvmgen.api import Operator
 from cvmgen.api.cuda_cpu_backend import PRELUDE, Order, State
 from cvmgen.build import compile_library, cuda_compiler, cuda_instructions
 from cvmgen.emit import cuda
-from cvmgen.emit.cuda import kernel_classes
 from cvmgen.errors import BuildError
 from cvmgen.schedule.book import packaged
-from tests.emit.cuda_texts import NAMES, headers, program, text
+from tests.emit.cuda_texts import NAMES, classes, headers, text
 from tests.emit.on_cpu import OnCpu
 
 # What a block of tiles has in dynamic shared memory: three slices of 64 bytes a line.
@@ -27,7 +26,7 @@ TILED = ("cvm.conv2d", "cvm.dense", "extra.batched_product", "extra.scaled_produ
 
 
 def test_which_nests_are_contractions() -> None:
-    found = [name for name in NAMES if "contraction" in kernel_classes(program(name)).values()]
+    found = [name for name in NAMES if "contraction" in classes(name).values()]
     assert tuple(sorted(found)) == TILED
 
 
@@ -39,7 +38,7 @@ def test_what_kernels_are_made_of(architecture: str) -> None:
         pytest.skip(str(error))
     compiled: Any = {"architecture": architecture, "includes": headers(), "name": "dense.cu"}
     made = cuda_instructions(text("cvm.dense"), **compiled)
-    for kernel, kind in kernel_classes(program("cvm.dense")).items():
+    for kernel, kind in classes("cvm.dense").items():
         found, tiles = made[kernel], kind == "contraction"
         tensor_cores = tiles and architecture != "sm_75"
         assert (found.matrix_products > 0) == tensor_cores
@@ -302,7 +301,6 @@ def test_when_tiles_pay() -> None:
 
 @pytest.mark.parametrize("name", TILED)
 def test_direct_kernels_stand_beside(name: str) -> None:
-    classes = kernel_classes(program(name))
-    for kernel, kind in classes.items():
+    for kernel, kind in classes(name).items():
         assert (kind == "contraction") == ("_direct" not in kernel)
     assert '#include "cvmgen_tiles.h"' in text(name)

@@ -28,9 +28,8 @@ from cvmgen.build import (
     explain_report,
     sanitizer_environment,
 )
-from cvmgen.emit.cuda import kernel_classes
 from cvmgen.errors import BuildError
-from tests.emit.cuda_texts import program
+from tests.emit.cuda_texts import classes
 from tests.emit.mutants import MUTANTS, STEPS, Mutant
 from tests.emit.on_cpu import library
 from tests.emit.processes import ROOT
@@ -128,7 +127,7 @@ def refused(operator: str, sources: Mapping[str, str]) -> str:
         found = cuda_instructions(sources[own], **compiling)  # type: ignore[arg-type]
     except BuildError as error:
         return f"not compiled: {first_error(error)}"
-    for kernel, kind in kernel_classes(program(operator)).items():
+    for kernel, kind in classes(operator).items():
         if broken := broken_gates(kind, resources[kernel], found[kernel]):
             return f"{kernel}: {', '.join(broken)}"
     return ""

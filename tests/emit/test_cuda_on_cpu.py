@@ -26,7 +26,7 @@ from cvmgen.reference.probe import alike, example_arguments
 from cvmgen.spec.examples import plain
 from tests.conformance import random_calls
 from tests.conformance.calls import bits
-from tests.emit.cuda_texts import NAMES, operators, program
+from tests.emit.cuda_texts import NAMES, classes, operators, program
 from tests.emit.on_cpu import OnCpu
 
 CALLS = 15  # of each operator
@@ -94,7 +94,7 @@ def check(made: Call, expected: Sequence[Tensor], dtype: str, on_cpu: OnCpu) -> 
 def grids(name: str, source: random.Random) -> list[tuple[int, int, Order]]:
     """Blocks and threads, 0 as launched, and an order."""
     # What threads of tiles do depends on how many there are.
-    threads = 0 if "contraction" in cuda.kernel_classes(program(name)).values() else 5
+    threads = 0 if "contraction" in classes(name).values() else 5
     return [(3, threads, "reverse"), (0, 0, "reverse"), (0, 0, source.randrange(1 << 64))]
 
 

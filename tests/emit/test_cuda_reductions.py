@@ -12,7 +12,7 @@ import pytest
 from cvmgen.api.cuda_cpu_backend import Order
 from cvmgen.emit import cuda
 from cvmgen.errors import OperatorError
-from tests.emit.cuda_texts import program, text
+from tests.emit.cuda_texts import classes, text
 from tests.emit.on_cpu import OnCpu
 
 BLOCK = cuda.BLOCK
@@ -161,7 +161,7 @@ def test_a_total_that_does_not_fit_is_refused(on_cpu: OnCpu) -> None:
 
 
 def test_real_sums_keep_their_order(on_cpu: OnCpu) -> None:
-    kinds = cuda.kernel_classes(program("tosa.reduce_sum"))
+    kinds = classes("tosa.reduce_sum")
     assert kinds["tosa_reduce_sum_output1_int32"] == "reduction"
     assert kinds["tosa_reduce_sum_output1_float32"] == "grid"
 

@@ -11,7 +11,7 @@ import pytest
 from cvmgen.emit import cuda
 from cvmgen.reference import Tensor
 from cvmgen.reference.probe import alike
-from tests.emit.cuda_texts import NAMES, program, text
+from tests.emit.cuda_texts import NAMES, classes, text
 from tests.emit.on_cpu import OnCpu
 from tests.emit.test_cuda_on_cpu import Call, ran
 
@@ -154,10 +154,10 @@ CLASSES = {
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_classes(name: str) -> None:
-    assert set(cuda.kernel_classes(program(name)).values()) == {CLASSES[name]}
+    assert set(classes(name).values()) == {CLASSES[name]}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_header_is_included_where_it_is_used(name: str) -> None:
-    kinds = set(cuda.kernel_classes(program(name)).values())
+    kinds = set(classes(name).values())
     assert ('#include "cvmgen_vector.h"' in text(name)) == bool(kinds & {"streaming", "vector"})

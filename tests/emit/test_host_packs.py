@@ -7,12 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-import cvmgen
-from cvmgen import driver
-from cvmgen.build import write_changed
 from cvmgen.reference import Reference, Tensor
 from tests.lower.specs import operator
-from tests.targets import LANGUAGES, TARGETS
+from tests.targets import load_own
 
 ITEMS = """
   input  X : cvm[n...]
@@ -30,10 +27,9 @@ ITEMS = """
 
 def test_parts_of_packs_in_host_code(tmp_path: Path) -> None:
     formula = operator(ITEMS, "counted")
-    write_changed(tmp_path, driver.generate([formula], LANGUAGES))
     reference = Reference(formula)
-    for target in TARGETS:
-        counted = cvmgen.load(target, folder=tmp_path).test.counted
+    for target, loaded in load_own([formula], tmp_path).items():
+        counted = loaded.test.counted
         for shape in ((4,), (2, 3), (3, 2, 2)):
             for count in range(len(shape) + 1):
                 for axes in combinations(range(len(shape)), count):

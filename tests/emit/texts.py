@@ -7,12 +7,17 @@ import json
 
 from cvmgen import driver
 from tests.conftest import extra, product
+from tests.targets import LANGUAGES
 
 
-def digests() -> dict[str, str]:
-    texts = driver.generate([*product(), *extra()])
-    return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
+def main() -> None:
+    found = [driver.generate(operators, LANGUAGES) for operators in (product(), extra())]
+    print(json.dumps([{name: digest(text) for name, text in each.items()} for each in found]))
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 if __name__ == "__main__":
-    print(json.dumps(digests()))
+    main()
