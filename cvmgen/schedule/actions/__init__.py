@@ -21,7 +21,8 @@ from cvmgen.schedule.actions.specialise import beside, specialise, unswitch, ver
 from cvmgen.schedule.actions.split import split
 from cvmgen.schedule.actions.streams import streams
 from cvmgen.schedule.actions.tile import tile
-from cvmgen.schedule.actions.use import fuse, mapped, unroll
+from cvmgen.schedule.actions.unroll import unroll
+from cvmgen.schedule.actions.use import fuse, mapped
 from cvmgen.schedule.actions.vectorise import vectorise
 from cvmgen.schedule.forms import Kind
 
@@ -34,7 +35,7 @@ ACTIONS: Mapping[str, Kind] = {
         ("merge LOOPS",), "loops that walk memory without a gap become one", merge, C_AND_MODELS
     ),
     "fuse": Kind(("fuse",), "a nest joins the one that makes its elements", fuse, ("model",)),
-    "unroll": Kind(("unroll LOOPS by NUMBER",), "short sums are written out", unroll, ("model",)),
+    "unroll": Kind(("unroll LOOPS by NUMBER",), "iterations are written out", unroll, C_AND_MODELS),
     "expand": Kind(
         ("expand LOCAL over LOOP",), "accumulators become arrays over a loop", expand, C_AND_MODELS
     ),

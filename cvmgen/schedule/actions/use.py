@@ -1,4 +1,4 @@
-"""`use`, `fuse`, `unroll`: what other targets than C do, which say here what they mean."""
+"""`use`, `fuse`: what other targets than C do, which say here what they mean."""
 
 from __future__ import annotations
 
@@ -21,11 +21,3 @@ def fuse(subject: Subject, use: Use) -> Subject:
     another nest stores at one place; others stay. Models alone have nests beside each other.
     """
     use.refuse(f"an operator's nests stand alone ({subject.place})", "nests of models are fused")
-
-
-def unroll(subject: Subject, use: Use) -> Subject:
-    """A sum of at most so many terms is one expression, for results that count them all.
-
-    Legal for all sums: they keep their order. How long sums are is known in models alone.
-    """
-    use.refuse(f"how often loops run is not known ({subject.place})", "sums of models are unrolled")
