@@ -99,7 +99,7 @@ def perform(options: argparse.Namespace) -> Exit:
 
 def build_model(options: argparse.Namespace) -> Exit:
     """`cvmgen build --model`, which goes with few of the other options."""
-    others = {"operators": "OPSET.OP", "target": "--target", "report": "--report"}
+    others = {"operators": "OPSET.OP", "target": "--target"}
     others |= {"architecture": "--architecture", "jobs": "-j"}
     for option, shown in others.items():
         if getattr(options, option, None):
@@ -115,6 +115,7 @@ def build_model(options: argparse.Namespace) -> Exit:
         folder=options.out,
         name=options.name,
         check=options.check,
+        report=options.report,
         as_json=options.json,
     )
 
@@ -247,7 +248,8 @@ def add_build(commands: Commands) -> None:
         help="compile the CUDA kernels and print what each became: registers, bytes spilled to "
         "memory, of stack and of shared memory, the accesses of 16 bytes and more, products on "
         "tensor cores (mma), dot products (dp4a) and asynchronous copies (async); fail when a "
-        "kernel breaks a gate. This needs no GPU",
+        "kernel breaks a gate. This needs no GPU. With --model: print what the schedules made of "
+        "each step",
     )
     made.add_argument(
         "--architecture",

@@ -14,11 +14,12 @@ from cvmgen.schedule.actions import ACTIONS
 from cvmgen.schedule.book import Schedules, read_schedules
 from cvmgen.schedule.classes import CLASSES
 from cvmgen.schedule.mappings import MAPPINGS
-from cvmgen.schedule.measures import MEASURES
+from cvmgen.schedule.measures import KNOWN_IN_MODELS, MEASURES
 
 WIDTH = 100
 WRITTEN = """\
 Schedules stand in schedules/*.sched of a spec folder. Each is for the nests of a class in a target:
+in c and cuda those of operators, in model the steps of whole models in C.
 
   schedule CLASS for TARGET {
     "Why it is so."
@@ -28,7 +29,8 @@ Schedules stand in schedules/*.sched of a spec folder. Each is for the nests of 
 A nest takes the schedule of the first class that it belongs to, and the actions rewrite it one
 after the other. No action changes a result: one that could is refused at its line. What an action
 makes it gives names (NEW), which the actions behind it may use as they use the roles of the class.
-`cvmgen show OPERATOR --after schedule` tells what becomes of an operator's nests."""
+`cvmgen show OPERATOR --after schedule` tells what becomes of an operator's nests, and
+`cvmgen build --model SYMBOL PARAMS --report` of a model's steps."""
 
 
 def print_reference(spec: Path, *, as_json: bool) -> Exit:
@@ -54,7 +56,13 @@ def described(schedules: Schedules) -> Mapping[str, Any]:
             for name, each in CLASSES.items()
         ],
         "actions": [
-            {"name": name, "forms": list(each.forms), "doc": each.doc, "details": told(each.run)}
+            {
+                "name": name,
+                "forms": list(each.forms),
+                "targets": list(each.targets),
+                "doc": each.doc,
+                "details": told(each.run),
+            }
             for name, each in sorted(ACTIONS.items())
         ],
         "measures": {name: told(each) for name, each in sorted(MEASURES.items())},
@@ -97,14 +105,15 @@ def places(schedules: Schedules, name: str) -> Iterator[tuple[str, str]]:
 def actions() -> Iterator[str]:
     for _, each in sorted(ACTIONS.items()):
         yield from (f"  {form}" for form in each.forms)
-        yield from filled(sentence(each.doc), 6)
+        yield from filled(f"{sentence(each.doc)} For {' and '.join(each.targets)}.", 6)
         for paragraph in told(each.run).split("\n\n"):
             yield from filled(paragraph, 6)
 
 
 def measures() -> Iterator[str]:
     for name, each in sorted(MEASURES.items()):
-        yield from entry(name, told(each))
+        targets = "c and model" if name in KNOWN_IN_MODELS else "c"
+        yield from entry(name, f"{told(each)} For {targets}.")
 
 
 def intrinsics(schedules: Schedules) -> Iterator[str]:

@@ -19,20 +19,24 @@ def build(
     folder: Path | None,
     name: str | None,
     check: bool,
+    report: bool,
     as_json: bool,
 ) -> Exit:
-    """Write the model's files where they changed, compile them, and say where they are."""
+    """Write the model's files where they changed, compile them, and say where they are; with
+    `report`, also what the schedules made of each step."""
     # Imported here: this needs lark, sympy and jinja2.
-    from cvmgen.model.build import model_files, model_name
+    from cvmgen.model.build import make_files, model_name
 
     chosen = name or model_name(symbol)
     place = folder or Path(chosen)
     with Progress() as progress:
         progress.step(f"generating {chosen}")
-        files = model_files(symbol, params, chosen)
+        made = make_files(symbol, params, chosen)
+        files = made.all()
+        steps = list(made.story()) if report else []
         if check:
             difference = compare(place, files)
-            print(difference or f"{place} is up to date\n", end="")
+            print(*steps, difference or f"{place} is up to date\n", sep="\n", end="")
             return Exit.WRONG if difference else Exit.OK
         changes = write_changed(place, files)
         progress.step(f"compiling {chosen}")
@@ -40,8 +44,11 @@ def build(
     if as_json:
         written = [{"path": str(each.path), "kind": each.kind} for each in changes]
         told = {"folder": str(place), "changes": written, "library": str(library)}
+        told |= {"report": steps} if report else {}
         print(json.dumps(told, indent=2))
         return Exit.OK
+    for line in steps:
+        print(line)
     for each in changes:
         print(f"{each.kind:<8} {each.path}")
     sys.stdout.flush()

@@ -21,6 +21,7 @@ from cvmgen.model.fuse import fused
 from cvmgen.model.layouts import lay_out
 from cvmgen.model.program import Builder
 from cvmgen.paths import spec_folder
+from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.spec.check import check_files, read_folder
 from cvmgen.spec.formula import Operator
 
@@ -32,11 +33,23 @@ def model_files(
     params: FilePath | Mapping[str, Array],
     name: str,
     operators: Operators | None = None,
+    schedules: Schedules | None = None,
 ) -> dict[str, str]:
-    """The C files of a model by their names; ModelError names the file, the place and the rule.
+    """The C files of a model by their names; ModelError names the file, the place and the rule."""
+    return make_files(symbol, params, name, operators, schedules).all()
+
+
+def make_files(
+    symbol: FilePath | Symbol,
+    params: FilePath | Mapping[str, Array],
+    name: str,
+    operators: Operators | None = None,
+    schedules: Schedules | None = None,
+) -> Files:
+    """A model as files that are not printed yet; ModelError names the file, the place and the rule.
 
     `name` begins the names of files and functions; `operators` infers shapes in place of the
-    library that `cvmgen.load("python")` gives.
+    library that `cvmgen.load("python")` gives; `schedules` are cvmgen's own if no others are given.
     """
     checked_name(name)
     graph = symbol if isinstance(symbol, Symbol) else read_symbol(symbol)
@@ -46,8 +59,9 @@ def model_files(
     plan = make_plan(graph, library)
     checked = check_parameters(graph, parameters)
     formulas = formulas_of(OPSET)
-    model = fused(Builder(plan, checked, library, formulas).model())
-    return Files(name, model, lay_out(model), plan).all()
+    chosen = packaged() if schedules is None else schedules
+    model = fused(Builder(plan, checked, library, formulas).model(), chosen)
+    return Files(name, model, lay_out(model, chosen), plan, chosen)
 
 
 @cache

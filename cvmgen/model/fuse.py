@@ -10,22 +10,32 @@ from typing import Any
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild, substitute, walk
 from cvmgen.model.kernels import Kernel, Model
+from cvmgen.model.schedules import decided, elementwise_nest, other_nest
+from cvmgen.schedule.book import Schedules
 
 Index = tuple[tuple[i.Expr, bool], ...]
 
 
-def fused(model: Model) -> Model:
-    """The model with fewer kernels, and without tensors that nothing reads."""
+def fused(model: Model, schedules: Schedules) -> Model:
+    """The model with fewer kernels, and without tensors that nothing reads; the schedules say which
+    kernels join others."""
     alone = {name for name, writers in model.writers().items() if len(writers) == 1}
     done: list[Kernel] = []
     for kernel in model.kernels:
         makers = [at for at, each in enumerate(done) if each.written & kernel.read]
-        together = joined(done[makers[-1]], kernel, alone) if makers else None
+        wanted = makers and joins(kernel, schedules)
+        together = joined(done[makers[-1]], kernel, alone) if wanted else None
         if together is None:
             done.append(kernel)
         else:
             done[makers[-1]] = together
     return pruned(replace(model, kernels=tuple(done)))
+
+
+def joins(reader: Kernel, schedules: Schedules) -> bool:
+    """Whether a kernel's schedule wants it to join what makes its elements."""
+    nest = elementwise_nest if pointwise(reader) else other_nest
+    return decided([nest(reader, 0)], schedules).fused
 
 
 def joined(maker: Kernel, reader: Kernel, alone: set[str]) -> Kernel | None:

@@ -24,11 +24,12 @@ from cvmgen.model.products import (
     packed,
     total_range,
 )
+from cvmgen.model.schedules import decided, product_nest
 from cvmgen.model.storage import Placement, Storage, along_memory, ranges
+from cvmgen.schedule.book import Schedules
+from cvmgen.schedule.intrinsics import DOT4
 
 Order = tuple[int, ...]
-BIAS = 128  # of the bytes that a tile takes
-QUAD = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,10 @@ class Layouts:
     tiles: Mapping[int, Tile]
 
 
-def lay_out(model: Model) -> Layouts:
-    """Choose the layout of every tensor."""
+def lay_out(model: Model, schedules: Schedules) -> Layouts:
+    """Choose the layout of every tensor; the schedules say which kernels run as tiles."""
     elements = ranges(model)
-    products, orders = wanted(model, elements)
+    products, orders = wanted(model, elements, schedules)
     for made in products.values():
         follow(model, made, orders)
     for kernel in model.kernels:
@@ -64,13 +65,13 @@ def lay_out(model: Model) -> Layouts:
             turn_parameters(model, along_memory(kernel, rows | ordered(model, orders)), orders)
     placements = rows | ordered(model, orders)
     for name, pad in pads.items():
-        placements[name] = replace(placements[name], pads=pad, slack=QUAD)
-        elements[name] = replace(elements[name], type="u8", bias=BIAS)
+        placements[name] = replace(placements[name], pads=pad, slack=DOT4.depth)
+        elements[name] = replace(elements[name], type="u8", bias=DOT4.bias)
     return tiled(model, products, Storage(elements, placements))
 
 
 def wanted(
-    model: Model, elements: Mapping[str, Elements]
+    model: Model, elements: Mapping[str, Elements], schedules: Schedules
 ) -> tuple[dict[int, Product], dict[str, Order]]:
     """The kernels that can be tiles, and the orders in which they read their data."""
     products: dict[int, Product] = {}
@@ -78,6 +79,8 @@ def wanted(
     for at, kernel in enumerate(model.kernels):
         made = find_product(kernel, model)
         if made is None or not free(model, made.data.tensor):
+            continue
+        if not decided([product_nest(kernel, made)], schedules).tiled:
             continue
         known, values = elements[made.data.tensor].range, model.tensors[made.weights.tensor].values
         assert values is not None

@@ -21,6 +21,7 @@ from cvmgen.lower.constant_loops import loop_range
 from cvmgen.lower.linear import Linear, at_least_zero, bounds, linear
 from cvmgen.lower.ranges import Range
 from cvmgen.model.kernels import Kernel, Loops, Model
+from cvmgen.schedule.intrinsics import DOT4
 
 LEAST_COLUMNS = 6  # fewer leave most of a panel empty
 LEAST_SUMMED = 8
@@ -203,7 +204,7 @@ def find_runs(made: Product, strides: Sequence[int]) -> Runs | None:
     return Runs(tuple(starts), quads, terms)
 
 
-PANEL = 16  # columns
+PANEL = DOT4.columns
 
 
 def packed(made: Product, runs: Runs, values: Array) -> Array:

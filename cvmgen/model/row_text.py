@@ -13,18 +13,18 @@ from math import prod
 
 from cvmgen.emit.c_like import MACHINE_TYPES, indent
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, substitute
+from cvmgen.ir.visit import names_in, substitute, walk
 from cvmgen.lower.constant_loops import straight, tidied
 from cvmgen.lower.known_types import known_types
 from cvmgen.lower.linear import Linear, at_least_zero, decided, linear
 from cvmgen.lower.partial import arithmetic
 from cvmgen.model.kernels import Kernel, Loops
 from cvmgen.model.products import innermost, loop_ranges
+from cvmgen.model.schedules import Decisions
 from cvmgen.model.storage import Storage, located
-from cvmgen.model.text import ModelPrinter, Names, loop_head, loop_lines, shared, work_of
+from cvmgen.model.text import ModelPrinter, Names, leading, loop_head, loop_lines, shared
 
 LEAST_RUN, MOST_RUN = 4, 4096  # of totals
-MOST_TERMS = 32  # of a reduction that is written out
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,12 @@ class Reduction:
     nest: tuple[i.Stmt, ...]
     after: tuple[i.Stmt, ...]
     run: tuple[str, int]
+
+    @property
+    def summed(self) -> tuple[str, ...]:
+        """The loops of the reduction."""
+        found = (each.index for each in walk(self.nest) if isinstance(each, i.Loop))
+        return tuple(index for index in found if index != self.run[0])
 
 
 def reduction(kernel: Kernel) -> Reduction | None:
@@ -144,11 +150,13 @@ class RowPrinter(ModelPrinter):
         return super().accumulate(replace(statement, name=self.entry))
 
 
-def row_lines(kernel: Kernel, made: Reduction, storage: Storage, names: Names) -> list[str]:
+def row_lines(
+    kernel: Kernel, made: Reduction, storage: Storage, names: Names, decisions: Decisions
+) -> list[str]:
     """The kernel by runs of results; a short reduction is written out where all of it counts."""
     loops = names.loops(kernel.loops)
     lines = run_lines(kernel, made, storage, names)
-    short = written_out(kernel)
+    short = written_out(kernel, decisions.terms)
     if short is not None:
         whole = located(replace(kernel, body=short.body), storage).body
         body = known_types(kernel.operator, dict(loops), names.within(whole), storage.elements).body
@@ -160,7 +168,8 @@ def row_lines(kernel: Kernel, made: Reduction, storage: Storage, names: Names) -
             lines = [f"if ({test}) {{", *indent(inside), "} else {", *indent(lines), "}"]
         else:
             lines = inside
-    return [shared(loops[:-1], work_of(kernel)), *loop_lines(loops[:-1], lines)]
+    outer = leading(kernel.loops[:-1], decisions.shared)
+    return [shared(outer), *loop_lines(loops[:-1], lines)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,16 +180,16 @@ class WrittenOut:
     tests: tuple[i.Expr, ...]
 
 
-def written_out(kernel: Kernel) -> WrittenOut | None:
-    """The kernel without its reduction's loops; None where they are long, or where tests depend
-    on the run or on elements."""
+def written_out(kernel: Kernel, most_terms: int) -> WrittenOut | None:
+    """The kernel without its reduction's loops; None where there are more terms, or where tests
+    depend on the run or on elements."""
     start, nest, *after = kernel.body
     found = innermost(nest)
     if found is None:
         return None
     loops, tests, add = found
     run = kernel.loops[-1][0]
-    if prod(extent for _, extent in loops) > MOST_TERMS or run in names_in(tests):
+    if prod(extent for _, extent in loops) > most_terms or run in names_in(tests):
         return None
     always: list[i.Expr] = []
     for test in tests:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 from cvmgen.emit.c_like import MACHINE_TYPES, CPrinter, comment, identifier, indent
@@ -15,10 +16,10 @@ from cvmgen.lower.guards import changed
 from cvmgen.lower.known_types import Elements, known_types
 from cvmgen.lower.linear import Linear, linear
 from cvmgen.model.kernels import Kernel, Loops
+from cvmgen.model.schedules import Decisions
 from cvmgen.model.storage import Placement, Storage, located
 
-ALONE = 2048  # below so many steps of its loops a kernel is not worth two threads
-TEAM = 20 * ALONE  # below so many of all kernels none is
+TEAM = 20 * 2048  # below so many steps of the loops of all kernels threads are not worth it
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Function:
     tensors: tuple[str, ...]
     text: str
     work: int  # in steps of its loops
+    told: tuple[str, ...] = ()  # what its schedule decided, for people
 
 
 class Names:
@@ -73,13 +75,14 @@ class ModelPrinter(CPrinter):
         self.accumulators = {each.name: each.type for each in walk(body) if isinstance(each, i.Let)}
 
 
-def nest_lines(kernel: Kernel, storage: Storage, names: Names) -> list[str]:
-    """The kernel as it is: its loops shared by threads."""
-    kernel = merged(located(kernel, storage))
+def nest_lines(kernel: Kernel, storage: Storage, names: Names, decisions: Decisions) -> list[str]:
+    """The kernel as it is: its loops merged and shared by threads as its schedule says."""
+    kernel = merged(located(kernel, storage), decisions.merged)
+    outer = leading(kernel.loops[:-1] or kernel.loops, decisions.shared)
     loops, body = names.loops(kernel.loops), names.within(kernel.body)
     body = known_types(kernel.operator, dict(loops), body, storage.elements).body
     return [
-        shared(loops[:-1] or loops, work_of(kernel)),
+        shared(outer),
         *loop_lines(loops, ModelPrinter(body).block(body)),
     ]
 
@@ -111,9 +114,14 @@ def element_type(elements: Elements) -> str:
     return MACHINE_TYPES[elements.type]
 
 
-def shared(loops: Loops, work: int) -> str:
-    """How the threads share the outermost loops, which take `work` steps together."""
-    if not loops or work < ALONE:
+def leading(loops: Loops, names: Collection[str]) -> Loops:
+    """The outermost loops, as far as they have these names."""
+    return tuple(takewhile(lambda loop: loop[0] in names, loops))
+
+
+def shared(loops: Loops) -> str:
+    """How the threads share these outermost loops; where there are none, one of them does all."""
+    if not loops:
         return "#pragma omp single"
     collapse = f" collapse({len(loops)})" if len(loops) > 1 else ""
     return f"#pragma omp for{collapse} schedule(static)"
@@ -176,14 +184,15 @@ def border_lines(tensor: str, place: Placement, elements: Elements) -> list[str]
     return ["#pragma omp single nowait", "{", *indent(lines), "}"] if lines else []
 
 
-def merged(kernel: Kernel) -> Kernel:
-    """A kernel with offsets, neighbouring loops that all offsets walk as one made one."""
+def merged(kernel: Kernel, names: Collection[str]) -> Kernel:
+    """A kernel with offsets, neighbouring loops that all offsets walk as one made one, where they
+    have these names."""
     loops = list(kernel.loops)
     body = kernel.body
     at = len(loops) - 2
     while at >= 0:
         (outer, _), (inner, extent) = loops[at], loops[at + 1]
-        if alike(body, outer, inner, extent):
+        if {outer, inner} <= set(names) and alike(body, outer, inner, extent):
             body = substitute(body, {outer: i.Const(0)})
             body = rebuild(body, tidy_offset)
             loops[at : at + 2] = [(inner, loops[at][1] * extent)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from math import prod
 
 from cvmgen.emit.c_like import identifier, indent
@@ -15,6 +16,7 @@ from cvmgen.lower.partial import arithmetic
 from cvmgen.model.kernels import Kernel, Loops
 from cvmgen.model.layouts import Tile
 from cvmgen.model.products import PANEL
+from cvmgen.model.schedules import Decisions
 from cvmgen.model.storage import Storage, located
 from cvmgen.model.text import ModelPrinter, Names, loop_head, loop_lines, shared
 
@@ -99,10 +101,12 @@ class TileText:
     def printed(self, expr: i.Expr) -> str:
         return ModelPrinter().expr(self.names.within(expr))
 
-    def lines(self) -> list[str]:
-        """All of the kernel, with its loops shared by threads."""
-        divided = (axis for axis in (self.row, self.column) if axis.blocks > 1)
+    def lines(self, decisions: Decisions) -> list[str]:
+        """All of the kernel, with its loops shared by threads as its schedule says."""
+        divided = [axis for axis in (self.row, self.column) if axis.blocks > 1]
         blocks = (*self.outer, *((axis.block, axis.blocks) for axis in divided))
+        names = (*(name for name, _ in self.outer), *(axis.index for axis in divided))
+        count = len(list(takewhile(decisions.shared.__contains__, names)))
         starts = list(map(str, self.tile.runs.starts))
         inside = [
             f"_Alignas(64) int32_t {self.totals}[{self.row.size * self.column.size}];",
@@ -112,9 +116,20 @@ class TileText:
         ]
         return [
             *wrapped_list(f"static const int64_t {self.runs}[{len(starts)}] = {{", starts, "};"),
-            shared(blocks, self.work),
+            shared(blocks[:count]),
             *loop_lines(self.names.loops(blocks), inside),
         ]
+
+    def story(self) -> tuple[str, ...]:
+        """What is staged, what is packed, and the blocks, for people."""
+        data, weights = self.made.data.tensor, self.made.weights.tensor
+        runs = self.tile.runs
+        blocks = prod(extent for _, extent in self.outer) * self.row.blocks * self.column.blocks
+        return (
+            f"stages {data} as bytes: {len(runs.starts)} runs of {4 * runs.quads} for a row",
+            f"packs {weights} in panels of {PANEL} columns",
+            f"{blocks} blocks of at most {self.row.size} rows and {self.column.size} columns",
+        )
 
     def row_starts(self) -> list[str]:
         """Where the rows of a block begin in the data."""

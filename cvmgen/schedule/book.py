@@ -11,15 +11,16 @@ from cvmgen.ir.text import block_lines
 from cvmgen.lower.tiling import described
 from cvmgen.paths import schedules_folder, spec_folder
 from cvmgen.schedule.actions import ACTIONS
-from cvmgen.schedule.classes import CLASSES, Class
+from cvmgen.schedule.classes import CLASSES, OF_MODELS, Class
 from cvmgen.schedule.forms import Known, Settings, Use, matched, one_of
 from cvmgen.schedule.intrinsics import Intrinsic, checked_intrinsic
-from cvmgen.schedule.measures import MEASURES
+from cvmgen.schedule.measures import KNOWN_IN_MODELS, MEASURES
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import SpecError, SpecErrors
 from cvmgen.spec.schedules import Definition, IntrinsicBlock, Schedule, read_files
 
-TARGETS = ("c", "cuda")
+SHAPES = {"c": tuple(CLASSES), "cuda": tuple(CLASSES), "model": OF_MODELS}
+"""The classes that targets have schedules for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +121,9 @@ def checked(
     for schedule in (each for each in definitions if isinstance(each, Schedule)):
         key = (schedule.target.text, schedule.shape.text)
         try:
-            one_of(schedule.shape.text, CLASSES, "class of nests", schedule.shape.span)
-            one_of(
-                schedule.target.text, TARGETS, "target with such schedules", schedule.target.span
-            )
+            target = schedule.target
+            one_of(target.text, SHAPES, "target with such schedules", target.span)
+            one_of(key[1], SHAPES[target.text], "class of nests", schedule.shape.span)
             if key in plans:
                 first = plans[key].schedule.span.place
                 message = f"two schedules are for {key[1]} in {key[0]}"
@@ -162,13 +162,12 @@ def own_intrinsics(
 
 
 def misplaced(schedule: Schedule) -> Iterator[SpecError]:
-    """Faults in what a target does: C rewrites nests, for CUDA a mapping takes each whole."""
+    """Faults in what a target does: not all actions are for all of them."""
     target = schedule.target
-    mapped = target.text == "cuda"
-    if mapped and len(schedule.actions) != 1:
+    if target.text == "cuda" and len(schedule.actions) != 1:
         yield SpecError(target.span, "a schedule for cuda uses one mapping")
     for action in schedule.actions:
-        if action.name in ACTIONS and (action.name == "use") != mapped:
+        if action.name in ACTIONS and target.text not in ACTIONS[action.name].targets:
             yield SpecError(action.name_span, f"'{action.name}' is not for {target.text}")
 
 
@@ -179,7 +178,8 @@ def checked_actions(
     errors: list[SpecError],
 ) -> tuple[Use, ...]:
     """The actions as their forms have them; faults go to `errors`."""
-    known = Known(set(kind.roles), MEASURES, intrinsics)
+    measures = KNOWN_IN_MODELS if schedule.target.text == "model" else tuple(MEASURES)
+    known = Known(set(kind.roles), measures, intrinsics)
     uses = []
     for action in schedule.actions:
         try:

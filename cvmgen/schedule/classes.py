@@ -321,3 +321,7 @@ CLASSES: Mapping[str, Class] = {
     "elementwise": Class("computes each element by itself", ELEMENTS, elementwise),
     "other": Class("any nest", OUTER, other),
 }
+
+# Those of the steps of models, whose shapes are known: what is summed as a contraction of bytes by
+# the register tile, other sums, steps that go element by element, and the rest.
+OF_MODELS = ("contraction", "reduction", "elementwise", "other")

@@ -33,13 +33,14 @@ class Kind:
 
     A form is an action whose operands say what stands there: LOOP or LOCAL, a role of the nest;
     LOOPS, one or more of them; NEW, a name for what the action makes; NUMBER; MEASURE; INTRINSIC,
-    one that a block describes; MAPPING, one of MAPPINGS, and SETTINGS, those that it has. Targets
-    other than C take `use` alone.
+    one that a block describes; MAPPING, one of MAPPINGS, and SETTINGS, those that it has. For
+    other targets than C, `run` only says what the action means.
     """
 
     forms: tuple[str, ...]
     doc: str
     run: Callable[[Subject, Use], Subject]
+    targets: tuple[str, ...] = ("c",)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,8 @@ def elements(subject: Subject, loop: i.Loop) -> list[i.Expr]:
 
 
 def work(subject: Subject, loop: i.Loop) -> list[i.Expr]:
-    """The iterations of a loop and of all in it, as far as the call alone decides them."""
+    """The iterations of a loop and of all in it, as far as the call alone decides them; in models
+    times the statements in them, and of tiles the products."""
     within = assigned((loop,))
     return [count(each) for each in deepest((loop,)) if not names_in(ends(each)) & within]
 
@@ -58,6 +59,9 @@ MEASURES: Mapping[str, Measure] = {
     "iterations": iterations,
     "points": points,
 }
+
+KNOWN_IN_MODELS = ("results", "work")
+"""Those that steps of models have."""
 
 
 def parallel(loop: i.Loop) -> list[i.Loop]:

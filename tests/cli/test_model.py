@@ -41,6 +41,10 @@ def test_building_again_changes_nothing(cvmgen: Command, folder: Path) -> None:
     assert cvmgen(*again, "--json").json["changes"] == []
     assert cvmgen(*again, "--check").code == 0
     assert contents(folder) == before
+    told = cvmgen(*again, "--report").out.splitlines()
+    assert "  contraction, by spec/schedules/model.sched:5" in told
+    assert "  tile rows, columns by dot4" in told
+    assert told[-1].startswith("library  ")
     (folder / "digits.h").write_text("")
     outcome = cvmgen(*again, "--check")
     assert outcome.code == 1

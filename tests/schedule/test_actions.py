@@ -16,6 +16,11 @@ SCALED = (
 )
 HALF = "input X : cvm[N]\noutput Y : cvm[N] precision p(X)\nY[i] = X[i] div 2"
 DIGITS = "input X : cvm[N]\noutput Y : cvm[N] precision 6\nY[i] = ceil(log2(abs(X[i]) + 1))"
+SQUARES = "input X : cvm[N]\noutput Y : cvm[N] precision 32\nY[i] = t * t where t = X[i] div 2 + 1"
+BOXES = (
+    "input X : cvm[N, 3]\noutput Y : cvm[N, 3] precision 32\nlet top[i] = X[i, 0]\n"
+    "Y[i, j] = X[i, j] * top[i]"
+)
 QUOTIENT = (
     "input X : cvm[N]\ninput Z : cvm[N]\noutput Y : cvm[N] precision 32\n"
     "Y[i] = X[i] tdiv Z[i] if Z[i] != 0 else 0"
@@ -180,6 +185,35 @@ ROWS = [
         TOTAL,
         ["changes nothing"],
         "the totals are not in memory yet",
+    ),
+    (
+        "elementwise",
+        "unroll inner by 2",
+        SQUARES,
+        [
+            "let i_whole: i64 = N tdiv 2 * 2",
+            "for 0 <= i < i_whole by 2:",
+            "  let t: i32 = X@[i] >> 1 + 1",
+            "  Y@[i] = i32(u32(t) * u32(t))",
+            "  let t_2: i32 = X@[i + 1] >> 1 + 1",
+            "  Y@[i + 1] = i32(u32(t_2) * u32(t_2))",
+            "for i_whole <= i < N:",
+            "  let t: i32 = X@[i] >> 1 + 1",
+            "  Y@[i] = i32(u32(t) * u32(t))",
+        ],
+        "pairs, and the one that is left over",
+    ),
+    (
+        "elementwise",
+        "unroll inner by 3",
+        BOXES,
+        [
+            "for 0 <= i < N:",
+            "  Y@[i * 3] = i32(u32(X@[i * 3]) * u32(X@[i * 3]))",
+            "  Y@[i * 3 + 1] = i32(u32(X@[i * 3 + 1]) * u32(X@[i * 3]))",
+            "  Y@[i * 3 + 2] = i32(u32(X@[i * 3 + 2]) * u32(X@[i * 3]))",
+        ],
+        "what is known to run no more often is no loop",
     ),
 ]
 

@@ -21,20 +21,31 @@ from cvmgen.schedule.actions.specialise import beside, specialise, unswitch, ver
 from cvmgen.schedule.actions.split import split
 from cvmgen.schedule.actions.streams import streams
 from cvmgen.schedule.actions.tile import tile
-from cvmgen.schedule.actions.use import mapped
+from cvmgen.schedule.actions.unroll import unroll
+from cvmgen.schedule.actions.use import fuse, mapped
 from cvmgen.schedule.actions.vectorise import vectorise
 from cvmgen.schedule.forms import Kind
+
+C_AND_MODELS = ("c", "model")
 
 ACTIONS: Mapping[str, Kind] = {
     "copy": Kind(("copy",), "loops that only move elements become copies and fills", copy),
     "split": Kind(("split LOOP by NUMBER into NEW, NEW",), "blocks, and a loop over each", split),
-    "merge": Kind(("merge LOOPS",), "loops that walk memory without a gap become one", merge),
-    "expand": Kind(("expand LOCAL over LOOP",), "accumulators become arrays over a loop", expand),
+    "merge": Kind(
+        ("merge LOOPS",), "loops that walk memory without a gap become one", merge, C_AND_MODELS
+    ),
+    "fuse": Kind(("fuse",), "a nest joins the one that makes its elements", fuse, ("model",)),
+    "unroll": Kind(("unroll LOOPS by NUMBER",), "iterations are written out", unroll, C_AND_MODELS),
+    "expand": Kind(
+        ("expand LOCAL over LOOP",), "accumulators become arrays over a loop", expand, C_AND_MODELS
+    ),
     "distribute": Kind(("distribute LOOP",), "a loop for each of the steps in a loop", distribute),
     "quotients": Kind(
         ("quotients LOOPS",), "divisions by what a loop alone decides are made once", quotients
     ),
-    "reorder": Kind(("reorder LOOP, LOOP",), "the second loop goes inside the first", reorder),
+    "reorder": Kind(
+        ("reorder LOOP, LOOP",), "the second loop goes inside the first", reorder, C_AND_MODELS
+    ),
     "hoist": Kind(("hoist LOOPS",), "what does not vary goes in front of loops", hoist),
     "jam": Kind(
         ("jam LOOP by NUMBER over LOOP",),
@@ -72,6 +83,7 @@ ACTIONS: Mapping[str, Kind] = {
         ("use MAPPING", "use MAPPING with SETTINGS"),
         "a mapping of iterations to threads of a GPU",
         mapped,
+        ("cuda",),
     ),
     "divide": Kind(
         ("divide LOOPS",),
@@ -80,14 +92,16 @@ ACTIONS: Mapping[str, Kind] = {
     ),
     "vectorise": Kind(("vectorise LOOPS",), "innermost loops by vector instructions", vectorise),
     "tile": Kind(
-        ("tile LOOPS by INTRINSIC when MEASURE >= NUMBER",),
+        ("tile LOOPS by INTRINSIC when MEASURE >= NUMBER", "tile LOOPS by INTRINSIC"),
         "blocks of totals are made by an intrinsic where they are worth it",
         tile,
+        C_AND_MODELS,
     ),
     "parallelise": Kind(
         ("parallelise LOOPS when MEASURE >= NUMBER", "parallelise LOOPS"),
         "the loops run in several threads where there is enough to do",
         parallelise,
+        C_AND_MODELS,
     ),
     "stage": Kind(
         ("stage LOOP by NUMBER",),

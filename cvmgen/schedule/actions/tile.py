@@ -19,7 +19,6 @@ def tile(subject: Subject, use: Use) -> Subject:
     Legal for a sum of products of two inputs, with all its rows and columns.
     """
     names = set(use.loops(subject, 0))
-    measure, least = use.test(2)
     found = find_contraction(subject.body, subject.facts, subject.sizes)
     if found is None:
         use.refuse(f"only a sum of products of two inputs has tiles ({subject.place})")
@@ -29,8 +28,14 @@ def tile(subject: Subject, use: Use) -> Subject:
     made = tiling(found, subject.facts)
     if made is None:
         return subject
-    outermost = next(each for each in walk(subject.body) if isinstance(each, i.Loop))
-    much = product(MEASURES[measure](subject, outermost))
-    worth = i.Compare(">=", much, i.Const(least))
-    whole = replace(made, worth=worth, sizes=subject.sizes)
+    whole = replace(made, worth=worth(subject, use), sizes=subject.sizes)
     return replace(subject, tiling=whole)
+
+
+def worth(subject: Subject, use: Use) -> i.Expr | None:
+    """The test that there is enough to do; None where it is always done."""
+    if len(use.given) < 3:
+        return None
+    measure, least = use.test(2)
+    outermost = next(each for each in walk(subject.body) if isinstance(each, i.Loop))
+    return i.Compare(">=", product(MEASURES[measure](subject, outermost)), i.Const(least))

@@ -1,4 +1,4 @@
-"""`use`: a mapping that is written by hand, which emission asks for."""
+"""`use`, `fuse`: what other targets than C do, which say here what they mean."""
 
 from __future__ import annotations
 
@@ -12,3 +12,12 @@ def mapped(subject: Subject, use: Use) -> Subject:
     Legal for cuda alone, where it takes the place of all other actions.
     """
     use.refuse(f"the target has no mappings ({subject.place})", "mappings are for cuda")
+
+
+def fuse(subject: Subject, use: Use) -> Subject:
+    """What a nest does to each element is done where the element is made; it is not stored first.
+
+    Legal for a nest that computes each element by itself, once for every element of those that
+    another nest stores at one place; others stay. Models alone have nests beside each other.
+    """
+    use.refuse(f"an operator's nests stand alone ({subject.place})", "nests of models are fused")

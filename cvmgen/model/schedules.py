@@ -1,0 +1,245 @@
+"""Schedules of a model's steps: what kernels are, and what the actions for them decide.
+
+Shapes are known, and kernels are perfectly nested: an action decides how one is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from cvmgen.errors import InternalError
+from cvmgen.model.kernels import Kernel, Loops
+from cvmgen.model.products import Product
+from cvmgen.schedule.book import Plan, Schedules
+from cvmgen.schedule.forms import Use
+from cvmgen.schedule.subject import Roles
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """A kernel as one of a class: what its loops are called there, which of them are the kernel's,
+    and what its measures are."""
+
+    shape: str
+    roles: Roles
+    loops: Loops
+    measures: Mapping[str, int]
+    place: str
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(name for name, _ in self.loops)
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """How a kernel is written: `merged` and `shared` are loops, `terms` those of a sum that is
+    written out at most; each action says what it decided, for people."""
+
+    plan: Plan | None = None
+    nest: Nest | None = None
+    fused: bool = False
+    tiled: bool = False
+    merged: frozenset[str] = frozenset()
+    expanded: bool = False
+    inside: bool = False
+    terms: int = 0
+    shared: frozenset[str] = frozenset()
+    told: tuple[tuple[Use, str], ...] = field(default=())
+
+    def story(self, tiles: Sequence[str] = ()) -> Iterator[str]:
+        """The class, its roles, and what each action decided; `tiles` say what a tile became."""
+        if self.plan is None or self.nest is None:
+            yield "no schedule"
+            return
+        yield f"{self.plan.schedule.shape.text}, by {self.plan.schedule.span.place}"
+        extents = dict(self.nest.loops)
+        for role, names in self.nest.roles.items():
+            shown = (f"{plain(each)} {extents.get(each, '')}".rstrip() for each in names)
+            yield f"  {role}: {', '.join(shown) or 'none'}"
+        for use, text in self.told:
+            yield use.action.span.text
+            yield from (f"  {line}" for line in (tiles if use.action.name == "tile" else (text,)))
+
+
+def decided(nests: Sequence[Nest], schedules: Schedules) -> Decisions:
+    """What the schedule of the first of the classes that has one decides of a kernel; SpecError for
+    what may not be done to it."""
+    for nest in nests:
+        plan = schedules.plans.get(("model", nest.shape))
+        if plan is None:
+            continue
+        found = Decisions(plan, nest)
+        for use in plan.uses:
+            action = ACTIONS.get(use.action.name)
+            if action is None:
+                raise InternalError(f"models have no action '{use.action.name}'")
+            found, text = action(nest, use, found)
+            found = replace(found, told=(*found.told, (use, text)))
+        return found
+    return Decisions()
+
+
+# ---------------------------------------------------------------- what kernels are
+
+
+def place_of(kernel: Kernel) -> str:
+    return kernel.origins[0].place if kernel.origins else kernel.operator.span.place
+
+
+def names(loops: Loops) -> tuple[str, ...]:
+    return tuple(name for name, _ in loops)
+
+
+def measured(kernel: Kernel, work: int) -> Mapping[str, int]:
+    return {"results": kernel.iterations, "work": work}
+
+
+def product_nest(kernel: Kernel, made: Product) -> Nest:
+    """A kernel that a register tile can compute."""
+    work = kernel.iterations * prod(extent for _, extent in made.summed)
+    roles = {
+        "outer": names(kernel.loops),
+        "batches": names(made.batches),
+        "rows": names(made.rows),
+        "columns": names((made.column,)),
+        "summed": names(made.summed),
+    }
+    return Nest("contraction", roles, kernel.loops, measured(kernel, work), place_of(kernel))
+
+
+def reduction_nest(kernel: Kernel, total: str, summed: Sequence[str], work: int) -> Nest:
+    """A kernel whose last loop can go inside its reduction."""
+    loops = names(kernel.loops)
+    roles = {
+        "outer": loops[:-1],
+        "results": loops[-1:],
+        "totals": (total,),
+        "summed": tuple(summed),
+    }
+    return Nest("reduction", roles, kernel.loops, measured(kernel, work), place_of(kernel))
+
+
+def elementwise_nest(kernel: Kernel, work: int) -> Nest:
+    loops = names(kernel.loops)
+    roles = {"outer": loops, "inner": loops[-1:]}
+    return Nest("elementwise", roles, kernel.loops, measured(kernel, work), place_of(kernel))
+
+
+def other_nest(kernel: Kernel, work: int) -> Nest:
+    roles = {"outer": names(kernel.loops)}
+    return Nest("other", roles, kernel.loops, measured(kernel, work), place_of(kernel))
+
+
+# ---------------------------------------------------------------- actions
+
+Action = Callable[[Nest, Use, Decisions], tuple[Decisions, str]]
+
+
+def loops_of(nest: Nest, use: Use, at: int = 0) -> tuple[str, ...]:
+    """The loops that an operand names."""
+    return tuple(name for role in use.roles(at) for name in nest.roles[role])
+
+
+def plain(name: str) -> str:
+    """A name as it is printed."""
+    return name.split(".")[0]
+
+
+def fuse(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
+    if nest.shape != "elementwise":
+        use.refuse(
+            f"only what goes element by element can join what makes its elements ({nest.place})",
+            "fuse nests of the class elementwise",
+        )
+    return replace(so_far, fused=True), "joins what makes its elements, where one nest does"
+
+
+def tile(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
+    if set(loops_of(nest, use)) != {*nest.roles["rows"], *nest.roles["columns"]}:
+        use.refuse("a tile has all rows and all columns", "name both roles: tile rows, columns")
+    if len(use.given) > 2 and not holds(nest, use, 2):
+        return so_far, f"is not worth it: {compared(nest, use, 2)}"
+    return replace(so_far, tiled=True), "blocks of totals"
+
+
+def merge(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
+    merged = so_far.merged | frozenset(loops_of(nest, use))
+    return replace(so_far, merged=merged), "those that walk memory without a gap are one loop"
+
+
+def expand(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
+    """Legal where a loop begins the local itself: that is the one over results."""
+    if loops_of(nest, use, 1) != nest.roles["results"]:
+        use.refuse(
+            f"the loop {plain(loops_of(nest, use, 1)[-1])} does not begin a total of its own in "
+            f"each iteration ({nest.place})",
+            "expand totals over results",
+        )
+    text = f"{nest.loops[-1][1]} totals side by side"
+    return replace(so_far, expanded=True), text
+
+
+def reorder(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
+    """Legal where each result of the inner loop has a total of its own."""
+    outer, inner = loops_of(nest, use, 0), loops_of(nest, use, 1)
+    if (outer, inner) != (nest.roles["summed"], nest.roles["results"]):
+        use.refuse(
+            f"of these loops the first does not stand right in the second ({nest.place})",
+            "reorder summed, results",
+        )
+    if not so_far.expanded:
+        use.refuse(
+            f"the loop {plain(inner[-1])} carries {plain(nest.roles['totals'][0])}, which comes "
+            f"out otherwise in another order ({nest.place})",
+            "expand what it carries",
+        )
+    return replace(so_far, inside=True), f"{plain(inner[-1])} goes inside the sum"
+
+
+def unroll(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
+    if loops_of(nest, use) != nest.roles["summed"]:
+        use.refuse(f"only whole sums are written out ({nest.place})", "unroll summed")
+    return replace(so_far, terms=use.number(1)), f"sums of at most {use.number(1)} terms"
+
+
+def parallelise(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
+    """Legal for the loops of the kernel: no two of their iterations write the same element."""
+    chosen = loops_of(nest, use)
+    for name in chosen:
+        if name not in nest.names:
+            use.refuse(
+                f"the loop {plain(name)} carries a total from one iteration to the next: its "
+                f"iterations cannot run in parallel ({nest.place})",
+                "parallelise loops around it",
+            )
+    if len(use.given) > 1 and not holds(nest, use, 1):
+        return so_far, f"one thread: {compared(nest, use, 1)}"
+    shared = so_far.shared | frozenset(chosen)
+    text = compared(nest, use, 1) if len(use.given) > 1 else "always"
+    return replace(so_far, shared=shared), f"all threads: {text}"
+
+
+def holds(nest: Nest, use: Use, at: int) -> bool:
+    measure, least = use.test(at)
+    return nest.measures[measure] >= least
+
+
+def compared(nest: Nest, use: Use, at: int) -> str:
+    """How a test comes out."""
+    measure, least = use.test(at)
+    relation = ">=" if holds(nest, use, at) else "<"
+    return f"{measure} {nest.measures[measure]} {relation} {least}"
+
+
+ACTIONS: Mapping[str, Action] = {
+    "fuse": fuse,
+    "tile": tile,
+    "merge": merge,
+    "expand": expand,
+    "reorder": reorder,
+    "unroll": unroll,
+    "parallelise": parallelise,
+}

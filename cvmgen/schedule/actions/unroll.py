@@ -1,0 +1,100 @@
+"""`unroll`: several iterations of a loop, written out one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from cvmgen.algebra import simplify
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import fresh, rebuild, substitute, walk
+from cvmgen.schedule.forms import Use
+from cvmgen.schedule.rewriting import Block, loops, rewritten
+from cvmgen.schedule.subject import Subject
+
+
+def unroll(subject: Subject, use: Use) -> Subject:
+    """Several iterations in each pass of a loop, and those left over one by one; of loops in each
+    other the innermost. A loop that is known to have no more iterations is gone.
+
+    Legal for every loop over a range: the order of iterations stays. Loops that may end early, and
+    those in steps, stay as they are. In models, where the length of sums is known, a sum of at most
+    so many terms is one expression, for results that count them all.
+    """
+    names, size = set(use.loops(subject, 0)), use.number(1)
+    if size < 2:
+        use.refuse("a pass has at least two iterations")
+    used = subject.taken
+
+    def change(statement: i.Stmt) -> Block | None:
+        if not isinstance(statement, i.Loop) or statement.index not in names:
+            return None
+        ends = any(isinstance(each, i.Break) for each in walk(statement.body))
+        if ends or statement.low is None or statement.step != 1:
+            return None
+        if any(True for _ in loops(statement.body, names)):
+            return None
+        return written_out(statement, size, used)
+
+    return subject.with_body(rewritten(subject.body, change))
+
+
+def written_out(loop: i.Loop, size: int, used: set[str]) -> Block:
+    match loop.low, loop.high:
+        case i.Const(value=int(low)), i.Const(value=int(high)) if high - low <= size:
+            return passes(loop, [i.Const(at) for at in range(low, high)], used)
+        case _:
+            return in_passes(loop, size, used)
+
+
+def in_passes(loop: i.Loop, size: int, used: set[str]) -> Block:
+    """The loop in steps of `size`, and the loop for what is left."""
+    assert loop.low is not None
+    whole = fresh(f"{loop.index}_whole", used)
+    count = simplify(i.Binary("-", loop.high, loop.low))
+    several = i.Binary("*", i.Binary("truncdiv", count, i.Const(size)), i.Const(size))
+    end = i.Let(whole, "i64", simplify(i.Binary("+", loop.low, several)), loop.span)
+    index = i.Var(loop.index)
+    places = [i.Binary("+", index, i.Const(at)) if at else index for at in range(size)]
+    main = replace(loop, high=i.Var(whole), step=size, body=passes(loop, places, used))
+    return (end, main, replace(loop, low=i.Var(whole)))
+
+
+def passes(loop: i.Loop, places: Sequence[i.Expr], used: set[str]) -> Block:
+    """The body for each of the values of the index, with locals of its own."""
+    own = [each.name for each in loop.body if isinstance(each, (i.Let, i.Array))]
+    done: list[i.Stmt] = []
+    for number, place in enumerate(places):
+        body = tidied(substitute(loop.body, {loop.index: place}))
+        done += renamed(body, {name: fresh(name, used) for name in own} if number else {})
+    return tuple(done)
+
+
+def tidied(body: Block) -> Block:
+    """The block with plain sums for the places of elements."""
+
+    def change(node: object) -> object:
+        return replace(node, offset=simplify(node.offset)) if isinstance(node, i.Load) else node
+
+    result: Block = rebuild(body, change)
+    return result
+
+
+def renamed(body: Block, names: Mapping[str, str]) -> Block:
+    """The block with other names for some of its locals."""
+
+    def change(node: object) -> object:
+        match node:
+            case i.Var(name=name) if name in names:
+                return i.Var(names[name])
+            case i.Load(tensor=tensor) if tensor in names:
+                return replace(node, tensor=names[tensor])
+            case i.Let(name=name) | i.Array(name=name) if name in names:
+                return replace(node, name=names[name])
+            case i.Assign(name=name) | i.Accumulate(name=name) if name in names:
+                return replace(node, name=names[name])
+            case _:
+                return node
+
+    result: Block = rebuild(body, change)
+    return result
