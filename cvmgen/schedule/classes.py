@@ -16,6 +16,7 @@ from cvmgen.lower.tiling import find_contraction
 from cvmgen.schedule import dependences
 from cvmgen.schedule.moves import move_of
 from cvmgen.schedule.subject import Roles, Subject
+from cvmgen.schedule.windows import find_windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +180,13 @@ def window(subject: Subject) -> Roles | None:
     return {**found.roles, "taps": tuple(taps)}
 
 
+def separable_window(subject: Subject) -> Roles | None:
+    """A window that does nothing with its elements but to combine them, in any order."""
+    roles, around = window(subject), chain(subject.body)
+    found = None if roles is None else find_windows(around[-1], None, subject)
+    return roles if found is not None and found.separable else None
+
+
 def reduction(subject: Subject) -> Roles | None:
     """Each result combines elements by operations that give the same bits in every order."""
     found = summed(subject)
@@ -305,6 +313,11 @@ CLASSES: Mapping[str, Class] = {
     ),
     "contraction": Class(
         "sums products of two inputs as a product of matrices does", OUTER | FACTORS, contracted
+    ),
+    "separable_window": Class(
+        "combines all elements of a box around each result, in any order",
+        WINDOWS,
+        separable_window,
     ),
     "window": Class("combines elements of a box around each result", WINDOWS, window),
     "reduction": Class("combines elements in any order", SUMS, reduction),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
+from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import substitute, walk
+from cvmgen.ir.visit import rebuild, substitute, walk
 
 Block = tuple[i.Stmt, ...]
 
@@ -35,6 +36,20 @@ def inside(statement: i.Stmt, change: Callable[[i.Stmt], Block | None]) -> i.Stm
 def loops(body: Block, names: Collection[str]) -> Iterator[i.Loop]:
     """The loops of these indices, those around others first."""
     return (each for each in walk(body) if isinstance(each, i.Loop) and each.index in names)
+
+
+def placed(body: Block) -> Block:
+    """The block with the places of elements as short as what is known makes them."""
+
+    def change(node: i.Expr) -> i.Expr:
+        match node:
+            case i.Load(offset=offset):
+                return replace(node, offset=simplify(offset))
+            case _:
+                return node
+
+    result: Block = rebuild(body, change)
+    return result
 
 
 def renamed(body: Block, old: str, new: str) -> Block:

@@ -32,7 +32,8 @@ BESIDE = (
 )
 
 CLASSES_OF = [
-    (POOL, "window", "guards at both sides"),
+    (POOL, "separable_window", "guards at both sides of what is combined in any order"),
+    (CONVOLVED, "window", "guards at both sides of products"),
     (ROW, "window", "a guard at one side"),
     (TOTAL, "reduction", "no guard"),
     (BESIDE, "other", "a guard that holds for a whole row or for none of it"),

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cvmgen.schedule.actions.clip import clip
 from cvmgen.schedule.actions.copy import copy
 from cvmgen.schedule.actions.distribute import distribute
 from cvmgen.schedule.actions.divide import divide
+from cvmgen.schedule.actions.enumerate import enumerated
 from cvmgen.schedule.actions.expand import expand
 from cvmgen.schedule.actions.hoist import hoist, quotients
 from cvmgen.schedule.actions.jam import jam
-from cvmgen.schedule.actions.lists import append, cut, stage
+from cvmgen.schedule.actions.lists import append, cut
 from cvmgen.schedule.actions.locate import locate
 from cvmgen.schedule.actions.merge import merge
 from cvmgen.schedule.actions.move import move
 from cvmgen.schedule.actions.parallelise import parallelise
 from cvmgen.schedule.actions.peel import peel
 from cvmgen.schedule.actions.reorder import reorder
+from cvmgen.schedule.actions.separate import separate
 from cvmgen.schedule.actions.specialise import beside, specialise, unswitch, version
 from cvmgen.schedule.actions.split import split
+from cvmgen.schedule.actions.stage import stage
 from cvmgen.schedule.actions.streams import streams
 from cvmgen.schedule.actions.tile import tile
 from cvmgen.schedule.actions.unroll import unroll
@@ -30,6 +34,12 @@ C_AND_MODELS = ("c", "model")
 
 ACTIONS: Mapping[str, Kind] = {
     "copy": Kind(("copy",), "loops that only move elements become copies and fills", copy),
+    "clip": Kind(("clip LOOPS",), "loops leave out what fails the guard in them", clip),
+    "separate": Kind(
+        ("separate LOOP over LOOP by NUMBER into NEW, NEW",),
+        "the columns of windows are combined first, and then what came out",
+        separate,
+    ),
     "split": Kind(("split LOOP by NUMBER into NEW, NEW",), "blocks, and a loop over each", split),
     "merge": Kind(
         ("merge LOOPS",), "loops that walk memory without a gap become one", merge, C_AND_MODELS
@@ -37,9 +47,9 @@ ACTIONS: Mapping[str, Kind] = {
     "fuse": Kind(("fuse",), "a nest joins the one that makes its elements", fuse, ("model",)),
     "unroll": Kind(("unroll LOOPS by NUMBER",), "iterations are written out", unroll, C_AND_MODELS),
     "expand": Kind(
-        ("expand LOCAL over LOOP",), "accumulators become arrays over a loop", expand, C_AND_MODELS
+        ("expand LOCAL over LOOPS",), "accumulators become arrays over a loop", expand, C_AND_MODELS
     ),
-    "distribute": Kind(("distribute LOOP",), "a loop for each of the steps in a loop", distribute),
+    "distribute": Kind(("distribute LOOPS",), "a loop for each of the steps in a loop", distribute),
     "quotients": Kind(
         ("quotients LOOPS",), "divisions by what a loop alone decides are made once", quotients
     ),
@@ -64,7 +74,7 @@ ACTIONS: Mapping[str, Kind] = {
         ("peel LOOP into NEW, NEW, NEW",), "the middle of a loop gets rid of guards", peel
     ),
     "specialise": Kind(
-        ("specialise LOOP", "specialise LOOP by NUMBER"),
+        ("specialise LOOPS", "specialise LOOPS by NUMBER"),
         "copies of loops for the steps 1 and 0, or for another one",
         specialise,
     ),
@@ -78,7 +88,12 @@ ACTIONS: Mapping[str, Kind] = {
         "a copy of loops that runs where there is enough to do",
         version,
     ),
-    "unswitch": Kind(("unswitch LOOP",), "a choice in loops goes around them", unswitch),
+    "enumerate": Kind(
+        ("enumerate LOOP by NUMBER over LOOP into NEW",),
+        "copies of loops for a few iterations of the loop in them",
+        enumerated,
+    ),
+    "unswitch": Kind(("unswitch LOOPS",), "a choice in loops goes around them", unswitch),
     "use": Kind(
         ("use MAPPING", "use MAPPING with SETTINGS"),
         "a mapping of iterations to threads of a GPU",
@@ -104,8 +119,8 @@ ACTIONS: Mapping[str, Kind] = {
         C_AND_MODELS,
     ),
     "stage": Kind(
-        ("stage LOOP by NUMBER",),
-        "what is asked of the entries of a list so far lies side by side, tested in blocks",
+        ("stage LOOP by NUMBER", "stage LOOP over LOOP by NUMBER into NEW, NEW, NEW, NEW"),
+        "what is asked of the entries of a list so far, or what windows read, lies side by side",
         stage,
     ),
     "append": Kind(

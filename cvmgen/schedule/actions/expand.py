@@ -2,61 +2,85 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import rebuild
-from cvmgen.lower.guards import changed
+from cvmgen.ir.visit import names_in, rebuild, walk
+from cvmgen.lower.guards import assigned, changed
 from cvmgen.schedule.actions.split import most_iterations
+from cvmgen.schedule.dependences import Locals
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import Block, loops, rewritten
+from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
 
 
 def expand(subject: Subject, use: Use) -> Subject:
     """Locals that each iteration begins anew get an element for each: iterations share nothing.
 
-    Legal where the loop declares the local itself and has at most a known number of iterations.
+    A local that is stored in an array as it is grows there. Legal where the loop declares the
+    local itself and, unless it grows so, has at most a known number of iterations.
     """
     accumulators, over = set(use.loops(subject, 0)), set(use.loops(subject, 1))
+    arrays = Locals.of(subject.body).arrays
 
     def change(statement: i.Stmt) -> Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in over:
             return None
+        own = [
+            each
+            for each in statement.body
+            if isinstance(each, i.Let) and each.name in accumulators & changed(statement.body)
+        ]
+        if not own:
+            return None
+        place = stored_place(statement, own, arrays)
+        if place is not None:
+            body = at_places(statement.body[:-1], {own[0].name: (place, own[0].type)})
+            return (replace(statement, body=body),)
         most = most_iterations(subject.body, statement)
         if most is None:
             use.refuse(
                 f"nothing limits how often the loop {statement.index} runs: an array has a size",
                 "split it, and expand over the inner loop",
             )
-        own = [
-            each
-            for each in statement.body
-            if isinstance(each, i.Let) and each.name in accumulators & changed(statement.body)
-        ]
-        if not own and any(True for _ in loops(statement.body, over)):
-            return None
-        arrays = tuple(i.Array(each.name, each.type, most, each.span) for each in own)
-        names = {each.name: each.type for each in own}
-        body = in_array(statement.body, names, i.Var(statement.index))
-        return (*arrays, replace(statement, body=body))
+        new = tuple(i.Array(each.name, each.type, most, each.span) for each in own)
+        at = i.Var(statement.index)
+        places = {each.name: (i.Load(each.name, None, at), each.type) for each in own}
+        return (*new, replace(statement, body=at_places(statement.body, places)))
 
     return subject.with_body(rewritten(subject.body, change))
 
 
-def in_array(body: Block, types: dict[str, str], at: i.Expr) -> Block:
-    """The statements with an element at a place for each of the locals."""
+def stored_place(loop: i.Loop, own: list[i.Let], arrays: Mapping[str, str]) -> i.Load | None:
+    """The element of an array in which a loop stores its only accumulator in the end, if that is
+    of the same type and nothing else of the array is in use."""
+    match loop.body[-1]:
+        case i.Store(target=i.Load(tensor=tensor, offset=offset) as place, value=i.Var(name=name)):
+            pass
+        case _:
+            return None
+    if [each.name for each in own] != [name] or loop.index not in names_in(offset):
+        return None
+    uses = [each for each in walk(loop.body) if isinstance(each, i.Load) and each.tensor == tensor]
+    if len(uses) > 1 or names_in(offset) & assigned(loop.body):
+        return None
+    return place if arrays.get(tensor) == own[0].type else None
+
+
+def at_places(body: Block, places: Mapping[str, tuple[i.Load, str]]) -> Block:
+    """The statements with an element at a place, of some type, for each of the locals."""
 
     def change(node: object) -> object:
         match node:
-            case i.Var(name=name) if name in types:
-                return i.Load(name, None, at)
-            case i.Let(name=name, value=value) | i.Assign(name=name, value=value) if name in types:
-                return i.Store(i.Load(name, None, at), value, node.span)
-            case i.Accumulate(name=name, op=op, value=value) if name in types:
-                place = i.Load(name, None, at)
-                return i.Store(place, combined(op, types[name], place, value), node.span)
+            case i.Var(name=name) if name in places:
+                return places[name][0]
+            case i.Let(name=name, value=value) | i.Assign(name=name, value=value) if name in places:
+                return i.Store(places[name][0], value, node.span)
+            case i.Accumulate(name=name, op=op, value=value) if name in places:
+                place, kind = places[name]
+                return i.Store(place, combined(op, kind, place, value), node.span)
             case _:
                 return node
 

@@ -10,7 +10,7 @@ from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 
 
-def stage(subject: Subject, use: Use) -> Subject:
+def stage_entries(subject: Subject, use: Use) -> Subject:
     """What tests ask of the entries so far lies side by side; nothing changes where that may not
     be computed before the tests around it."""
     block = use.number(1)

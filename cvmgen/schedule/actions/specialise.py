@@ -35,8 +35,10 @@ def specialise(subject: Subject, use: Use) -> Subject:
             return None
         result: i.Stmt = statement
         found = variants(statement, extents, usual)
-        possible = (each for each in found if not impossible(each, subject.facts))
-        for values in reversed(list(possible)):
+        possible = [each for each in found if not impossible(each, subject.facts)]
+        if not possible:
+            return None
+        for values in reversed(possible):
             result = i.If(
                 equals(values), (with_steps(statement, values),), (result,), statement.span
             )

@@ -162,75 +162,148 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
     const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
     const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
         cvmgen_ceildiv(-1 * DW * KW + DW + PW + XW, SW)), x_middle_low);
-    CVMGEN_PARALLEL(collapse(3) if (N * OC * YH * x_middle_high * IC * KH * KW >= 32768))
-    for (int64_t n = 0; n < N; ++n) {
-        for (int64_t oc = 0; oc < OC; ++oc) {
-            for (int64_t y = 0; y < YH; ++y) {
-                const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
-                for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
-                    uint32_t total = 0;
-                    for (int64_t ic = 0; ic < IC; ++ic) {
-                        for (int64_t ki = 0; ki < KH; ++ki) {
-                            const int64_t h = y * SH - PH + ki * DH;
-                            if (0 <= h && h < XH) {
-                                for (int64_t kj = 0; kj < KW; ++kj) {
-                                    const int64_t w = x_left * SW - PW + kj * DW;
-                                    if (0 <= w && w < XW)
-                                        total += (uint32_t)(X[((n * C + (oc_quotient * IC + ic))
-                                            * XH + h) * XW + w]
+    const int64_t x_phases = cvmgen_min_i64(SW, (KW - 1) * DW + 1);
+    const int64_t x_reach = cvmgen_min_i64((KW - 1) * DW / SW, 4097);
+    const int64_t x_most = cvmgen_min_i64(512, YW);
+    const int64_t x_pitch = x_most + x_reach;
+    const int64_t y_phases = cvmgen_min_i64(SH, (KH - 1) * DH + 1);
+    const int64_t y_reach = cvmgen_min_i64((KH - 1) * DH / SH, 4097);
+    const int64_t y_most = cvmgen_min_i64(cvmgen_floor_div(4096, y_phases
+        * cvmgen_min_i64(x_pitch * x_phases, 4097)) - y_reach, YH);
+    const int64_t y_held = y_most + y_reach;
+    const int64_t plane = y_held * x_pitch;
+    int64_t x_taps[64];
+    for (int64_t kj = 0, kj_end = cvmgen_min_i64(KW, 64); kj < kj_end; ++kj)
+        x_taps[kj] = kj * DW % SW * plane + kj * DW / SW;
+    int64_t y_taps[64];
+    for (int64_t ki = 0, ki_end = cvmgen_min_i64(KH, 64); ki < ki_end; ++ki)
+        y_taps[ki] = ki * DH % SH * (x_phases * plane) + ki * DH / SH * x_pitch;
+    const int64_t window_size = y_phases * x_phases * plane;
+    const int64_t x_blocks = cvmgen_ceildiv(YW, x_most);
+    const int64_t y_blocks = cvmgen_ceildiv(YH, y_most);
+    if (KW <= 64 && KH <= 64 && y_most >= 1 && y_most * KH * (x_most * KW) > window_size) {
+        CVMGEN_PARALLEL(collapse(4) if (N * OC * YH * YW >= 4096))
+        for (int64_t n = 0; n < N; ++n) {
+            for (int64_t oc = 0; oc < OC; ++oc) {
+                for (int64_t y_block = 0; y_block < y_blocks; ++y_block) {
+                    for (int64_t x_block = 0; x_block < x_blocks; ++x_block) {
+                        const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
+                        const int64_t y_first = y_block * y_most;
+                        const int64_t y_count = cvmgen_min_i64(y_most, YH - y_first);
+                        const int64_t x_first = x_block * x_most;
+                        const int64_t x_count = cvmgen_min_i64(x_most, YW - x_first);
+                        uint32_t window[4096];
+                        uint32_t totals[4096];
+                        const int64_t x_flats = (y_count - 1) * x_pitch + x_count;
+                        for (int64_t window_filled = 0; window_filled < window_size;
+                            ++window_filled)
+                            window[window_filled] = 0;
+                        for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
+                            totals[x_flat] = 0;
+                        for (int64_t ic = 0; ic < IC; ++ic) {
+                            for (int64_t y_phase = 0; y_phase < y_phases; ++y_phase) {
+                                for (int64_t x_phase = 0; x_phase < x_phases; ++x_phase) {
+                                    const int64_t y_filled_low = cvmgen_max_i64(0,
+                                        cvmgen_ceildiv(PH - SH * y_first - y_phase, SH));
+                                    const int64_t y_filled_high = cvmgen_min_i64(y_count + y_reach,
+                                        cvmgen_ceildiv(PH - SH * y_first + XH - y_phase, SH));
+                                    const int64_t x_filled_low = cvmgen_max_i64(0,
+                                        cvmgen_ceildiv(PW - SW * x_first - x_phase, SW));
+                                    const int64_t x_filled_high = cvmgen_min_i64(x_count + x_reach,
+                                        cvmgen_ceildiv(PW - SW * x_first + XW - x_phase, SW));
+                                    for (int64_t y_filled = y_filled_low; y_filled < y_filled_high;
+                                        ++y_filled) {
+                                        const int64_t h = (y_first + y_filled) * SH - PH + y_phase;
+                                        const int64_t row = ((y_phase * x_phases + x_phase)
+                                            * y_held + y_filled) * x_pitch;
+                                        if (SW == 1) {
+                                            for (int64_t x_filled = x_filled_low;
+                                                x_filled < x_filled_high; ++x_filled)
+                                                window[row
+                                                    + x_filled] = X[((n * C
+                                                    + (oc_quotient * IC + ic)) * XH + h) * XW
+                                                    + (x_first + x_filled - PW + x_phase)];
+                                        } else if (SW == 2) {
+                                            for (int64_t x_filled = x_filled_low;
+                                                x_filled < x_filled_high; ++x_filled)
+                                                window[row
+                                                    + x_filled] = X[((n * C
+                                                    + (oc_quotient * IC + ic)) * XH + h) * XW
+                                                    + ((x_first + x_filled) * 2 - PW + x_phase)];
+                                        } else {
+                                            for (int64_t x_filled = x_filled_low;
+                                                x_filled < x_filled_high; ++x_filled)
+                                                window[row
+                                                    + x_filled] = X[((n * C
+                                                    + (oc_quotient * IC + ic)) * XH + h) * XW
+                                                    + ((x_first + x_filled) * SW - PW + x_phase)];
+                                        }
+                                    }
+                                }
+                            }
+                            for (int64_t ki = 0; ki < KH; ++ki) {
+                                const int64_t kj_whole = KW / 3 * 3;
+                                for (int64_t kj = 0; kj < kj_whole; kj += 3) {
+                                    for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
+                                        uint32_t totals_so_far = totals[x_flat];
+                                        totals_so_far += (uint32_t)(window[x_flat
+                                            + (y_taps[ki] + x_taps[kj])]
+                                            * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                                        totals_so_far += (uint32_t)(window[x_flat
+                                            + (y_taps[ki] + x_taps[kj + 1])]
+                                            * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
+                                        totals_so_far += (uint32_t)(window[x_flat
+                                            + (y_taps[ki] + x_taps[kj + 2])]
+                                            * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
+                                        totals[x_flat] = totals_so_far;
+                                    }
+                                }
+                                for (int64_t kj = kj_whole; kj < KW; ++kj) {
+                                    for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
+                                        totals[x_flat] += (uint32_t)(window[x_flat
+                                            + (y_taps[ki] + x_taps[kj])]
                                             * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                 }
                             }
                         }
+                        for (int64_t y_finished = 0; y_finished < y_count; ++y_finished) {
+                            CVMGEN_APART
+                            for (int64_t x_finished = 0; x_finished < x_count; ++x_finished)
+                                Y[((n * OC + oc) * YH + (y_first + y_finished)) * YW
+                                    + (x_first + x_finished)] = (int8_t)(totals[y_finished
+                                    * x_pitch + x_finished] + (uint32_t)(B != NULL ? B[oc] : 0));
+                        }
                     }
-                    Y[((n * OC + oc) * YH + y) * YW + x_left] = (int8_t)(total
-                        + (uint32_t)(B != NULL ? B[oc] : 0));
                 }
-                for (int64_t x_block = x_middle_low; x_block < x_middle_high; x_block += 1024) {
-                    const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_block);
-                    if (SW == 1) {
-                        uint32_t total[1024];
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            total[x_lane] = 0;
+            }
+        }
+    } else {
+        CVMGEN_PARALLEL(collapse(3) if (N * OC * YH * YW >= 4096))
+        for (int64_t n = 0; n < N; ++n) {
+            for (int64_t oc = 0; oc < OC; ++oc) {
+                for (int64_t y = 0; y < YH; ++y) {
+                    const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
+                    for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
+                        uint32_t total = 0;
                         for (int64_t ic = 0; ic < IC; ++ic) {
                             for (int64_t ki = 0; ki < KH; ++ki) {
                                 const int64_t h = y * SH - PH + ki * DH;
                                 if (0 <= h && h < XH) {
-                                    const int64_t kj_whole = KW / 3 * 3;
-                                    for (int64_t kj = 0; kj < kj_whole; kj += 3) {
-                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                            uint32_t total_so_far = total[x_lane];
-                                            total_so_far += (uint32_t)(X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + (x_block + x_lane - PW + kj * DW)]
-                                                * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                                            total_so_far += (uint32_t)(X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + (x_block + x_lane - PW + (kj + 1) * DW)]
-                                                * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
-                                            total_so_far += (uint32_t)(X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + (x_block + x_lane - PW + (kj + 2) * DW)]
-                                                * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
-                                            total[x_lane] = total_so_far;
-                                        }
-                                    }
-                                    for (int64_t kj = kj_whole; kj < KW; ++kj) {
-                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                            total[x_lane] += (uint32_t)(X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + (x_block + x_lane - PW + kj * DW)]
+                                    for (int64_t kj = 0; kj < KW; ++kj) {
+                                        const int64_t w = x_left * SW - PW + kj * DW;
+                                        if (0 <= w && w < XW)
+                                            total += (uint32_t)(X[((n * C
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW + w]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                     }
                                 }
                             }
                         }
-                        CVMGEN_APART
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            Y[((n * OC + oc) * YH + y) * YW
-                                + (x_block + x_lane)] = (int8_t)(total[x_lane]
-                                + (uint32_t)(B != NULL ? B[oc] : 0));
-                    } else if (SW == 2) {
+                        Y[((n * OC + oc) * YH + y) * YW + x_left] = (int8_t)(total
+                            + (uint32_t)(B != NULL ? B[oc] : 0));
+                    }
+                    for (int64_t x_piece = x_middle_low; x_piece < x_middle_high; x_piece += 1024) {
+                        const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_piece);
                         uint32_t total[1024];
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             total[x_lane] = 0;
@@ -241,27 +314,27 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                                     const int64_t kj_whole_2 = KW / 3 * 3;
                                     for (int64_t kj = 0; kj < kj_whole_2; kj += 3) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                            uint32_t total_so_far_2 = total[x_lane];
-                                            total_so_far_2 += (uint32_t)(X[((n * C
+                                            uint32_t total_so_far = total[x_lane];
+                                            total_so_far += (uint32_t)(X[((n * C
                                                 + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * 2 - PW + kj * DW)]
+                                                + ((x_piece + x_lane) * SW - PW + kj * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                                            total_so_far_2 += (uint32_t)(X[((n * C
+                                            total_so_far += (uint32_t)(X[((n * C
                                                 + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * 2 - PW + (kj + 1) * DW)]
+                                                + ((x_piece + x_lane) * SW - PW + (kj + 1) * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
-                                            total_so_far_2 += (uint32_t)(X[((n * C
+                                            total_so_far += (uint32_t)(X[((n * C
                                                 + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * 2 - PW + (kj + 2) * DW)]
+                                                + ((x_piece + x_lane) * SW - PW + (kj + 2) * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
-                                            total[x_lane] = total_so_far_2;
+                                            total[x_lane] = total_so_far;
                                         }
                                     }
                                     for (int64_t kj = kj_whole_2; kj < KW; ++kj) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                                             total[x_lane] += (uint32_t)(X[((n * C
                                                 + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * 2 - PW + kj * DW)]
+                                                + ((x_piece + x_lane) * SW - PW + kj * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                     }
                                 }
@@ -270,70 +343,28 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                         CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
-                                + (x_block + x_lane)] = (int8_t)(total[x_lane]
+                                + (x_piece + x_lane)] = (int8_t)(total[x_lane]
                                 + (uint32_t)(B != NULL ? B[oc] : 0));
-                    } else {
-                        uint32_t total[1024];
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            total[x_lane] = 0;
+                    }
+                    for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
+                        uint32_t total = 0;
                         for (int64_t ic = 0; ic < IC; ++ic) {
                             for (int64_t ki = 0; ki < KH; ++ki) {
                                 const int64_t h = y * SH - PH + ki * DH;
                                 if (0 <= h && h < XH) {
-                                    const int64_t kj_whole_3 = KW / 3 * 3;
-                                    for (int64_t kj = 0; kj < kj_whole_3; kj += 3) {
-                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                            uint32_t total_so_far_3 = total[x_lane];
-                                            total_so_far_3 += (uint32_t)(X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * SW - PW + kj * DW)]
-                                                * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                                            total_so_far_3 += (uint32_t)(X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * SW - PW + (kj + 1) * DW)]
-                                                * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
-                                            total_so_far_3 += (uint32_t)(X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * SW - PW + (kj + 2) * DW)]
-                                                * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
-                                            total[x_lane] = total_so_far_3;
-                                        }
-                                    }
-                                    for (int64_t kj = kj_whole_3; kj < KW; ++kj) {
-                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                            total[x_lane] += (uint32_t)(X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * SW - PW + kj * DW)]
+                                    for (int64_t kj = 0; kj < KW; ++kj) {
+                                        const int64_t w = x_right * SW - PW + kj * DW;
+                                        if (0 <= w && w < XW)
+                                            total += (uint32_t)(X[((n * C
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW + w]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                     }
                                 }
                             }
                         }
-                        CVMGEN_APART
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            Y[((n * OC + oc) * YH + y) * YW
-                                + (x_block + x_lane)] = (int8_t)(total[x_lane]
-                                + (uint32_t)(B != NULL ? B[oc] : 0));
+                        Y[((n * OC + oc) * YH + y) * YW + x_right] = (int8_t)(total
+                            + (uint32_t)(B != NULL ? B[oc] : 0));
                     }
-                }
-                for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
-                    uint32_t total = 0;
-                    for (int64_t ic = 0; ic < IC; ++ic) {
-                        for (int64_t ki = 0; ki < KH; ++ki) {
-                            const int64_t h = y * SH - PH + ki * DH;
-                            if (0 <= h && h < XH) {
-                                for (int64_t kj = 0; kj < KW; ++kj) {
-                                    const int64_t w = x_right * SW - PW + kj * DW;
-                                    if (0 <= w && w < XW)
-                                        total += (uint32_t)(X[((n * C + (oc_quotient * IC + ic))
-                                            * XH + h) * XW + w]
-                                            * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                                }
-                            }
-                        }
-                    }
-                    Y[((n * OC + oc) * YH + y) * YW + x_right] = (int8_t)(total
-                        + (uint32_t)(B != NULL ? B[oc] : 0));
                 }
             }
         }
@@ -413,75 +444,148 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
     const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
     const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
         cvmgen_ceildiv(-1 * DW * KW + DW + PW + XW, SW)), x_middle_low);
-    CVMGEN_PARALLEL(collapse(3) if (N * OC * YH * x_middle_high * IC * KH * KW >= 32768))
-    for (int64_t n = 0; n < N; ++n) {
-        for (int64_t oc = 0; oc < OC; ++oc) {
-            for (int64_t y = 0; y < YH; ++y) {
-                const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
-                for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
-                    uint32_t total = 0;
-                    for (int64_t ic = 0; ic < IC; ++ic) {
-                        for (int64_t ki = 0; ki < KH; ++ki) {
-                            const int64_t h = y * SH - PH + ki * DH;
-                            if (0 <= h && h < XH) {
-                                for (int64_t kj = 0; kj < KW; ++kj) {
-                                    const int64_t w = x_left * SW - PW + kj * DW;
-                                    if (0 <= w && w < XW)
-                                        total += (uint32_t)(X[((n * C + (oc_quotient * IC + ic))
-                                            * XH + h) * XW + w]
+    const int64_t x_phases = cvmgen_min_i64(SW, (KW - 1) * DW + 1);
+    const int64_t x_reach = cvmgen_min_i64((KW - 1) * DW / SW, 4097);
+    const int64_t x_most = cvmgen_min_i64(512, YW);
+    const int64_t x_pitch = x_most + x_reach;
+    const int64_t y_phases = cvmgen_min_i64(SH, (KH - 1) * DH + 1);
+    const int64_t y_reach = cvmgen_min_i64((KH - 1) * DH / SH, 4097);
+    const int64_t y_most = cvmgen_min_i64(cvmgen_floor_div(4096, y_phases
+        * cvmgen_min_i64(x_pitch * x_phases, 4097)) - y_reach, YH);
+    const int64_t y_held = y_most + y_reach;
+    const int64_t plane = y_held * x_pitch;
+    int64_t x_taps[64];
+    for (int64_t kj = 0, kj_end = cvmgen_min_i64(KW, 64); kj < kj_end; ++kj)
+        x_taps[kj] = kj * DW % SW * plane + kj * DW / SW;
+    int64_t y_taps[64];
+    for (int64_t ki = 0, ki_end = cvmgen_min_i64(KH, 64); ki < ki_end; ++ki)
+        y_taps[ki] = ki * DH % SH * (x_phases * plane) + ki * DH / SH * x_pitch;
+    const int64_t window_size = y_phases * x_phases * plane;
+    const int64_t x_blocks = cvmgen_ceildiv(YW, x_most);
+    const int64_t y_blocks = cvmgen_ceildiv(YH, y_most);
+    if (KW <= 64 && KH <= 64 && y_most >= 1 && y_most * KH * (x_most * KW) > window_size) {
+        CVMGEN_PARALLEL(collapse(4) if (N * OC * YH * YW >= 4096))
+        for (int64_t n = 0; n < N; ++n) {
+            for (int64_t oc = 0; oc < OC; ++oc) {
+                for (int64_t y_block = 0; y_block < y_blocks; ++y_block) {
+                    for (int64_t x_block = 0; x_block < x_blocks; ++x_block) {
+                        const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
+                        const int64_t y_first = y_block * y_most;
+                        const int64_t y_count = cvmgen_min_i64(y_most, YH - y_first);
+                        const int64_t x_first = x_block * x_most;
+                        const int64_t x_count = cvmgen_min_i64(x_most, YW - x_first);
+                        uint32_t window[4096];
+                        uint32_t totals[4096];
+                        const int64_t x_flats = (y_count - 1) * x_pitch + x_count;
+                        for (int64_t window_filled = 0; window_filled < window_size;
+                            ++window_filled)
+                            window[window_filled] = 0;
+                        for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
+                            totals[x_flat] = 0;
+                        for (int64_t ic = 0; ic < IC; ++ic) {
+                            for (int64_t y_phase = 0; y_phase < y_phases; ++y_phase) {
+                                for (int64_t x_phase = 0; x_phase < x_phases; ++x_phase) {
+                                    const int64_t y_filled_low = cvmgen_max_i64(0,
+                                        cvmgen_ceildiv(PH - SH * y_first - y_phase, SH));
+                                    const int64_t y_filled_high = cvmgen_min_i64(y_count + y_reach,
+                                        cvmgen_ceildiv(PH - SH * y_first + XH - y_phase, SH));
+                                    const int64_t x_filled_low = cvmgen_max_i64(0,
+                                        cvmgen_ceildiv(PW - SW * x_first - x_phase, SW));
+                                    const int64_t x_filled_high = cvmgen_min_i64(x_count + x_reach,
+                                        cvmgen_ceildiv(PW - SW * x_first + XW - x_phase, SW));
+                                    for (int64_t y_filled = y_filled_low; y_filled < y_filled_high;
+                                        ++y_filled) {
+                                        const int64_t h = (y_first + y_filled) * SH - PH + y_phase;
+                                        const int64_t row = ((y_phase * x_phases + x_phase)
+                                            * y_held + y_filled) * x_pitch;
+                                        if (SW == 1) {
+                                            for (int64_t x_filled = x_filled_low;
+                                                x_filled < x_filled_high; ++x_filled)
+                                                window[row
+                                                    + x_filled] = X[((n * C
+                                                    + (oc_quotient * IC + ic)) * XH + h) * XW
+                                                    + (x_first + x_filled - PW + x_phase)];
+                                        } else if (SW == 2) {
+                                            for (int64_t x_filled = x_filled_low;
+                                                x_filled < x_filled_high; ++x_filled)
+                                                window[row
+                                                    + x_filled] = X[((n * C
+                                                    + (oc_quotient * IC + ic)) * XH + h) * XW
+                                                    + ((x_first + x_filled) * 2 - PW + x_phase)];
+                                        } else {
+                                            for (int64_t x_filled = x_filled_low;
+                                                x_filled < x_filled_high; ++x_filled)
+                                                window[row
+                                                    + x_filled] = X[((n * C
+                                                    + (oc_quotient * IC + ic)) * XH + h) * XW
+                                                    + ((x_first + x_filled) * SW - PW + x_phase)];
+                                        }
+                                    }
+                                }
+                            }
+                            for (int64_t ki = 0; ki < KH; ++ki) {
+                                const int64_t kj_whole = KW / 3 * 3;
+                                for (int64_t kj = 0; kj < kj_whole; kj += 3) {
+                                    for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
+                                        uint32_t totals_so_far = totals[x_flat];
+                                        totals_so_far += (uint32_t)(window[x_flat
+                                            + (y_taps[ki] + x_taps[kj])]
+                                            * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                                        totals_so_far += (uint32_t)(window[x_flat
+                                            + (y_taps[ki] + x_taps[kj + 1])]
+                                            * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
+                                        totals_so_far += (uint32_t)(window[x_flat
+                                            + (y_taps[ki] + x_taps[kj + 2])]
+                                            * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
+                                        totals[x_flat] = totals_so_far;
+                                    }
+                                }
+                                for (int64_t kj = kj_whole; kj < KW; ++kj) {
+                                    for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
+                                        totals[x_flat] += (uint32_t)(window[x_flat
+                                            + (y_taps[ki] + x_taps[kj])]
                                             * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                 }
                             }
                         }
+                        for (int64_t y_finished = 0; y_finished < y_count; ++y_finished) {
+                            CVMGEN_APART
+                            for (int64_t x_finished = 0; x_finished < x_count; ++x_finished)
+                                Y[((n * OC + oc) * YH + (y_first + y_finished)) * YW
+                                    + (x_first + x_finished)] = (int32_t)(totals[y_finished
+                                    * x_pitch + x_finished] + (uint32_t)(B != NULL ? B[oc] : 0));
+                        }
                     }
-                    Y[((n * OC + oc) * YH + y) * YW + x_left] = (int32_t)(total
-                        + (uint32_t)(B != NULL ? B[oc] : 0));
                 }
-                for (int64_t x_block = x_middle_low; x_block < x_middle_high; x_block += 1024) {
-                    const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_block);
-                    if (SW == 1) {
-                        uint32_t total[1024];
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            total[x_lane] = 0;
+            }
+        }
+    } else {
+        CVMGEN_PARALLEL(collapse(3) if (N * OC * YH * YW >= 4096))
+        for (int64_t n = 0; n < N; ++n) {
+            for (int64_t oc = 0; oc < OC; ++oc) {
+                for (int64_t y = 0; y < YH; ++y) {
+                    const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
+                    for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
+                        uint32_t total = 0;
                         for (int64_t ic = 0; ic < IC; ++ic) {
                             for (int64_t ki = 0; ki < KH; ++ki) {
                                 const int64_t h = y * SH - PH + ki * DH;
                                 if (0 <= h && h < XH) {
-                                    const int64_t kj_whole = KW / 3 * 3;
-                                    for (int64_t kj = 0; kj < kj_whole; kj += 3) {
-                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                            uint32_t total_so_far = total[x_lane];
-                                            total_so_far += (uint32_t)(X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + (x_block + x_lane - PW + kj * DW)]
-                                                * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                                            total_so_far += (uint32_t)(X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + (x_block + x_lane - PW + (kj + 1) * DW)]
-                                                * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
-                                            total_so_far += (uint32_t)(X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + (x_block + x_lane - PW + (kj + 2) * DW)]
-                                                * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
-                                            total[x_lane] = total_so_far;
-                                        }
-                                    }
-                                    for (int64_t kj = kj_whole; kj < KW; ++kj) {
-                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                            total[x_lane] += (uint32_t)(X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + (x_block + x_lane - PW + kj * DW)]
+                                    for (int64_t kj = 0; kj < KW; ++kj) {
+                                        const int64_t w = x_left * SW - PW + kj * DW;
+                                        if (0 <= w && w < XW)
+                                            total += (uint32_t)(X[((n * C
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW + w]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                     }
                                 }
                             }
                         }
-                        CVMGEN_APART
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            Y[((n * OC + oc) * YH + y) * YW
-                                + (x_block + x_lane)] = (int32_t)(total[x_lane]
-                                + (uint32_t)(B != NULL ? B[oc] : 0));
-                    } else if (SW == 2) {
+                        Y[((n * OC + oc) * YH + y) * YW + x_left] = (int32_t)(total
+                            + (uint32_t)(B != NULL ? B[oc] : 0));
+                    }
+                    for (int64_t x_piece = x_middle_low; x_piece < x_middle_high; x_piece += 1024) {
+                        const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_piece);
                         uint32_t total[1024];
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             total[x_lane] = 0;
@@ -492,27 +596,27 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                                     const int64_t kj_whole_2 = KW / 3 * 3;
                                     for (int64_t kj = 0; kj < kj_whole_2; kj += 3) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                            uint32_t total_so_far_2 = total[x_lane];
-                                            total_so_far_2 += (uint32_t)(X[((n * C
+                                            uint32_t total_so_far = total[x_lane];
+                                            total_so_far += (uint32_t)(X[((n * C
                                                 + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * 2 - PW + kj * DW)]
+                                                + ((x_piece + x_lane) * SW - PW + kj * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                                            total_so_far_2 += (uint32_t)(X[((n * C
+                                            total_so_far += (uint32_t)(X[((n * C
                                                 + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * 2 - PW + (kj + 1) * DW)]
+                                                + ((x_piece + x_lane) * SW - PW + (kj + 1) * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
-                                            total_so_far_2 += (uint32_t)(X[((n * C
+                                            total_so_far += (uint32_t)(X[((n * C
                                                 + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * 2 - PW + (kj + 2) * DW)]
+                                                + ((x_piece + x_lane) * SW - PW + (kj + 2) * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
-                                            total[x_lane] = total_so_far_2;
+                                            total[x_lane] = total_so_far;
                                         }
                                     }
                                     for (int64_t kj = kj_whole_2; kj < KW; ++kj) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                                             total[x_lane] += (uint32_t)(X[((n * C
                                                 + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * 2 - PW + kj * DW)]
+                                                + ((x_piece + x_lane) * SW - PW + kj * DW)]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                     }
                                 }
@@ -521,70 +625,28 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                         CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
-                                + (x_block + x_lane)] = (int32_t)(total[x_lane]
+                                + (x_piece + x_lane)] = (int32_t)(total[x_lane]
                                 + (uint32_t)(B != NULL ? B[oc] : 0));
-                    } else {
-                        uint32_t total[1024];
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            total[x_lane] = 0;
+                    }
+                    for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
+                        uint32_t total = 0;
                         for (int64_t ic = 0; ic < IC; ++ic) {
                             for (int64_t ki = 0; ki < KH; ++ki) {
                                 const int64_t h = y * SH - PH + ki * DH;
                                 if (0 <= h && h < XH) {
-                                    const int64_t kj_whole_3 = KW / 3 * 3;
-                                    for (int64_t kj = 0; kj < kj_whole_3; kj += 3) {
-                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                            uint32_t total_so_far_3 = total[x_lane];
-                                            total_so_far_3 += (uint32_t)(X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * SW - PW + kj * DW)]
-                                                * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                                            total_so_far_3 += (uint32_t)(X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * SW - PW + (kj + 1) * DW)]
-                                                * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
-                                            total_so_far_3 += (uint32_t)(X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * SW - PW + (kj + 2) * DW)]
-                                                * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
-                                            total[x_lane] = total_so_far_3;
-                                        }
-                                    }
-                                    for (int64_t kj = kj_whole_3; kj < KW; ++kj) {
-                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                            total[x_lane] += (uint32_t)(X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * SW - PW + kj * DW)]
+                                    for (int64_t kj = 0; kj < KW; ++kj) {
+                                        const int64_t w = x_right * SW - PW + kj * DW;
+                                        if (0 <= w && w < XW)
+                                            total += (uint32_t)(X[((n * C
+                                                + (oc_quotient * IC + ic)) * XH + h) * XW + w]
                                                 * W[((oc * IC + ic) * KH + ki) * KW + kj]);
                                     }
                                 }
                             }
                         }
-                        CVMGEN_APART
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            Y[((n * OC + oc) * YH + y) * YW
-                                + (x_block + x_lane)] = (int32_t)(total[x_lane]
-                                + (uint32_t)(B != NULL ? B[oc] : 0));
+                        Y[((n * OC + oc) * YH + y) * YW + x_right] = (int32_t)(total
+                            + (uint32_t)(B != NULL ? B[oc] : 0));
                     }
-                }
-                for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
-                    uint32_t total = 0;
-                    for (int64_t ic = 0; ic < IC; ++ic) {
-                        for (int64_t ki = 0; ki < KH; ++ki) {
-                            const int64_t h = y * SH - PH + ki * DH;
-                            if (0 <= h && h < XH) {
-                                for (int64_t kj = 0; kj < KW; ++kj) {
-                                    const int64_t w = x_right * SW - PW + kj * DW;
-                                    if (0 <= w && w < XW)
-                                        total += (uint32_t)(X[((n * C + (oc_quotient * IC + ic))
-                                            * XH + h) * XW + w]
-                                            * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                                }
-                            }
-                        }
-                    }
-                    Y[((n * OC + oc) * YH + y) * YW + x_right] = (int32_t)(total
-                        + (uint32_t)(B != NULL ? B[oc] : 0));
                 }
             }
         }
@@ -664,77 +726,149 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
     const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
     const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
         cvmgen_ceildiv(-1 * DW * KW + DW + PW + XW, SW)), x_middle_low);
-    CVMGEN_PARALLEL(collapse(3) if (N * OC * YH * x_middle_high * IC * KH * KW >= 32768))
-    for (int64_t n = 0; n < N; ++n) {
-        for (int64_t oc = 0; oc < OC; ++oc) {
-            for (int64_t y = 0; y < YH; ++y) {
-                const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
-                for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
-                    uint32_t total = 0;
-                    for (int64_t ic = 0; ic < IC; ++ic) {
-                        for (int64_t ki = 0; ki < KH; ++ki) {
-                            const int64_t h = y * SH - PH + ki * DH;
-                            if (0 <= h && h < XH) {
-                                for (int64_t kj = 0; kj < KW; ++kj) {
-                                    const int64_t w = x_left * SW - PW + kj * DW;
-                                    if (0 <= w && w < XW)
-                                        total += (uint32_t)X[((n * C + (oc_quotient * IC + ic))
-                                            * XH + h) * XW + w]
+    const int64_t x_phases = cvmgen_min_i64(SW, (KW - 1) * DW + 1);
+    const int64_t x_reach = cvmgen_min_i64((KW - 1) * DW / SW, 4097);
+    const int64_t x_most = cvmgen_min_i64(512, YW);
+    const int64_t x_pitch = x_most + x_reach;
+    const int64_t y_phases = cvmgen_min_i64(SH, (KH - 1) * DH + 1);
+    const int64_t y_reach = cvmgen_min_i64((KH - 1) * DH / SH, 4097);
+    const int64_t y_most = cvmgen_min_i64(cvmgen_floor_div(4096, y_phases
+        * cvmgen_min_i64(x_pitch * x_phases, 4097)) - y_reach, YH);
+    const int64_t y_held = y_most + y_reach;
+    const int64_t plane = y_held * x_pitch;
+    int64_t x_taps[64];
+    for (int64_t kj = 0, kj_end = cvmgen_min_i64(KW, 64); kj < kj_end; ++kj)
+        x_taps[kj] = kj * DW % SW * plane + kj * DW / SW;
+    int64_t y_taps[64];
+    for (int64_t ki = 0, ki_end = cvmgen_min_i64(KH, 64); ki < ki_end; ++ki)
+        y_taps[ki] = ki * DH % SH * (x_phases * plane) + ki * DH / SH * x_pitch;
+    const int64_t window_size = y_phases * x_phases * plane;
+    const int64_t x_blocks = cvmgen_ceildiv(YW, x_most);
+    const int64_t y_blocks = cvmgen_ceildiv(YH, y_most);
+    if (KW <= 64 && KH <= 64 && y_most >= 1 && y_most * KH * (x_most * KW) > window_size) {
+        CVMGEN_PARALLEL(collapse(4) if (N * OC * YH * YW >= 4096))
+        for (int64_t n = 0; n < N; ++n) {
+            for (int64_t oc = 0; oc < OC; ++oc) {
+                for (int64_t y_block = 0; y_block < y_blocks; ++y_block) {
+                    for (int64_t x_block = 0; x_block < x_blocks; ++x_block) {
+                        const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
+                        const int64_t y_first = y_block * y_most;
+                        const int64_t y_count = cvmgen_min_i64(y_most, YH - y_first);
+                        const int64_t x_first = x_block * x_most;
+                        const int64_t x_count = cvmgen_min_i64(x_most, YW - x_first);
+                        uint32_t window[4096];
+                        uint32_t totals[4096];
+                        const int64_t x_flats = (y_count - 1) * x_pitch + x_count;
+                        for (int64_t window_filled = 0; window_filled < window_size;
+                            ++window_filled)
+                            window[window_filled] = 0;
+                        for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
+                            totals[x_flat] = 0;
+                        for (int64_t ic = 0; ic < IC; ++ic) {
+                            for (int64_t y_phase = 0; y_phase < y_phases; ++y_phase) {
+                                for (int64_t x_phase = 0; x_phase < x_phases; ++x_phase) {
+                                    const int64_t y_filled_low = cvmgen_max_i64(0,
+                                        cvmgen_ceildiv(PH - SH * y_first - y_phase, SH));
+                                    const int64_t y_filled_high = cvmgen_min_i64(y_count + y_reach,
+                                        cvmgen_ceildiv(PH - SH * y_first + XH - y_phase, SH));
+                                    const int64_t x_filled_low = cvmgen_max_i64(0,
+                                        cvmgen_ceildiv(PW - SW * x_first - x_phase, SW));
+                                    const int64_t x_filled_high = cvmgen_min_i64(x_count + x_reach,
+                                        cvmgen_ceildiv(PW - SW * x_first + XW - x_phase, SW));
+                                    for (int64_t y_filled = y_filled_low; y_filled < y_filled_high;
+                                        ++y_filled) {
+                                        const int64_t h = (y_first + y_filled) * SH - PH + y_phase;
+                                        const int64_t row = ((y_phase * x_phases + x_phase)
+                                            * y_held + y_filled) * x_pitch;
+                                        if (SW == 1) {
+                                            for (int64_t x_filled = x_filled_low;
+                                                x_filled < x_filled_high; ++x_filled)
+                                                window[row
+                                                    + x_filled] = (uint32_t)X[((n * C
+                                                    + (oc_quotient * IC + ic)) * XH + h) * XW
+                                                    + (x_first + x_filled - PW + x_phase)];
+                                        } else if (SW == 2) {
+                                            for (int64_t x_filled = x_filled_low;
+                                                x_filled < x_filled_high; ++x_filled)
+                                                window[row
+                                                    + x_filled] = (uint32_t)X[((n * C
+                                                    + (oc_quotient * IC + ic)) * XH + h) * XW
+                                                    + ((x_first + x_filled) * 2 - PW + x_phase)];
+                                        } else {
+                                            for (int64_t x_filled = x_filled_low;
+                                                x_filled < x_filled_high; ++x_filled)
+                                                window[row
+                                                    + x_filled] = (uint32_t)X[((n * C
+                                                    + (oc_quotient * IC + ic)) * XH + h) * XW
+                                                    + ((x_first + x_filled) * SW - PW + x_phase)];
+                                        }
+                                    }
+                                }
+                            }
+                            for (int64_t ki = 0; ki < KH; ++ki) {
+                                const int64_t kj_whole = KW / 3 * 3;
+                                for (int64_t kj = 0; kj < kj_whole; kj += 3) {
+                                    for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
+                                        uint32_t totals_so_far = totals[x_flat];
+                                        totals_so_far += window[x_flat + (y_taps[ki] + x_taps[kj])]
+                                            * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                                        totals_so_far += window[x_flat
+                                            + (y_taps[ki] + x_taps[kj + 1])]
+                                            * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
+                                            + (kj + 1)];
+                                        totals_so_far += window[x_flat
+                                            + (y_taps[ki] + x_taps[kj + 2])]
+                                            * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
+                                            + (kj + 2)];
+                                        totals[x_flat] = totals_so_far;
+                                    }
+                                }
+                                for (int64_t kj = kj_whole; kj < KW; ++kj) {
+                                    for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
+                                        totals[x_flat] += window[x_flat
+                                            + (y_taps[ki] + x_taps[kj])]
                                             * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                 }
                             }
                         }
+                        for (int64_t y_finished = 0; y_finished < y_count; ++y_finished) {
+                            CVMGEN_APART
+                            for (int64_t x_finished = 0; x_finished < x_count; ++x_finished)
+                                Y[((n * OC + oc) * YH + (y_first + y_finished)) * YW
+                                    + (x_first + x_finished)] = (int8_t)(totals[y_finished
+                                    * x_pitch + x_finished] + (uint32_t)(B != NULL ? B[oc] : 0));
+                        }
                     }
-                    Y[((n * OC + oc) * YH + y) * YW + x_left] = (int8_t)(total
-                        + (uint32_t)(B != NULL ? B[oc] : 0));
                 }
-                for (int64_t x_block = x_middle_low; x_block < x_middle_high; x_block += 1024) {
-                    const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_block);
-                    if (SW == 1) {
-                        uint32_t total[1024];
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            total[x_lane] = 0;
+            }
+        }
+    } else {
+        CVMGEN_PARALLEL(collapse(3) if (N * OC * YH * YW >= 4096))
+        for (int64_t n = 0; n < N; ++n) {
+            for (int64_t oc = 0; oc < OC; ++oc) {
+                for (int64_t y = 0; y < YH; ++y) {
+                    const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
+                    for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
+                        uint32_t total = 0;
                         for (int64_t ic = 0; ic < IC; ++ic) {
                             for (int64_t ki = 0; ki < KH; ++ki) {
                                 const int64_t h = y * SH - PH + ki * DH;
                                 if (0 <= h && h < XH) {
-                                    const int64_t kj_whole = KW / 3 * 3;
-                                    for (int64_t kj = 0; kj < kj_whole; kj += 3) {
-                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                            uint32_t total_so_far = total[x_lane];
-                                            total_so_far += (uint32_t)X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + (x_block + x_lane - PW + kj * DW)]
-                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                                            total_so_far += (uint32_t)X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + (x_block + x_lane - PW + (kj + 1) * DW)]
-                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
-                                                + (kj + 1)];
-                                            total_so_far += (uint32_t)X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + (x_block + x_lane - PW + (kj + 2) * DW)]
-                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
-                                                + (kj + 2)];
-                                            total[x_lane] = total_so_far;
-                                        }
-                                    }
-                                    for (int64_t kj = kj_whole; kj < KW; ++kj) {
-                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                            total[x_lane] += (uint32_t)X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + (x_block + x_lane - PW + kj * DW)]
+                                    for (int64_t kj = 0; kj < KW; ++kj) {
+                                        const int64_t w = x_left * SW - PW + kj * DW;
+                                        if (0 <= w && w < XW)
+                                            total += (uint32_t)X[((n * C + (oc_quotient * IC + ic))
+                                                * XH + h) * XW + w]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                     }
                                 }
                             }
                         }
-                        CVMGEN_APART
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            Y[((n * OC + oc) * YH + y) * YW
-                                + (x_block + x_lane)] = (int8_t)(total[x_lane]
-                                + (uint32_t)(B != NULL ? B[oc] : 0));
-                    } else if (SW == 2) {
+                        Y[((n * OC + oc) * YH + y) * YW + x_left] = (int8_t)(total
+                            + (uint32_t)(B != NULL ? B[oc] : 0));
+                    }
+                    for (int64_t x_piece = x_middle_low; x_piece < x_middle_high; x_piece += 1024) {
+                        const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_piece);
                         uint32_t total[1024];
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             total[x_lane] = 0;
@@ -745,29 +879,29 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
                                     const int64_t kj_whole_2 = KW / 3 * 3;
                                     for (int64_t kj = 0; kj < kj_whole_2; kj += 3) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                            uint32_t total_so_far_2 = total[x_lane];
-                                            total_so_far_2 += (uint32_t)X[((n * C
+                                            uint32_t total_so_far = total[x_lane];
+                                            total_so_far += (uint32_t)X[((n * C
                                                 + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * 2 - PW + kj * DW)]
+                                                + ((x_piece + x_lane) * SW - PW + kj * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                                            total_so_far_2 += (uint32_t)X[((n * C
+                                            total_so_far += (uint32_t)X[((n * C
                                                 + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * 2 - PW + (kj + 1) * DW)]
+                                                + ((x_piece + x_lane) * SW - PW + (kj + 1) * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
                                                 + (kj + 1)];
-                                            total_so_far_2 += (uint32_t)X[((n * C
+                                            total_so_far += (uint32_t)X[((n * C
                                                 + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * 2 - PW + (kj + 2) * DW)]
+                                                + ((x_piece + x_lane) * SW - PW + (kj + 2) * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
                                                 + (kj + 2)];
-                                            total[x_lane] = total_so_far_2;
+                                            total[x_lane] = total_so_far;
                                         }
                                     }
                                     for (int64_t kj = kj_whole_2; kj < KW; ++kj) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                                             total[x_lane] += (uint32_t)X[((n * C
                                                 + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * 2 - PW + kj * DW)]
+                                                + ((x_piece + x_lane) * SW - PW + kj * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                     }
                                 }
@@ -776,72 +910,28 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
                         CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
-                                + (x_block + x_lane)] = (int8_t)(total[x_lane]
+                                + (x_piece + x_lane)] = (int8_t)(total[x_lane]
                                 + (uint32_t)(B != NULL ? B[oc] : 0));
-                    } else {
-                        uint32_t total[1024];
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            total[x_lane] = 0;
+                    }
+                    for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
+                        uint32_t total = 0;
                         for (int64_t ic = 0; ic < IC; ++ic) {
                             for (int64_t ki = 0; ki < KH; ++ki) {
                                 const int64_t h = y * SH - PH + ki * DH;
                                 if (0 <= h && h < XH) {
-                                    const int64_t kj_whole_3 = KW / 3 * 3;
-                                    for (int64_t kj = 0; kj < kj_whole_3; kj += 3) {
-                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                            uint32_t total_so_far_3 = total[x_lane];
-                                            total_so_far_3 += (uint32_t)X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * SW - PW + kj * DW)]
-                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                                            total_so_far_3 += (uint32_t)X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * SW - PW + (kj + 1) * DW)]
-                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
-                                                + (kj + 1)];
-                                            total_so_far_3 += (uint32_t)X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * SW - PW + (kj + 2) * DW)]
-                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
-                                                + (kj + 2)];
-                                            total[x_lane] = total_so_far_3;
-                                        }
-                                    }
-                                    for (int64_t kj = kj_whole_3; kj < KW; ++kj) {
-                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                            total[x_lane] += (uint32_t)X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * SW - PW + kj * DW)]
+                                    for (int64_t kj = 0; kj < KW; ++kj) {
+                                        const int64_t w = x_right * SW - PW + kj * DW;
+                                        if (0 <= w && w < XW)
+                                            total += (uint32_t)X[((n * C + (oc_quotient * IC + ic))
+                                                * XH + h) * XW + w]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                     }
                                 }
                             }
                         }
-                        CVMGEN_APART
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            Y[((n * OC + oc) * YH + y) * YW
-                                + (x_block + x_lane)] = (int8_t)(total[x_lane]
-                                + (uint32_t)(B != NULL ? B[oc] : 0));
+                        Y[((n * OC + oc) * YH + y) * YW + x_right] = (int8_t)(total
+                            + (uint32_t)(B != NULL ? B[oc] : 0));
                     }
-                }
-                for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
-                    uint32_t total = 0;
-                    for (int64_t ic = 0; ic < IC; ++ic) {
-                        for (int64_t ki = 0; ki < KH; ++ki) {
-                            const int64_t h = y * SH - PH + ki * DH;
-                            if (0 <= h && h < XH) {
-                                for (int64_t kj = 0; kj < KW; ++kj) {
-                                    const int64_t w = x_right * SW - PW + kj * DW;
-                                    if (0 <= w && w < XW)
-                                        total += (uint32_t)X[((n * C + (oc_quotient * IC + ic))
-                                            * XH + h) * XW + w]
-                                            * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                                }
-                            }
-                        }
-                    }
-                    Y[((n * OC + oc) * YH + y) * YW + x_right] = (int8_t)(total
-                        + (uint32_t)(B != NULL ? B[oc] : 0));
                 }
             }
         }
@@ -862,77 +952,149 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
     const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
     const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
         cvmgen_ceildiv(-1 * DW * KW + DW + PW + XW, SW)), x_middle_low);
-    CVMGEN_PARALLEL(collapse(3) if (N * OC * YH * x_middle_high * IC * KH * KW >= 32768))
-    for (int64_t n = 0; n < N; ++n) {
-        for (int64_t oc = 0; oc < OC; ++oc) {
-            for (int64_t y = 0; y < YH; ++y) {
-                const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
-                for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
-                    uint32_t total = 0;
-                    for (int64_t ic = 0; ic < IC; ++ic) {
-                        for (int64_t ki = 0; ki < KH; ++ki) {
-                            const int64_t h = y * SH - PH + ki * DH;
-                            if (0 <= h && h < XH) {
-                                for (int64_t kj = 0; kj < KW; ++kj) {
-                                    const int64_t w = x_left * SW - PW + kj * DW;
-                                    if (0 <= w && w < XW)
-                                        total += (uint32_t)X[((n * C + (oc_quotient * IC + ic))
-                                            * XH + h) * XW + w]
+    const int64_t x_phases = cvmgen_min_i64(SW, (KW - 1) * DW + 1);
+    const int64_t x_reach = cvmgen_min_i64((KW - 1) * DW / SW, 4097);
+    const int64_t x_most = cvmgen_min_i64(512, YW);
+    const int64_t x_pitch = x_most + x_reach;
+    const int64_t y_phases = cvmgen_min_i64(SH, (KH - 1) * DH + 1);
+    const int64_t y_reach = cvmgen_min_i64((KH - 1) * DH / SH, 4097);
+    const int64_t y_most = cvmgen_min_i64(cvmgen_floor_div(4096, y_phases
+        * cvmgen_min_i64(x_pitch * x_phases, 4097)) - y_reach, YH);
+    const int64_t y_held = y_most + y_reach;
+    const int64_t plane = y_held * x_pitch;
+    int64_t x_taps[64];
+    for (int64_t kj = 0, kj_end = cvmgen_min_i64(KW, 64); kj < kj_end; ++kj)
+        x_taps[kj] = kj * DW % SW * plane + kj * DW / SW;
+    int64_t y_taps[64];
+    for (int64_t ki = 0, ki_end = cvmgen_min_i64(KH, 64); ki < ki_end; ++ki)
+        y_taps[ki] = ki * DH % SH * (x_phases * plane) + ki * DH / SH * x_pitch;
+    const int64_t window_size = y_phases * x_phases * plane;
+    const int64_t x_blocks = cvmgen_ceildiv(YW, x_most);
+    const int64_t y_blocks = cvmgen_ceildiv(YH, y_most);
+    if (KW <= 64 && KH <= 64 && y_most >= 1 && y_most * KH * (x_most * KW) > window_size) {
+        CVMGEN_PARALLEL(collapse(4) if (N * OC * YH * YW >= 4096))
+        for (int64_t n = 0; n < N; ++n) {
+            for (int64_t oc = 0; oc < OC; ++oc) {
+                for (int64_t y_block = 0; y_block < y_blocks; ++y_block) {
+                    for (int64_t x_block = 0; x_block < x_blocks; ++x_block) {
+                        const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
+                        const int64_t y_first = y_block * y_most;
+                        const int64_t y_count = cvmgen_min_i64(y_most, YH - y_first);
+                        const int64_t x_first = x_block * x_most;
+                        const int64_t x_count = cvmgen_min_i64(x_most, YW - x_first);
+                        uint32_t window[4096];
+                        uint32_t totals[4096];
+                        const int64_t x_flats = (y_count - 1) * x_pitch + x_count;
+                        for (int64_t window_filled = 0; window_filled < window_size;
+                            ++window_filled)
+                            window[window_filled] = 0;
+                        for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
+                            totals[x_flat] = 0;
+                        for (int64_t ic = 0; ic < IC; ++ic) {
+                            for (int64_t y_phase = 0; y_phase < y_phases; ++y_phase) {
+                                for (int64_t x_phase = 0; x_phase < x_phases; ++x_phase) {
+                                    const int64_t y_filled_low = cvmgen_max_i64(0,
+                                        cvmgen_ceildiv(PH - SH * y_first - y_phase, SH));
+                                    const int64_t y_filled_high = cvmgen_min_i64(y_count + y_reach,
+                                        cvmgen_ceildiv(PH - SH * y_first + XH - y_phase, SH));
+                                    const int64_t x_filled_low = cvmgen_max_i64(0,
+                                        cvmgen_ceildiv(PW - SW * x_first - x_phase, SW));
+                                    const int64_t x_filled_high = cvmgen_min_i64(x_count + x_reach,
+                                        cvmgen_ceildiv(PW - SW * x_first + XW - x_phase, SW));
+                                    for (int64_t y_filled = y_filled_low; y_filled < y_filled_high;
+                                        ++y_filled) {
+                                        const int64_t h = (y_first + y_filled) * SH - PH + y_phase;
+                                        const int64_t row = ((y_phase * x_phases + x_phase)
+                                            * y_held + y_filled) * x_pitch;
+                                        if (SW == 1) {
+                                            for (int64_t x_filled = x_filled_low;
+                                                x_filled < x_filled_high; ++x_filled)
+                                                window[row
+                                                    + x_filled] = (uint32_t)X[((n * C
+                                                    + (oc_quotient * IC + ic)) * XH + h) * XW
+                                                    + (x_first + x_filled - PW + x_phase)];
+                                        } else if (SW == 2) {
+                                            for (int64_t x_filled = x_filled_low;
+                                                x_filled < x_filled_high; ++x_filled)
+                                                window[row
+                                                    + x_filled] = (uint32_t)X[((n * C
+                                                    + (oc_quotient * IC + ic)) * XH + h) * XW
+                                                    + ((x_first + x_filled) * 2 - PW + x_phase)];
+                                        } else {
+                                            for (int64_t x_filled = x_filled_low;
+                                                x_filled < x_filled_high; ++x_filled)
+                                                window[row
+                                                    + x_filled] = (uint32_t)X[((n * C
+                                                    + (oc_quotient * IC + ic)) * XH + h) * XW
+                                                    + ((x_first + x_filled) * SW - PW + x_phase)];
+                                        }
+                                    }
+                                }
+                            }
+                            for (int64_t ki = 0; ki < KH; ++ki) {
+                                const int64_t kj_whole = KW / 3 * 3;
+                                for (int64_t kj = 0; kj < kj_whole; kj += 3) {
+                                    for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
+                                        uint32_t totals_so_far = totals[x_flat];
+                                        totals_so_far += window[x_flat + (y_taps[ki] + x_taps[kj])]
+                                            * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                                        totals_so_far += window[x_flat
+                                            + (y_taps[ki] + x_taps[kj + 1])]
+                                            * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
+                                            + (kj + 1)];
+                                        totals_so_far += window[x_flat
+                                            + (y_taps[ki] + x_taps[kj + 2])]
+                                            * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
+                                            + (kj + 2)];
+                                        totals[x_flat] = totals_so_far;
+                                    }
+                                }
+                                for (int64_t kj = kj_whole; kj < KW; ++kj) {
+                                    for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
+                                        totals[x_flat] += window[x_flat
+                                            + (y_taps[ki] + x_taps[kj])]
                                             * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                 }
                             }
                         }
+                        for (int64_t y_finished = 0; y_finished < y_count; ++y_finished) {
+                            CVMGEN_APART
+                            for (int64_t x_finished = 0; x_finished < x_count; ++x_finished)
+                                Y[((n * OC + oc) * YH + (y_first + y_finished)) * YW
+                                    + (x_first + x_finished)] = (int32_t)(totals[y_finished
+                                    * x_pitch + x_finished] + (uint32_t)(B != NULL ? B[oc] : 0));
+                        }
                     }
-                    Y[((n * OC + oc) * YH + y) * YW + x_left] = (int32_t)(total
-                        + (uint32_t)(B != NULL ? B[oc] : 0));
                 }
-                for (int64_t x_block = x_middle_low; x_block < x_middle_high; x_block += 1024) {
-                    const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_block);
-                    if (SW == 1) {
-                        uint32_t total[1024];
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            total[x_lane] = 0;
+            }
+        }
+    } else {
+        CVMGEN_PARALLEL(collapse(3) if (N * OC * YH * YW >= 4096))
+        for (int64_t n = 0; n < N; ++n) {
+            for (int64_t oc = 0; oc < OC; ++oc) {
+                for (int64_t y = 0; y < YH; ++y) {
+                    const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
+                    for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
+                        uint32_t total = 0;
                         for (int64_t ic = 0; ic < IC; ++ic) {
                             for (int64_t ki = 0; ki < KH; ++ki) {
                                 const int64_t h = y * SH - PH + ki * DH;
                                 if (0 <= h && h < XH) {
-                                    const int64_t kj_whole = KW / 3 * 3;
-                                    for (int64_t kj = 0; kj < kj_whole; kj += 3) {
-                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                            uint32_t total_so_far = total[x_lane];
-                                            total_so_far += (uint32_t)X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + (x_block + x_lane - PW + kj * DW)]
-                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                                            total_so_far += (uint32_t)X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + (x_block + x_lane - PW + (kj + 1) * DW)]
-                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
-                                                + (kj + 1)];
-                                            total_so_far += (uint32_t)X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + (x_block + x_lane - PW + (kj + 2) * DW)]
-                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
-                                                + (kj + 2)];
-                                            total[x_lane] = total_so_far;
-                                        }
-                                    }
-                                    for (int64_t kj = kj_whole; kj < KW; ++kj) {
-                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                            total[x_lane] += (uint32_t)X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + (x_block + x_lane - PW + kj * DW)]
+                                    for (int64_t kj = 0; kj < KW; ++kj) {
+                                        const int64_t w = x_left * SW - PW + kj * DW;
+                                        if (0 <= w && w < XW)
+                                            total += (uint32_t)X[((n * C + (oc_quotient * IC + ic))
+                                                * XH + h) * XW + w]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                     }
                                 }
                             }
                         }
-                        CVMGEN_APART
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            Y[((n * OC + oc) * YH + y) * YW
-                                + (x_block + x_lane)] = (int32_t)(total[x_lane]
-                                + (uint32_t)(B != NULL ? B[oc] : 0));
-                    } else if (SW == 2) {
+                        Y[((n * OC + oc) * YH + y) * YW + x_left] = (int32_t)(total
+                            + (uint32_t)(B != NULL ? B[oc] : 0));
+                    }
+                    for (int64_t x_piece = x_middle_low; x_piece < x_middle_high; x_piece += 1024) {
+                        const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_piece);
                         uint32_t total[1024];
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             total[x_lane] = 0;
@@ -943,29 +1105,29 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
                                     const int64_t kj_whole_2 = KW / 3 * 3;
                                     for (int64_t kj = 0; kj < kj_whole_2; kj += 3) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                            uint32_t total_so_far_2 = total[x_lane];
-                                            total_so_far_2 += (uint32_t)X[((n * C
+                                            uint32_t total_so_far = total[x_lane];
+                                            total_so_far += (uint32_t)X[((n * C
                                                 + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * 2 - PW + kj * DW)]
+                                                + ((x_piece + x_lane) * SW - PW + kj * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                                            total_so_far_2 += (uint32_t)X[((n * C
+                                            total_so_far += (uint32_t)X[((n * C
                                                 + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * 2 - PW + (kj + 1) * DW)]
+                                                + ((x_piece + x_lane) * SW - PW + (kj + 1) * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
                                                 + (kj + 1)];
-                                            total_so_far_2 += (uint32_t)X[((n * C
+                                            total_so_far += (uint32_t)X[((n * C
                                                 + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * 2 - PW + (kj + 2) * DW)]
+                                                + ((x_piece + x_lane) * SW - PW + (kj + 2) * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
                                                 + (kj + 2)];
-                                            total[x_lane] = total_so_far_2;
+                                            total[x_lane] = total_so_far;
                                         }
                                     }
                                     for (int64_t kj = kj_whole_2; kj < KW; ++kj) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                                             total[x_lane] += (uint32_t)X[((n * C
                                                 + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * 2 - PW + kj * DW)]
+                                                + ((x_piece + x_lane) * SW - PW + kj * DW)]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                     }
                                 }
@@ -974,72 +1136,28 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
                         CVMGEN_APART
                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                             Y[((n * OC + oc) * YH + y) * YW
-                                + (x_block + x_lane)] = (int32_t)(total[x_lane]
+                                + (x_piece + x_lane)] = (int32_t)(total[x_lane]
                                 + (uint32_t)(B != NULL ? B[oc] : 0));
-                    } else {
-                        uint32_t total[1024];
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            total[x_lane] = 0;
+                    }
+                    for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
+                        uint32_t total = 0;
                         for (int64_t ic = 0; ic < IC; ++ic) {
                             for (int64_t ki = 0; ki < KH; ++ki) {
                                 const int64_t h = y * SH - PH + ki * DH;
                                 if (0 <= h && h < XH) {
-                                    const int64_t kj_whole_3 = KW / 3 * 3;
-                                    for (int64_t kj = 0; kj < kj_whole_3; kj += 3) {
-                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                            uint32_t total_so_far_3 = total[x_lane];
-                                            total_so_far_3 += (uint32_t)X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * SW - PW + kj * DW)]
-                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                                            total_so_far_3 += (uint32_t)X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * SW - PW + (kj + 1) * DW)]
-                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
-                                                + (kj + 1)];
-                                            total_so_far_3 += (uint32_t)X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * SW - PW + (kj + 2) * DW)]
-                                                * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
-                                                + (kj + 2)];
-                                            total[x_lane] = total_so_far_3;
-                                        }
-                                    }
-                                    for (int64_t kj = kj_whole_3; kj < KW; ++kj) {
-                                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                            total[x_lane] += (uint32_t)X[((n * C
-                                                + (oc_quotient * IC + ic)) * XH + h) * XW
-                                                + ((x_block + x_lane) * SW - PW + kj * DW)]
+                                    for (int64_t kj = 0; kj < KW; ++kj) {
+                                        const int64_t w = x_right * SW - PW + kj * DW;
+                                        if (0 <= w && w < XW)
+                                            total += (uint32_t)X[((n * C + (oc_quotient * IC + ic))
+                                                * XH + h) * XW + w]
                                                 * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
                                     }
                                 }
                             }
                         }
-                        CVMGEN_APART
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            Y[((n * OC + oc) * YH + y) * YW
-                                + (x_block + x_lane)] = (int32_t)(total[x_lane]
-                                + (uint32_t)(B != NULL ? B[oc] : 0));
+                        Y[((n * OC + oc) * YH + y) * YW + x_right] = (int32_t)(total
+                            + (uint32_t)(B != NULL ? B[oc] : 0));
                     }
-                }
-                for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
-                    uint32_t total = 0;
-                    for (int64_t ic = 0; ic < IC; ++ic) {
-                        for (int64_t ki = 0; ki < KH; ++ki) {
-                            const int64_t h = y * SH - PH + ki * DH;
-                            if (0 <= h && h < XH) {
-                                for (int64_t kj = 0; kj < KW; ++kj) {
-                                    const int64_t w = x_right * SW - PW + kj * DW;
-                                    if (0 <= w && w < XW)
-                                        total += (uint32_t)X[((n * C + (oc_quotient * IC + ic))
-                                            * XH + h) * XW + w]
-                                            * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                                }
-                            }
-                        }
-                    }
-                    Y[((n * OC + oc) * YH + y) * YW + x_right] = (int32_t)(total
-                        + (uint32_t)(B != NULL ? B[oc] : 0));
                 }
             }
         }

@@ -129,148 +129,252 @@ static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *re
     const int64_t YH = plan->YH, YW = plan->YW;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
-    const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
-        cvmgen_ceildiv(-1 * PSW + PW + W + 1, SW)), x_middle_low);
-    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * x_middle_high * PSH * PSW >= 32768))
+    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * YW >= 4096))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t y = 0; y < YH; ++y) {
-                for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
-                    int32_t largest = INT32_MIN;
-                    for (int64_t i = 0; i < PSH; ++i) {
-                        const int64_t place = y * SH - PH + i;
-                        if (0 <= place && place < H) {
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                const int64_t place_2 = x_left * SW - PW + j;
-                                if (0 <= place_2 && place_2 < W)
+                for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
+                    const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
+                    const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
+                    if (x_columns <= 4096) {
+                        int32_t x_column_largest[4096];
+                        const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW
+                            * x_block), x_columns);
+                        const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW
+                            - SW * x_block + W), x_column_low);
+                        for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
+                            x_column_largest[x_column] = INT32_MIN;
+                        const int64_t i_low = cvmgen_max_i64(0, PH - SH * y);
+                        const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y);
+                        if (i_high - i_low == 3) {
+                            for (int64_t x_column_tall = x_column_low;
+                                x_column_tall < x_column_high; ++x_column_tall) {
+                                int32_t largest = INT32_MIN;
+                                largest = cvmgen_max_i32(largest,
+                                    X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                                    + (x_column_tall + (x_block * SW - PW))]);
+                                largest = cvmgen_max_i32(largest,
+                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                                    + (x_column_tall + (x_block * SW - PW))]);
+                                largest = cvmgen_max_i32(largest,
+                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 2))) * W
+                                    + (x_column_tall + (x_block * SW - PW))]);
+                                x_column_largest[x_column_tall] = largest;
+                            }
+                        } else if (i_high - i_low == 2) {
+                            for (int64_t x_column_tall = x_column_low;
+                                x_column_tall < x_column_high; ++x_column_tall) {
+                                int32_t largest = INT32_MIN;
+                                largest = cvmgen_max_i32(largest,
+                                    X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                                    + (x_column_tall + (x_block * SW - PW))]);
+                                largest = cvmgen_max_i32(largest,
+                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                                    + (x_column_tall + (x_block * SW - PW))]);
+                                x_column_largest[x_column_tall] = largest;
+                            }
+                        } else {
+                            for (int64_t x_column = x_column_low; x_column < x_column_high;
+                                ++x_column)
+                                x_column_largest[x_column] = INT32_MIN;
+                            const int64_t i_whole = i_low + (i_high - i_low) / 3 * 3;
+                            for (int64_t i = i_low; i < i_whole; i += 3) {
+                                for (int64_t x_column = x_column_low; x_column < x_column_high;
+                                    ++x_column) {
+                                    int32_t x_column_largest_so_far = x_column_largest[x_column];
+                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                        X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                        + (x_column + (x_block * SW - PW))]);
+                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                        X[((n * C + c) * H + (y * SH - PH + (i + 1))) * W
+                                        + (x_column + (x_block * SW - PW))]);
+                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                        X[((n * C + c) * H + (y * SH - PH + (i + 2))) * W
+                                        + (x_column + (x_block * SW - PW))]);
+                                    x_column_largest[x_column] = x_column_largest_so_far;
+                                }
+                            }
+                            for (int64_t i = i_whole; i < i_high; ++i) {
+                                for (int64_t x_column = x_column_low; x_column < x_column_high;
+                                    ++x_column)
+                                    x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
+                                        X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                        + (x_column + (x_block * SW - PW))]);
+                            }
+                        }
+                        for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
+                            x_column_largest[x_column] = INT32_MIN;
+                        if (PSW == 3) {
+                            if (SW == 1) {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
                                     largest = cvmgen_max_i32(largest,
-                                        X[((n * C + c) * H + place) * W + place_2]);
-                            }
-                        }
-                    }
-                    Y[((n * C + c) * YH + y) * YW + x_left] = (int8_t)largest;
-                }
-                for (int64_t x_block = x_middle_low; x_block < x_middle_high; x_block += 1024) {
-                    const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_block);
-                    if (SW == 1) {
-                        int32_t largest[1024];
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            largest[x_lane] = INT32_MIN;
-                        for (int64_t i = 0; i < PSH; ++i) {
-                            const int64_t place = y * SH - PH + i;
-                            if (0 <= place && place < H) {
-                                const int64_t j_whole = PSW / 3 * 3;
-                                for (int64_t j = 0; j < j_whole; j += 3) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                        int32_t largest_so_far = largest[x_lane];
-                                        largest_so_far = cvmgen_max_i32(largest_so_far,
-                                            X[((n * C + c) * H + place) * W
-                                            + (x_block + x_lane - PW + j)]);
-                                        largest_so_far = cvmgen_max_i32(largest_so_far,
-                                            X[((n * C + c) * H + place) * W
-                                            + (x_block + x_lane - PW + (j + 1))]);
-                                        largest_so_far = cvmgen_max_i32(largest_so_far,
-                                            X[((n * C + c) * H + place) * W
-                                            + (x_block + x_lane - PW + (j + 2))]);
-                                        largest[x_lane] = largest_so_far;
-                                    }
+                                        x_column_largest[x_near_wide]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide + 1]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide + 2]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = (int8_t)largest;
                                 }
-                                for (int64_t j = j_whole; j < PSW; ++j) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                            X[((n * C + c) * H + place) * W
-                                            + (x_block + x_lane - PW + j)]);
+                            } else if (SW == 2) {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * 2]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * 2 + 1]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * 2 + 2]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = (int8_t)largest;
+                                }
+                            } else {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * SW]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * SW + 1]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * SW + 2]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = (int8_t)largest;
                                 }
                             }
-                        }
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            Y[((n * C + c) * YH + y) * YW
-                                + (x_block + x_lane)] = (int8_t)largest[x_lane];
-                    } else if (SW == 2) {
-                        int32_t largest[1024];
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            largest[x_lane] = INT32_MIN;
-                        for (int64_t i = 0; i < PSH; ++i) {
-                            const int64_t place = y * SH - PH + i;
-                            if (0 <= place && place < H) {
-                                const int64_t j_whole_2 = PSW / 3 * 3;
-                                for (int64_t j = 0; j < j_whole_2; j += 3) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                        int32_t largest_so_far_2 = largest[x_lane];
-                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * 2 - PW + j)]);
-                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * 2 - PW + (j + 1))]);
-                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * 2 - PW + (j + 2))]);
-                                        largest[x_lane] = largest_so_far_2;
-                                    }
+                        } else if (PSW == 2) {
+                            if (SW == 1) {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide + 1]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = (int8_t)largest;
                                 }
-                                for (int64_t j = j_whole_2; j < PSW; ++j) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * 2 - PW + j)]);
+                            } else if (SW == 2) {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * 2]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * 2 + 1]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = (int8_t)largest;
+                                }
+                            } else {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * SW]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * SW + 1]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = (int8_t)largest;
                                 }
                             }
+                        } else if (SW == 1) {
+                            int32_t largest[1024];
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                largest[x_near] = INT32_MIN;
+                            const int64_t j_whole = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole; j += 3) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
+                                    int32_t largest_so_far = largest[x_near];
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        x_column_largest[x_near + j]);
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        x_column_largest[x_near + (j + 1)]);
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        x_column_largest[x_near + (j + 2)]);
+                                    largest[x_near] = largest_so_far;
+                                }
+                            }
+                            for (int64_t j = j_whole; j < PSW; ++j) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                        x_column_largest[x_near + j]);
+                            }
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                Y[((n * C + c) * YH + y) * YW
+                                    + (x_block + x_near)] = (int8_t)largest[x_near];
+                        } else if (SW == 2) {
+                            int32_t largest[1024];
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                largest[x_near] = INT32_MIN;
+                            const int64_t j_whole_2 = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole_2; j += 3) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
+                                    int32_t largest_so_far_2 = largest[x_near];
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        x_column_largest[x_near * 2 + j]);
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        x_column_largest[x_near * 2 + (j + 1)]);
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        x_column_largest[x_near * 2 + (j + 2)]);
+                                    largest[x_near] = largest_so_far_2;
+                                }
+                            }
+                            for (int64_t j = j_whole_2; j < PSW; ++j) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                        x_column_largest[x_near * 2 + j]);
+                            }
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                Y[((n * C + c) * YH + y) * YW
+                                    + (x_block + x_near)] = (int8_t)largest[x_near];
+                        } else {
+                            int32_t largest[1024];
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                largest[x_near] = INT32_MIN;
+                            const int64_t j_whole_3 = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole_3; j += 3) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
+                                    int32_t largest_so_far_3 = largest[x_near];
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        x_column_largest[x_near * SW + j]);
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        x_column_largest[x_near * SW + (j + 1)]);
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        x_column_largest[x_near * SW + (j + 2)]);
+                                    largest[x_near] = largest_so_far_3;
+                                }
+                            }
+                            for (int64_t j = j_whole_3; j < PSW; ++j) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                        x_column_largest[x_near * SW + j]);
+                            }
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                Y[((n * C + c) * YH + y) * YW
+                                    + (x_block + x_near)] = (int8_t)largest[x_near];
                         }
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            Y[((n * C + c) * YH + y) * YW
-                                + (x_block + x_lane)] = (int8_t)largest[x_lane];
                     } else {
-                        int32_t largest[1024];
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            largest[x_lane] = INT32_MIN;
-                        for (int64_t i = 0; i < PSH; ++i) {
-                            const int64_t place = y * SH - PH + i;
-                            if (0 <= place && place < H) {
-                                const int64_t j_whole_3 = PSW / 3 * 3;
-                                for (int64_t j = 0; j < j_whole_3; j += 3) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                        int32_t largest_so_far_3 = largest[x_lane];
-                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * SW - PW + j)]);
-                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * SW - PW + (j + 1))]);
-                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * SW - PW + (j + 2))]);
-                                        largest[x_lane] = largest_so_far_3;
-                                    }
-                                }
-                                for (int64_t j = j_whole_3; j < PSW; ++j) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * SW - PW + j)]);
-                                }
-                            }
-                        }
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            Y[((n * C + c) * YH + y) * YW
-                                + (x_block + x_lane)] = (int8_t)largest[x_lane];
-                    }
-                }
-                for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
-                    int32_t largest = INT32_MIN;
-                    for (int64_t i = 0; i < PSH; ++i) {
-                        const int64_t place = y * SH - PH + i;
-                        if (0 <= place && place < H) {
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                const int64_t place_2 = x_right * SW - PW + j;
-                                if (0 <= place_2 && place_2 < W)
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                            int32_t largest = INT32_MIN;
+                            const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y);
+                            const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y);
+                            const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW
+                                * x_lane);
+                            const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW
+                                * x_lane + W);
+                            for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                                const int64_t place = y * SH - PH + i;
+                                for (int64_t j = j_low; j < j_high; ++j)
                                     largest = cvmgen_max_i32(largest,
-                                        X[((n * C + c) * H + place) * W + place_2]);
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * SW - PW + j)]);
                             }
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = (int8_t)largest;
                         }
                     }
-                    Y[((n * C + c) * YH + y) * YW + x_right] = (int8_t)largest;
                 }
             }
         }
@@ -285,145 +389,252 @@ static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *r
     const int64_t YH = plan->YH, YW = plan->YW;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
-    const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
-        cvmgen_ceildiv(-1 * PSW + PW + W + 1, SW)), x_middle_low);
-    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * x_middle_high * PSH * PSW >= 32768))
+    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * YW >= 4096))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t y = 0; y < YH; ++y) {
-                for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
-                    int32_t largest = INT32_MIN;
-                    for (int64_t i = 0; i < PSH; ++i) {
-                        const int64_t place = y * SH - PH + i;
-                        if (0 <= place && place < H) {
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                const int64_t place_2 = x_left * SW - PW + j;
-                                if (0 <= place_2 && place_2 < W)
+                for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
+                    const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
+                    const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
+                    if (x_columns <= 4096) {
+                        int32_t x_column_largest[4096];
+                        const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW
+                            * x_block), x_columns);
+                        const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW
+                            - SW * x_block + W), x_column_low);
+                        for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
+                            x_column_largest[x_column] = INT32_MIN;
+                        const int64_t i_low = cvmgen_max_i64(0, PH - SH * y);
+                        const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y);
+                        if (i_high - i_low == 3) {
+                            for (int64_t x_column_tall = x_column_low;
+                                x_column_tall < x_column_high; ++x_column_tall) {
+                                int32_t largest = INT32_MIN;
+                                largest = cvmgen_max_i32(largest,
+                                    X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                                    + (x_column_tall + (x_block * SW - PW))]);
+                                largest = cvmgen_max_i32(largest,
+                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                                    + (x_column_tall + (x_block * SW - PW))]);
+                                largest = cvmgen_max_i32(largest,
+                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 2))) * W
+                                    + (x_column_tall + (x_block * SW - PW))]);
+                                x_column_largest[x_column_tall] = largest;
+                            }
+                        } else if (i_high - i_low == 2) {
+                            for (int64_t x_column_tall = x_column_low;
+                                x_column_tall < x_column_high; ++x_column_tall) {
+                                int32_t largest = INT32_MIN;
+                                largest = cvmgen_max_i32(largest,
+                                    X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                                    + (x_column_tall + (x_block * SW - PW))]);
+                                largest = cvmgen_max_i32(largest,
+                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                                    + (x_column_tall + (x_block * SW - PW))]);
+                                x_column_largest[x_column_tall] = largest;
+                            }
+                        } else {
+                            for (int64_t x_column = x_column_low; x_column < x_column_high;
+                                ++x_column)
+                                x_column_largest[x_column] = INT32_MIN;
+                            const int64_t i_whole = i_low + (i_high - i_low) / 3 * 3;
+                            for (int64_t i = i_low; i < i_whole; i += 3) {
+                                for (int64_t x_column = x_column_low; x_column < x_column_high;
+                                    ++x_column) {
+                                    int32_t x_column_largest_so_far = x_column_largest[x_column];
+                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                        X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                        + (x_column + (x_block * SW - PW))]);
+                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                        X[((n * C + c) * H + (y * SH - PH + (i + 1))) * W
+                                        + (x_column + (x_block * SW - PW))]);
+                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                        X[((n * C + c) * H + (y * SH - PH + (i + 2))) * W
+                                        + (x_column + (x_block * SW - PW))]);
+                                    x_column_largest[x_column] = x_column_largest_so_far;
+                                }
+                            }
+                            for (int64_t i = i_whole; i < i_high; ++i) {
+                                for (int64_t x_column = x_column_low; x_column < x_column_high;
+                                    ++x_column)
+                                    x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
+                                        X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                        + (x_column + (x_block * SW - PW))]);
+                            }
+                        }
+                        for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
+                            x_column_largest[x_column] = INT32_MIN;
+                        if (PSW == 3) {
+                            if (SW == 1) {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
                                     largest = cvmgen_max_i32(largest,
-                                        X[((n * C + c) * H + place) * W + place_2]);
-                            }
-                        }
-                    }
-                    Y[((n * C + c) * YH + y) * YW + x_left] = largest;
-                }
-                for (int64_t x_block = x_middle_low; x_block < x_middle_high; x_block += 1024) {
-                    const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_block);
-                    if (SW == 1) {
-                        int32_t largest[1024];
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            largest[x_lane] = INT32_MIN;
-                        for (int64_t i = 0; i < PSH; ++i) {
-                            const int64_t place = y * SH - PH + i;
-                            if (0 <= place && place < H) {
-                                const int64_t j_whole = PSW / 3 * 3;
-                                for (int64_t j = 0; j < j_whole; j += 3) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                        int32_t largest_so_far = largest[x_lane];
-                                        largest_so_far = cvmgen_max_i32(largest_so_far,
-                                            X[((n * C + c) * H + place) * W
-                                            + (x_block + x_lane - PW + j)]);
-                                        largest_so_far = cvmgen_max_i32(largest_so_far,
-                                            X[((n * C + c) * H + place) * W
-                                            + (x_block + x_lane - PW + (j + 1))]);
-                                        largest_so_far = cvmgen_max_i32(largest_so_far,
-                                            X[((n * C + c) * H + place) * W
-                                            + (x_block + x_lane - PW + (j + 2))]);
-                                        largest[x_lane] = largest_so_far;
-                                    }
+                                        x_column_largest[x_near_wide]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide + 1]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide + 2]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = largest;
                                 }
-                                for (int64_t j = j_whole; j < PSW; ++j) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                            X[((n * C + c) * H + place) * W
-                                            + (x_block + x_lane - PW + j)]);
+                            } else if (SW == 2) {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * 2]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * 2 + 1]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * 2 + 2]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = largest;
+                                }
+                            } else {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * SW]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * SW + 1]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * SW + 2]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = largest;
                                 }
                             }
-                        }
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = largest[x_lane];
-                    } else if (SW == 2) {
-                        int32_t largest[1024];
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            largest[x_lane] = INT32_MIN;
-                        for (int64_t i = 0; i < PSH; ++i) {
-                            const int64_t place = y * SH - PH + i;
-                            if (0 <= place && place < H) {
-                                const int64_t j_whole_2 = PSW / 3 * 3;
-                                for (int64_t j = 0; j < j_whole_2; j += 3) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                        int32_t largest_so_far_2 = largest[x_lane];
-                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * 2 - PW + j)]);
-                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * 2 - PW + (j + 1))]);
-                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * 2 - PW + (j + 2))]);
-                                        largest[x_lane] = largest_so_far_2;
-                                    }
+                        } else if (PSW == 2) {
+                            if (SW == 1) {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide + 1]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = largest;
                                 }
-                                for (int64_t j = j_whole_2; j < PSW; ++j) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * 2 - PW + j)]);
+                            } else if (SW == 2) {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * 2]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * 2 + 1]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = largest;
+                                }
+                            } else {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * SW]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * SW + 1]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = largest;
                                 }
                             }
+                        } else if (SW == 1) {
+                            int32_t largest[1024];
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                largest[x_near] = INT32_MIN;
+                            const int64_t j_whole = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole; j += 3) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
+                                    int32_t largest_so_far = largest[x_near];
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        x_column_largest[x_near + j]);
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        x_column_largest[x_near + (j + 1)]);
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        x_column_largest[x_near + (j + 2)]);
+                                    largest[x_near] = largest_so_far;
+                                }
+                            }
+                            for (int64_t j = j_whole; j < PSW; ++j) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                        x_column_largest[x_near + j]);
+                            }
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                Y[((n * C + c) * YH + y) * YW
+                                    + (x_block + x_near)] = largest[x_near];
+                        } else if (SW == 2) {
+                            int32_t largest[1024];
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                largest[x_near] = INT32_MIN;
+                            const int64_t j_whole_2 = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole_2; j += 3) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
+                                    int32_t largest_so_far_2 = largest[x_near];
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        x_column_largest[x_near * 2 + j]);
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        x_column_largest[x_near * 2 + (j + 1)]);
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        x_column_largest[x_near * 2 + (j + 2)]);
+                                    largest[x_near] = largest_so_far_2;
+                                }
+                            }
+                            for (int64_t j = j_whole_2; j < PSW; ++j) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                        x_column_largest[x_near * 2 + j]);
+                            }
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                Y[((n * C + c) * YH + y) * YW
+                                    + (x_block + x_near)] = largest[x_near];
+                        } else {
+                            int32_t largest[1024];
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                largest[x_near] = INT32_MIN;
+                            const int64_t j_whole_3 = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole_3; j += 3) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
+                                    int32_t largest_so_far_3 = largest[x_near];
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        x_column_largest[x_near * SW + j]);
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        x_column_largest[x_near * SW + (j + 1)]);
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        x_column_largest[x_near * SW + (j + 2)]);
+                                    largest[x_near] = largest_so_far_3;
+                                }
+                            }
+                            for (int64_t j = j_whole_3; j < PSW; ++j) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                        x_column_largest[x_near * SW + j]);
+                            }
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                Y[((n * C + c) * YH + y) * YW
+                                    + (x_block + x_near)] = largest[x_near];
                         }
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = largest[x_lane];
                     } else {
-                        int32_t largest[1024];
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            largest[x_lane] = INT32_MIN;
-                        for (int64_t i = 0; i < PSH; ++i) {
-                            const int64_t place = y * SH - PH + i;
-                            if (0 <= place && place < H) {
-                                const int64_t j_whole_3 = PSW / 3 * 3;
-                                for (int64_t j = 0; j < j_whole_3; j += 3) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                        int32_t largest_so_far_3 = largest[x_lane];
-                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * SW - PW + j)]);
-                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * SW - PW + (j + 1))]);
-                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * SW - PW + (j + 2))]);
-                                        largest[x_lane] = largest_so_far_3;
-                                    }
-                                }
-                                for (int64_t j = j_whole_3; j < PSW; ++j) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * SW - PW + j)]);
-                                }
-                            }
-                        }
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = largest[x_lane];
-                    }
-                }
-                for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
-                    int32_t largest = INT32_MIN;
-                    for (int64_t i = 0; i < PSH; ++i) {
-                        const int64_t place = y * SH - PH + i;
-                        if (0 <= place && place < H) {
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                const int64_t place_2 = x_right * SW - PW + j;
-                                if (0 <= place_2 && place_2 < W)
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                            int32_t largest = INT32_MIN;
+                            const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y);
+                            const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y);
+                            const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW
+                                * x_lane);
+                            const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW
+                                * x_lane + W);
+                            for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                                const int64_t place = y * SH - PH + i;
+                                for (int64_t j = j_low; j < j_high; ++j)
                                     largest = cvmgen_max_i32(largest,
-                                        X[((n * C + c) * H + place) * W + place_2]);
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * SW - PW + j)]);
                             }
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = largest;
                         }
                     }
-                    Y[((n * C + c) * YH + y) * YW + x_right] = largest;
                 }
             }
         }
@@ -438,148 +649,252 @@ static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *
     const int64_t YH = plan->YH, YW = plan->YW;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
-    const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
-        cvmgen_ceildiv(-1 * PSW + PW + W + 1, SW)), x_middle_low);
-    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * x_middle_high * PSH * PSW >= 32768))
+    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * YW >= 4096))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t y = 0; y < YH; ++y) {
-                for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
-                    int32_t largest = INT32_MIN;
-                    for (int64_t i = 0; i < PSH; ++i) {
-                        const int64_t place = y * SH - PH + i;
-                        if (0 <= place && place < H) {
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                const int64_t place_2 = x_left * SW - PW + j;
-                                if (0 <= place_2 && place_2 < W)
+                for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
+                    const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
+                    const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
+                    if (x_columns <= 4096) {
+                        int32_t x_column_largest[4096];
+                        const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW
+                            * x_block), x_columns);
+                        const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW
+                            - SW * x_block + W), x_column_low);
+                        for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
+                            x_column_largest[x_column] = INT32_MIN;
+                        const int64_t i_low = cvmgen_max_i64(0, PH - SH * y);
+                        const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y);
+                        if (i_high - i_low == 3) {
+                            for (int64_t x_column_tall = x_column_low;
+                                x_column_tall < x_column_high; ++x_column_tall) {
+                                int32_t largest = INT32_MIN;
+                                largest = cvmgen_max_i32(largest,
+                                    X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                                    + (x_column_tall + (x_block * SW - PW))]);
+                                largest = cvmgen_max_i32(largest,
+                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                                    + (x_column_tall + (x_block * SW - PW))]);
+                                largest = cvmgen_max_i32(largest,
+                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 2))) * W
+                                    + (x_column_tall + (x_block * SW - PW))]);
+                                x_column_largest[x_column_tall] = largest;
+                            }
+                        } else if (i_high - i_low == 2) {
+                            for (int64_t x_column_tall = x_column_low;
+                                x_column_tall < x_column_high; ++x_column_tall) {
+                                int32_t largest = INT32_MIN;
+                                largest = cvmgen_max_i32(largest,
+                                    X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                                    + (x_column_tall + (x_block * SW - PW))]);
+                                largest = cvmgen_max_i32(largest,
+                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                                    + (x_column_tall + (x_block * SW - PW))]);
+                                x_column_largest[x_column_tall] = largest;
+                            }
+                        } else {
+                            for (int64_t x_column = x_column_low; x_column < x_column_high;
+                                ++x_column)
+                                x_column_largest[x_column] = INT32_MIN;
+                            const int64_t i_whole = i_low + (i_high - i_low) / 3 * 3;
+                            for (int64_t i = i_low; i < i_whole; i += 3) {
+                                for (int64_t x_column = x_column_low; x_column < x_column_high;
+                                    ++x_column) {
+                                    int32_t x_column_largest_so_far = x_column_largest[x_column];
+                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                        X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                        + (x_column + (x_block * SW - PW))]);
+                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                        X[((n * C + c) * H + (y * SH - PH + (i + 1))) * W
+                                        + (x_column + (x_block * SW - PW))]);
+                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                        X[((n * C + c) * H + (y * SH - PH + (i + 2))) * W
+                                        + (x_column + (x_block * SW - PW))]);
+                                    x_column_largest[x_column] = x_column_largest_so_far;
+                                }
+                            }
+                            for (int64_t i = i_whole; i < i_high; ++i) {
+                                for (int64_t x_column = x_column_low; x_column < x_column_high;
+                                    ++x_column)
+                                    x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
+                                        X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                        + (x_column + (x_block * SW - PW))]);
+                            }
+                        }
+                        for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
+                            x_column_largest[x_column] = INT32_MIN;
+                        if (PSW == 3) {
+                            if (SW == 1) {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
                                     largest = cvmgen_max_i32(largest,
-                                        X[((n * C + c) * H + place) * W + place_2]);
-                            }
-                        }
-                    }
-                    Y[((n * C + c) * YH + y) * YW + x_left] = (int8_t)largest;
-                }
-                for (int64_t x_block = x_middle_low; x_block < x_middle_high; x_block += 1024) {
-                    const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_block);
-                    if (SW == 1) {
-                        int32_t largest[1024];
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            largest[x_lane] = INT32_MIN;
-                        for (int64_t i = 0; i < PSH; ++i) {
-                            const int64_t place = y * SH - PH + i;
-                            if (0 <= place && place < H) {
-                                const int64_t j_whole = PSW / 3 * 3;
-                                for (int64_t j = 0; j < j_whole; j += 3) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                        int32_t largest_so_far = largest[x_lane];
-                                        largest_so_far = cvmgen_max_i32(largest_so_far,
-                                            X[((n * C + c) * H + place) * W
-                                            + (x_block + x_lane - PW + j)]);
-                                        largest_so_far = cvmgen_max_i32(largest_so_far,
-                                            X[((n * C + c) * H + place) * W
-                                            + (x_block + x_lane - PW + (j + 1))]);
-                                        largest_so_far = cvmgen_max_i32(largest_so_far,
-                                            X[((n * C + c) * H + place) * W
-                                            + (x_block + x_lane - PW + (j + 2))]);
-                                        largest[x_lane] = largest_so_far;
-                                    }
+                                        x_column_largest[x_near_wide]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide + 1]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide + 2]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = (int8_t)largest;
                                 }
-                                for (int64_t j = j_whole; j < PSW; ++j) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                            X[((n * C + c) * H + place) * W
-                                            + (x_block + x_lane - PW + j)]);
+                            } else if (SW == 2) {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * 2]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * 2 + 1]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * 2 + 2]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = (int8_t)largest;
+                                }
+                            } else {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * SW]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * SW + 1]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * SW + 2]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = (int8_t)largest;
                                 }
                             }
-                        }
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            Y[((n * C + c) * YH + y) * YW
-                                + (x_block + x_lane)] = (int8_t)largest[x_lane];
-                    } else if (SW == 2) {
-                        int32_t largest[1024];
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            largest[x_lane] = INT32_MIN;
-                        for (int64_t i = 0; i < PSH; ++i) {
-                            const int64_t place = y * SH - PH + i;
-                            if (0 <= place && place < H) {
-                                const int64_t j_whole_2 = PSW / 3 * 3;
-                                for (int64_t j = 0; j < j_whole_2; j += 3) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                        int32_t largest_so_far_2 = largest[x_lane];
-                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * 2 - PW + j)]);
-                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * 2 - PW + (j + 1))]);
-                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * 2 - PW + (j + 2))]);
-                                        largest[x_lane] = largest_so_far_2;
-                                    }
+                        } else if (PSW == 2) {
+                            if (SW == 1) {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide + 1]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = (int8_t)largest;
                                 }
-                                for (int64_t j = j_whole_2; j < PSW; ++j) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * 2 - PW + j)]);
+                            } else if (SW == 2) {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * 2]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * 2 + 1]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = (int8_t)largest;
+                                }
+                            } else {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * SW]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * SW + 1]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = (int8_t)largest;
                                 }
                             }
+                        } else if (SW == 1) {
+                            int32_t largest[1024];
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                largest[x_near] = INT32_MIN;
+                            const int64_t j_whole = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole; j += 3) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
+                                    int32_t largest_so_far = largest[x_near];
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        x_column_largest[x_near + j]);
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        x_column_largest[x_near + (j + 1)]);
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        x_column_largest[x_near + (j + 2)]);
+                                    largest[x_near] = largest_so_far;
+                                }
+                            }
+                            for (int64_t j = j_whole; j < PSW; ++j) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                        x_column_largest[x_near + j]);
+                            }
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                Y[((n * C + c) * YH + y) * YW
+                                    + (x_block + x_near)] = (int8_t)largest[x_near];
+                        } else if (SW == 2) {
+                            int32_t largest[1024];
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                largest[x_near] = INT32_MIN;
+                            const int64_t j_whole_2 = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole_2; j += 3) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
+                                    int32_t largest_so_far_2 = largest[x_near];
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        x_column_largest[x_near * 2 + j]);
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        x_column_largest[x_near * 2 + (j + 1)]);
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        x_column_largest[x_near * 2 + (j + 2)]);
+                                    largest[x_near] = largest_so_far_2;
+                                }
+                            }
+                            for (int64_t j = j_whole_2; j < PSW; ++j) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                        x_column_largest[x_near * 2 + j]);
+                            }
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                Y[((n * C + c) * YH + y) * YW
+                                    + (x_block + x_near)] = (int8_t)largest[x_near];
+                        } else {
+                            int32_t largest[1024];
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                largest[x_near] = INT32_MIN;
+                            const int64_t j_whole_3 = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole_3; j += 3) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
+                                    int32_t largest_so_far_3 = largest[x_near];
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        x_column_largest[x_near * SW + j]);
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        x_column_largest[x_near * SW + (j + 1)]);
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        x_column_largest[x_near * SW + (j + 2)]);
+                                    largest[x_near] = largest_so_far_3;
+                                }
+                            }
+                            for (int64_t j = j_whole_3; j < PSW; ++j) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                        x_column_largest[x_near * SW + j]);
+                            }
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                Y[((n * C + c) * YH + y) * YW
+                                    + (x_block + x_near)] = (int8_t)largest[x_near];
                         }
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            Y[((n * C + c) * YH + y) * YW
-                                + (x_block + x_lane)] = (int8_t)largest[x_lane];
                     } else {
-                        int32_t largest[1024];
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            largest[x_lane] = INT32_MIN;
-                        for (int64_t i = 0; i < PSH; ++i) {
-                            const int64_t place = y * SH - PH + i;
-                            if (0 <= place && place < H) {
-                                const int64_t j_whole_3 = PSW / 3 * 3;
-                                for (int64_t j = 0; j < j_whole_3; j += 3) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                        int32_t largest_so_far_3 = largest[x_lane];
-                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * SW - PW + j)]);
-                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * SW - PW + (j + 1))]);
-                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * SW - PW + (j + 2))]);
-                                        largest[x_lane] = largest_so_far_3;
-                                    }
-                                }
-                                for (int64_t j = j_whole_3; j < PSW; ++j) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * SW - PW + j)]);
-                                }
-                            }
-                        }
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            Y[((n * C + c) * YH + y) * YW
-                                + (x_block + x_lane)] = (int8_t)largest[x_lane];
-                    }
-                }
-                for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
-                    int32_t largest = INT32_MIN;
-                    for (int64_t i = 0; i < PSH; ++i) {
-                        const int64_t place = y * SH - PH + i;
-                        if (0 <= place && place < H) {
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                const int64_t place_2 = x_right * SW - PW + j;
-                                if (0 <= place_2 && place_2 < W)
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                            int32_t largest = INT32_MIN;
+                            const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y);
+                            const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y);
+                            const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW
+                                * x_lane);
+                            const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW
+                                * x_lane + W);
+                            for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                                const int64_t place = y * SH - PH + i;
+                                for (int64_t j = j_low; j < j_high; ++j)
                                     largest = cvmgen_max_i32(largest,
-                                        X[((n * C + c) * H + place) * W + place_2]);
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * SW - PW + j)]);
                             }
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = (int8_t)largest;
                         }
                     }
-                    Y[((n * C + c) * YH + y) * YW + x_right] = (int8_t)largest;
                 }
             }
         }
@@ -594,145 +909,252 @@ static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t 
     const int64_t YH = plan->YH, YW = plan->YW;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
-    const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
-        cvmgen_ceildiv(-1 * PSW + PW + W + 1, SW)), x_middle_low);
-    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * x_middle_high * PSH * PSW >= 32768))
+    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * YW >= 4096))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t y = 0; y < YH; ++y) {
-                for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
-                    int32_t largest = INT32_MIN;
-                    for (int64_t i = 0; i < PSH; ++i) {
-                        const int64_t place = y * SH - PH + i;
-                        if (0 <= place && place < H) {
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                const int64_t place_2 = x_left * SW - PW + j;
-                                if (0 <= place_2 && place_2 < W)
+                for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
+                    const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
+                    const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
+                    if (x_columns <= 4096) {
+                        int32_t x_column_largest[4096];
+                        const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW
+                            * x_block), x_columns);
+                        const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW
+                            - SW * x_block + W), x_column_low);
+                        for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
+                            x_column_largest[x_column] = INT32_MIN;
+                        const int64_t i_low = cvmgen_max_i64(0, PH - SH * y);
+                        const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y);
+                        if (i_high - i_low == 3) {
+                            for (int64_t x_column_tall = x_column_low;
+                                x_column_tall < x_column_high; ++x_column_tall) {
+                                int32_t largest = INT32_MIN;
+                                largest = cvmgen_max_i32(largest,
+                                    X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                                    + (x_column_tall + (x_block * SW - PW))]);
+                                largest = cvmgen_max_i32(largest,
+                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                                    + (x_column_tall + (x_block * SW - PW))]);
+                                largest = cvmgen_max_i32(largest,
+                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 2))) * W
+                                    + (x_column_tall + (x_block * SW - PW))]);
+                                x_column_largest[x_column_tall] = largest;
+                            }
+                        } else if (i_high - i_low == 2) {
+                            for (int64_t x_column_tall = x_column_low;
+                                x_column_tall < x_column_high; ++x_column_tall) {
+                                int32_t largest = INT32_MIN;
+                                largest = cvmgen_max_i32(largest,
+                                    X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                                    + (x_column_tall + (x_block * SW - PW))]);
+                                largest = cvmgen_max_i32(largest,
+                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                                    + (x_column_tall + (x_block * SW - PW))]);
+                                x_column_largest[x_column_tall] = largest;
+                            }
+                        } else {
+                            for (int64_t x_column = x_column_low; x_column < x_column_high;
+                                ++x_column)
+                                x_column_largest[x_column] = INT32_MIN;
+                            const int64_t i_whole = i_low + (i_high - i_low) / 3 * 3;
+                            for (int64_t i = i_low; i < i_whole; i += 3) {
+                                for (int64_t x_column = x_column_low; x_column < x_column_high;
+                                    ++x_column) {
+                                    int32_t x_column_largest_so_far = x_column_largest[x_column];
+                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                        X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                        + (x_column + (x_block * SW - PW))]);
+                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                        X[((n * C + c) * H + (y * SH - PH + (i + 1))) * W
+                                        + (x_column + (x_block * SW - PW))]);
+                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                        X[((n * C + c) * H + (y * SH - PH + (i + 2))) * W
+                                        + (x_column + (x_block * SW - PW))]);
+                                    x_column_largest[x_column] = x_column_largest_so_far;
+                                }
+                            }
+                            for (int64_t i = i_whole; i < i_high; ++i) {
+                                for (int64_t x_column = x_column_low; x_column < x_column_high;
+                                    ++x_column)
+                                    x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
+                                        X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                        + (x_column + (x_block * SW - PW))]);
+                            }
+                        }
+                        for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
+                            x_column_largest[x_column] = INT32_MIN;
+                        if (PSW == 3) {
+                            if (SW == 1) {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
                                     largest = cvmgen_max_i32(largest,
-                                        X[((n * C + c) * H + place) * W + place_2]);
-                            }
-                        }
-                    }
-                    Y[((n * C + c) * YH + y) * YW + x_left] = largest;
-                }
-                for (int64_t x_block = x_middle_low; x_block < x_middle_high; x_block += 1024) {
-                    const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_block);
-                    if (SW == 1) {
-                        int32_t largest[1024];
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            largest[x_lane] = INT32_MIN;
-                        for (int64_t i = 0; i < PSH; ++i) {
-                            const int64_t place = y * SH - PH + i;
-                            if (0 <= place && place < H) {
-                                const int64_t j_whole = PSW / 3 * 3;
-                                for (int64_t j = 0; j < j_whole; j += 3) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                        int32_t largest_so_far = largest[x_lane];
-                                        largest_so_far = cvmgen_max_i32(largest_so_far,
-                                            X[((n * C + c) * H + place) * W
-                                            + (x_block + x_lane - PW + j)]);
-                                        largest_so_far = cvmgen_max_i32(largest_so_far,
-                                            X[((n * C + c) * H + place) * W
-                                            + (x_block + x_lane - PW + (j + 1))]);
-                                        largest_so_far = cvmgen_max_i32(largest_so_far,
-                                            X[((n * C + c) * H + place) * W
-                                            + (x_block + x_lane - PW + (j + 2))]);
-                                        largest[x_lane] = largest_so_far;
-                                    }
+                                        x_column_largest[x_near_wide]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide + 1]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide + 2]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = largest;
                                 }
-                                for (int64_t j = j_whole; j < PSW; ++j) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                            X[((n * C + c) * H + place) * W
-                                            + (x_block + x_lane - PW + j)]);
+                            } else if (SW == 2) {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * 2]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * 2 + 1]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * 2 + 2]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = largest;
+                                }
+                            } else {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * SW]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * SW + 1]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * SW + 2]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = largest;
                                 }
                             }
-                        }
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = largest[x_lane];
-                    } else if (SW == 2) {
-                        int32_t largest[1024];
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            largest[x_lane] = INT32_MIN;
-                        for (int64_t i = 0; i < PSH; ++i) {
-                            const int64_t place = y * SH - PH + i;
-                            if (0 <= place && place < H) {
-                                const int64_t j_whole_2 = PSW / 3 * 3;
-                                for (int64_t j = 0; j < j_whole_2; j += 3) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                        int32_t largest_so_far_2 = largest[x_lane];
-                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * 2 - PW + j)]);
-                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * 2 - PW + (j + 1))]);
-                                        largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * 2 - PW + (j + 2))]);
-                                        largest[x_lane] = largest_so_far_2;
-                                    }
+                        } else if (PSW == 2) {
+                            if (SW == 1) {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide + 1]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = largest;
                                 }
-                                for (int64_t j = j_whole_2; j < PSW; ++j) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * 2 - PW + j)]);
+                            } else if (SW == 2) {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * 2]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * 2 + 1]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = largest;
+                                }
+                            } else {
+                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
+                                    ++x_near_wide) {
+                                    int32_t largest = INT32_MIN;
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * SW]);
+                                    largest = cvmgen_max_i32(largest,
+                                        x_column_largest[x_near_wide * SW + 1]);
+                                    Y[((n * C + c) * YH + y) * YW
+                                        + (x_block + x_near_wide)] = largest;
                                 }
                             }
+                        } else if (SW == 1) {
+                            int32_t largest[1024];
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                largest[x_near] = INT32_MIN;
+                            const int64_t j_whole = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole; j += 3) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
+                                    int32_t largest_so_far = largest[x_near];
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        x_column_largest[x_near + j]);
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        x_column_largest[x_near + (j + 1)]);
+                                    largest_so_far = cvmgen_max_i32(largest_so_far,
+                                        x_column_largest[x_near + (j + 2)]);
+                                    largest[x_near] = largest_so_far;
+                                }
+                            }
+                            for (int64_t j = j_whole; j < PSW; ++j) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                        x_column_largest[x_near + j]);
+                            }
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                Y[((n * C + c) * YH + y) * YW
+                                    + (x_block + x_near)] = largest[x_near];
+                        } else if (SW == 2) {
+                            int32_t largest[1024];
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                largest[x_near] = INT32_MIN;
+                            const int64_t j_whole_2 = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole_2; j += 3) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
+                                    int32_t largest_so_far_2 = largest[x_near];
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        x_column_largest[x_near * 2 + j]);
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        x_column_largest[x_near * 2 + (j + 1)]);
+                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
+                                        x_column_largest[x_near * 2 + (j + 2)]);
+                                    largest[x_near] = largest_so_far_2;
+                                }
+                            }
+                            for (int64_t j = j_whole_2; j < PSW; ++j) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                        x_column_largest[x_near * 2 + j]);
+                            }
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                Y[((n * C + c) * YH + y) * YW
+                                    + (x_block + x_near)] = largest[x_near];
+                        } else {
+                            int32_t largest[1024];
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                largest[x_near] = INT32_MIN;
+                            const int64_t j_whole_3 = PSW / 3 * 3;
+                            for (int64_t j = 0; j < j_whole_3; j += 3) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
+                                    int32_t largest_so_far_3 = largest[x_near];
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        x_column_largest[x_near * SW + j]);
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        x_column_largest[x_near * SW + (j + 1)]);
+                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
+                                        x_column_largest[x_near * SW + (j + 2)]);
+                                    largest[x_near] = largest_so_far_3;
+                                }
+                            }
+                            for (int64_t j = j_whole_3; j < PSW; ++j) {
+                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                        x_column_largest[x_near * SW + j]);
+                            }
+                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                                Y[((n * C + c) * YH + y) * YW
+                                    + (x_block + x_near)] = largest[x_near];
                         }
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = largest[x_lane];
                     } else {
-                        int32_t largest[1024];
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            largest[x_lane] = INT32_MIN;
-                        for (int64_t i = 0; i < PSH; ++i) {
-                            const int64_t place = y * SH - PH + i;
-                            if (0 <= place && place < H) {
-                                const int64_t j_whole_3 = PSW / 3 * 3;
-                                for (int64_t j = 0; j < j_whole_3; j += 3) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                        int32_t largest_so_far_3 = largest[x_lane];
-                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * SW - PW + j)]);
-                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * SW - PW + (j + 1))]);
-                                        largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * SW - PW + (j + 2))]);
-                                        largest[x_lane] = largest_so_far_3;
-                                    }
-                                }
-                                for (int64_t j = j_whole_3; j < PSW; ++j) {
-                                    for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                        largest[x_lane] = cvmgen_max_i32(largest[x_lane],
-                                            X[((n * C + c) * H + place) * W
-                                            + ((x_block + x_lane) * SW - PW + j)]);
-                                }
-                            }
-                        }
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = largest[x_lane];
-                    }
-                }
-                for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
-                    int32_t largest = INT32_MIN;
-                    for (int64_t i = 0; i < PSH; ++i) {
-                        const int64_t place = y * SH - PH + i;
-                        if (0 <= place && place < H) {
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                const int64_t place_2 = x_right * SW - PW + j;
-                                if (0 <= place_2 && place_2 < W)
+                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                            int32_t largest = INT32_MIN;
+                            const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y);
+                            const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y);
+                            const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW
+                                * x_lane);
+                            const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW
+                                * x_lane + W);
+                            for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                                const int64_t place = y * SH - PH + i;
+                                for (int64_t j = j_low; j < j_high; ++j)
                                     largest = cvmgen_max_i32(largest,
-                                        X[((n * C + c) * H + place) * W + place_2]);
+                                        X[((n * C + c) * H + place) * W
+                                        + ((x_block + x_lane) * SW - PW + j)]);
                             }
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = largest;
                         }
                     }
-                    Y[((n * C + c) * YH + y) * YW + x_right] = largest;
                 }
             }
         }

@@ -167,116 +167,223 @@ static void avg_pool_y(const avg_pool_plan *plan, const double *restrict x,
     const int64_t q_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
     const int64_t q_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
         cvmgen_ceildiv(PW - S + W + 1, SW)), q_middle_low);
-    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * q_middle_high * R * S >= 32768))
-    for (int64_t n = 0; n < N; ++n) {
-        for (int64_t c = 0; c < C; ++c) {
-            for (int64_t p = 0; p < YH; ++p) {
-                for (int64_t q_left = 0; q_left < q_middle_low; ++q_left) {
-                    double total = 0.0;
-                    for (int64_t r = 0; r < R; ++r) {
-                        const int64_t place = p * SH - PH + r;
-                        if (0 <= place && place < H) {
-                            for (int64_t s = 0; s < S; ++s) {
-                                const int64_t place_2 = q_left * SW - PW + s;
-                                if (0 <= place_2 && place_2 < W) {
-                                    const int64_t i = place;
-                                    const int64_t j = place_2;
-                                    total += x[n * (C * H * W) + ((c * H + i) * W + j)];
+    const int64_t q_phases = cvmgen_min_i64(SW, S - 1 + 1);
+    const int64_t q_reach = cvmgen_min_i64((S - 1) / SW, 4097);
+    const int64_t q_most = cvmgen_min_i64(512, YW);
+    const int64_t q_pitch = q_most + q_reach;
+    const int64_t p_phases = cvmgen_min_i64(SH, R - 1 + 1);
+    const int64_t p_reach = cvmgen_min_i64((R - 1) / SH, 4097);
+    const int64_t p_most = cvmgen_min_i64(cvmgen_floor_div(4096, p_phases
+        * cvmgen_min_i64(q_pitch * q_phases, 4097)) - p_reach, YH);
+    const int64_t p_held = p_most + p_reach;
+    const int64_t plane = p_held * q_pitch;
+    int64_t q_taps[64];
+    for (int64_t s = 0, s_end = cvmgen_min_i64(S, 64); s < s_end; ++s)
+        q_taps[s] = s % SW * plane + s / SW;
+    int64_t p_taps[64];
+    for (int64_t r = 0, r_end = cvmgen_min_i64(R, 64); r < r_end; ++r)
+        p_taps[r] = r % SH * (q_phases * plane) + r / SH * q_pitch;
+    const int64_t window_size = p_phases * q_phases * plane;
+    const int64_t q_blocks = cvmgen_ceildiv(YW, q_most);
+    const int64_t p_blocks = cvmgen_ceildiv(YH, p_most);
+    if (S <= 64 && R <= 64 && p_most >= 1 && p_most * R * (q_most * S) > window_size) {
+        CVMGEN_PARALLEL(collapse(4) if (N * C * YH * YW >= 4096))
+        for (int64_t n = 0; n < N; ++n) {
+            for (int64_t c = 0; c < C; ++c) {
+                for (int64_t p_block = 0; p_block < p_blocks; ++p_block) {
+                    for (int64_t q_block = 0; q_block < q_blocks; ++q_block) {
+                        const int64_t p_first = p_block * p_most;
+                        const int64_t p_count = cvmgen_min_i64(p_most, YH - p_first);
+                        const int64_t q_first = q_block * q_most;
+                        const int64_t q_count = cvmgen_min_i64(q_most, YW - q_first);
+                        double window[4096];
+                        double totals[4096];
+                        const int64_t q_flats = (p_count - 1) * q_pitch + q_count;
+                        for (int64_t window_filled = 0; window_filled < window_size;
+                            ++window_filled)
+                            window[window_filled] = 0.0;
+                        for (int64_t q_flat = 0; q_flat < q_flats; ++q_flat)
+                            totals[q_flat] = 0.0;
+                        for (int64_t p_phase = 0; p_phase < p_phases; ++p_phase) {
+                            for (int64_t q_phase = 0; q_phase < q_phases; ++q_phase) {
+                                const int64_t p_filled_low = cvmgen_max_i64(0,
+                                    cvmgen_ceildiv(PH - SH * p_first - p_phase, SH));
+                                const int64_t p_filled_high = cvmgen_min_i64(p_count + p_reach,
+                                    cvmgen_ceildiv(H + PH - SH * p_first - p_phase, SH));
+                                const int64_t q_filled_low = cvmgen_max_i64(0,
+                                    cvmgen_ceildiv(PW - SW * q_first - q_phase, SW));
+                                const int64_t q_filled_high = cvmgen_min_i64(q_count + q_reach,
+                                    cvmgen_ceildiv(PW - SW * q_first + W - q_phase, SW));
+                                for (int64_t p_filled = p_filled_low; p_filled < p_filled_high;
+                                    ++p_filled) {
+                                    const int64_t place = (p_first + p_filled) * SH - PH + p_phase;
+                                    const int64_t row = ((p_phase * q_phases + q_phase) * p_held
+                                        + p_filled) * q_pitch;
+                                    if (SW == 1) {
+                                        for (int64_t q_filled = q_filled_low;
+                                            q_filled < q_filled_high; ++q_filled)
+                                            window[row + q_filled] = x[n * (C * H * W)
+                                                + ((c * H + place) * W
+                                                + (q_first + q_filled - PW + q_phase))];
+                                    } else if (SW == 2) {
+                                        for (int64_t q_filled = q_filled_low;
+                                            q_filled < q_filled_high; ++q_filled)
+                                            window[row + q_filled] = x[n * (C * H * W)
+                                                + ((c * H + place) * W
+                                                + ((q_first + q_filled) * 2 - PW + q_phase))];
+                                    } else {
+                                        for (int64_t q_filled = q_filled_low;
+                                            q_filled < q_filled_high; ++q_filled)
+                                            window[row + q_filled] = x[n * (C * H * W)
+                                                + ((c * H + place) * W
+                                                + ((q_first + q_filled) * SW - PW + q_phase))];
+                                    }
                                 }
                             }
                         }
+                        for (int64_t r = 0; r < R; ++r) {
+                            const int64_t s_whole = S / 3 * 3;
+                            for (int64_t s = 0; s < s_whole; s += 3) {
+                                for (int64_t q_flat = 0; q_flat < q_flats; ++q_flat) {
+                                    double totals_so_far = totals[q_flat];
+                                    totals_so_far += window[q_flat + (p_taps[r] + q_taps[s])];
+                                    totals_so_far += window[q_flat + (p_taps[r] + q_taps[s + 1])];
+                                    totals_so_far += window[q_flat + (p_taps[r] + q_taps[s + 2])];
+                                    totals[q_flat] = totals_so_far;
+                                }
+                            }
+                            for (int64_t s = s_whole; s < S; ++s) {
+                                for (int64_t q_flat = 0; q_flat < q_flats; ++q_flat)
+                                    totals[q_flat] += window[q_flat + (p_taps[r] + q_taps[s])];
+                            }
+                        }
+                        for (int64_t p_finished = 0; p_finished < p_count; ++p_finished) {
+                            for (int64_t q_finished = 0; q_finished < q_count; ++q_finished)
+                                y[n * (C * YH * YW)
+                                    + ((c * YH + (p_first + p_finished)) * YW
+                                    + (q_first
+                                    + q_finished))] = cvmgen_stored_f64(totals[p_finished * q_pitch
+                                    + q_finished] / (double)(R * S));
+                        }
                     }
-                    y[n * (C * YH * YW)
-                        + ((c * YH + p) * YW + q_left)] = cvmgen_stored_f64(total / (double)(R
-                        * S));
                 }
-                for (int64_t q_block = q_middle_low; q_block < q_middle_high; q_block += 1024) {
-                    const int64_t q_lanes = cvmgen_min_i64(1024, q_middle_high - q_block);
-                    if (SW == 1) {
-                        double total[1024];
-                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            total[q_lane] = 0.0;
+            }
+        }
+    } else {
+        CVMGEN_PARALLEL(collapse(3) if (N * C * YH * YW >= 4096))
+        for (int64_t n = 0; n < N; ++n) {
+            for (int64_t c = 0; c < C; ++c) {
+                for (int64_t p = 0; p < YH; ++p) {
+                    for (int64_t q_left = 0; q_left < q_middle_low; ++q_left) {
+                        double total = 0.0;
                         for (int64_t r = 0; r < R; ++r) {
                             const int64_t place = p * SH - PH + r;
                             if (0 <= place && place < H) {
                                 for (int64_t s = 0; s < S; ++s) {
-                                    for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                                    const int64_t place_2 = q_left * SW - PW + s;
+                                    if (0 <= place_2 && place_2 < W) {
                                         const int64_t i = place;
-                                        total[q_lane] += x[n * (C * H * W)
-                                            + ((c * H + i) * W + (q_block + q_lane - PW + s))];
+                                        const int64_t j = place_2;
+                                        total += x[n * (C * H * W) + ((c * H + i) * W + j)];
                                     }
                                 }
                             }
                         }
-                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            y[n * (C * YH * YW)
-                                + ((c * YH + p) * YW
-                                + (q_block
-                                + q_lane))] = cvmgen_stored_f64(total[q_lane] / (double)(R * S));
-                    } else if (SW == 2) {
-                        double total[1024];
-                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            total[q_lane] = 0.0;
-                        for (int64_t r = 0; r < R; ++r) {
-                            const int64_t place = p * SH - PH + r;
-                            if (0 <= place && place < H) {
-                                for (int64_t s = 0; s < S; ++s) {
-                                    for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                                        const int64_t i = place;
-                                        total[q_lane] += x[n * (C * H * W)
-                                            + ((c * H + i) * W
-                                            + ((q_block + q_lane) * 2 - PW + s))];
-                                    }
-                                }
-                            }
-                        }
-                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            y[n * (C * YH * YW)
-                                + ((c * YH + p) * YW
-                                + (q_block
-                                + q_lane))] = cvmgen_stored_f64(total[q_lane] / (double)(R * S));
-                    } else {
-                        double total[1024];
-                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            total[q_lane] = 0.0;
-                        for (int64_t r = 0; r < R; ++r) {
-                            const int64_t place = p * SH - PH + r;
-                            if (0 <= place && place < H) {
-                                for (int64_t s = 0; s < S; ++s) {
-                                    for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                                        const int64_t i = place;
-                                        total[q_lane] += x[n * (C * H * W)
-                                            + ((c * H + i) * W
-                                            + ((q_block + q_lane) * SW - PW + s))];
-                                    }
-                                }
-                            }
-                        }
-                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            y[n * (C * YH * YW)
-                                + ((c * YH + p) * YW
-                                + (q_block
-                                + q_lane))] = cvmgen_stored_f64(total[q_lane] / (double)(R * S));
+                        y[n * (C * YH * YW)
+                            + ((c * YH + p) * YW + q_left)] = cvmgen_stored_f64(total / (double)(R
+                            * S));
                     }
-                }
-                for (int64_t q_right = q_middle_high; q_right < YW; ++q_right) {
-                    double total = 0.0;
-                    for (int64_t r = 0; r < R; ++r) {
-                        const int64_t place = p * SH - PH + r;
-                        if (0 <= place && place < H) {
-                            for (int64_t s = 0; s < S; ++s) {
-                                const int64_t place_2 = q_right * SW - PW + s;
-                                if (0 <= place_2 && place_2 < W) {
-                                    const int64_t i = place;
-                                    const int64_t j = place_2;
-                                    total += x[n * (C * H * W) + ((c * H + i) * W + j)];
+                    for (int64_t q_piece = q_middle_low; q_piece < q_middle_high; q_piece += 1024) {
+                        const int64_t q_lanes = cvmgen_min_i64(1024, q_middle_high - q_piece);
+                        if (SW == 1) {
+                            double total[1024];
+                            for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                                total[q_lane] = 0.0;
+                            for (int64_t r = 0; r < R; ++r) {
+                                const int64_t place = p * SH - PH + r;
+                                if (0 <= place && place < H) {
+                                    for (int64_t s = 0; s < S; ++s) {
+                                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                                            const int64_t i = place;
+                                            total[q_lane] += x[n * (C * H * W)
+                                                + ((c * H + i) * W + (q_piece + q_lane - PW + s))];
+                                        }
+                                    }
+                                }
+                            }
+                            for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                                y[n * (C * YH * YW)
+                                    + ((c * YH + p) * YW
+                                    + (q_piece
+                                    + q_lane))] = cvmgen_stored_f64(total[q_lane] / (double)(R
+                                    * S));
+                        } else if (SW == 2) {
+                            double total[1024];
+                            for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                                total[q_lane] = 0.0;
+                            for (int64_t r = 0; r < R; ++r) {
+                                const int64_t place = p * SH - PH + r;
+                                if (0 <= place && place < H) {
+                                    for (int64_t s = 0; s < S; ++s) {
+                                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                                            const int64_t i = place;
+                                            total[q_lane] += x[n * (C * H * W)
+                                                + ((c * H + i) * W
+                                                + ((q_piece + q_lane) * 2 - PW + s))];
+                                        }
+                                    }
+                                }
+                            }
+                            for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                                y[n * (C * YH * YW)
+                                    + ((c * YH + p) * YW
+                                    + (q_piece
+                                    + q_lane))] = cvmgen_stored_f64(total[q_lane] / (double)(R
+                                    * S));
+                        } else {
+                            double total[1024];
+                            for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                                total[q_lane] = 0.0;
+                            for (int64_t r = 0; r < R; ++r) {
+                                const int64_t place = p * SH - PH + r;
+                                if (0 <= place && place < H) {
+                                    for (int64_t s = 0; s < S; ++s) {
+                                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                                            const int64_t i = place;
+                                            total[q_lane] += x[n * (C * H * W)
+                                                + ((c * H + i) * W
+                                                + ((q_piece + q_lane) * SW - PW + s))];
+                                        }
+                                    }
+                                }
+                            }
+                            for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                                y[n * (C * YH * YW)
+                                    + ((c * YH + p) * YW
+                                    + (q_piece
+                                    + q_lane))] = cvmgen_stored_f64(total[q_lane] / (double)(R
+                                    * S));
+                        }
+                    }
+                    for (int64_t q_right = q_middle_high; q_right < YW; ++q_right) {
+                        double total = 0.0;
+                        for (int64_t r = 0; r < R; ++r) {
+                            const int64_t place = p * SH - PH + r;
+                            if (0 <= place && place < H) {
+                                for (int64_t s = 0; s < S; ++s) {
+                                    const int64_t place_2 = q_right * SW - PW + s;
+                                    if (0 <= place_2 && place_2 < W) {
+                                        const int64_t i = place;
+                                        const int64_t j = place_2;
+                                        total += x[n * (C * H * W) + ((c * H + i) * W + j)];
+                                    }
                                 }
                             }
                         }
+                        y[n * (C * YH * YW)
+                            + ((c * YH + p) * YW + q_right)] = cvmgen_stored_f64(total / (double)(R
+                            * S));
                     }
-                    y[n * (C * YH * YW)
-                        + ((c * YH + p) * YW + q_right)] = cvmgen_stored_f64(total / (double)(R
-                        * S));
                 }
             }
         }

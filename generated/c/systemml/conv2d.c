@@ -183,7 +183,7 @@ static void conv2d_y(const conv2d_plan *plan, const double *restrict x,
     const int64_t q_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
     const int64_t q_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
         cvmgen_ceildiv(PW - S + W + 1, SW)), q_middle_low);
-    CVMGEN_PARALLEL(collapse(3) if (N * F * YH * q_middle_high * C * R * S >= 32768))
+    CVMGEN_PARALLEL(collapse(3) if (N * F * YH * YW >= 4096))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t f = 0; f < F; ++f) {
             for (int64_t p = 0; p < YH; ++p) {
@@ -207,8 +207,8 @@ static void conv2d_y(const conv2d_plan *plan, const double *restrict x,
                     }
                     y[n * (F * YH * YW) + ((f * YH + p) * YW + q_left)] = cvmgen_stored_f64(total);
                 }
-                for (int64_t q_block = q_middle_low; q_block < q_middle_high; q_block += 1024) {
-                    const int64_t q_lanes = cvmgen_min_i64(1024, q_middle_high - q_block);
+                for (int64_t q_piece = q_middle_low; q_piece < q_middle_high; q_piece += 1024) {
+                    const int64_t q_lanes = cvmgen_min_i64(1024, q_middle_high - q_piece);
                     if (SW == 1) {
                         double total[1024];
                         for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
@@ -221,7 +221,7 @@ static void conv2d_y(const conv2d_plan *plan, const double *restrict x,
                                         for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
                                             const int64_t i = place;
                                             total[q_lane] += x[n * (C * H * W)
-                                                + ((c * H + i) * W + (q_block + q_lane - PW + s))]
+                                                + ((c * H + i) * W + (q_piece + q_lane - PW + s))]
                                                 * w[f * (C * R * S) + ((c * R + r) * S + s)];
                                         }
                                     }
@@ -231,7 +231,7 @@ static void conv2d_y(const conv2d_plan *plan, const double *restrict x,
                         for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
                             y[n * (F * YH * YW)
                                 + ((f * YH + p) * YW
-                                + (q_block + q_lane))] = cvmgen_stored_f64(total[q_lane]);
+                                + (q_piece + q_lane))] = cvmgen_stored_f64(total[q_lane]);
                     } else if (SW == 2) {
                         double total[1024];
                         for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
@@ -245,7 +245,7 @@ static void conv2d_y(const conv2d_plan *plan, const double *restrict x,
                                             const int64_t i = place;
                                             total[q_lane] += x[n * (C * H * W)
                                                 + ((c * H + i) * W
-                                                + ((q_block + q_lane) * 2 - PW + s))]
+                                                + ((q_piece + q_lane) * 2 - PW + s))]
                                                 * w[f * (C * R * S) + ((c * R + r) * S + s)];
                                         }
                                     }
@@ -255,7 +255,7 @@ static void conv2d_y(const conv2d_plan *plan, const double *restrict x,
                         for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
                             y[n * (F * YH * YW)
                                 + ((f * YH + p) * YW
-                                + (q_block + q_lane))] = cvmgen_stored_f64(total[q_lane]);
+                                + (q_piece + q_lane))] = cvmgen_stored_f64(total[q_lane]);
                     } else {
                         double total[1024];
                         for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
@@ -269,7 +269,7 @@ static void conv2d_y(const conv2d_plan *plan, const double *restrict x,
                                             const int64_t i = place;
                                             total[q_lane] += x[n * (C * H * W)
                                                 + ((c * H + i) * W
-                                                + ((q_block + q_lane) * SW - PW + s))]
+                                                + ((q_piece + q_lane) * SW - PW + s))]
                                                 * w[f * (C * R * S) + ((c * R + r) * S + s)];
                                         }
                                     }
@@ -279,7 +279,7 @@ static void conv2d_y(const conv2d_plan *plan, const double *restrict x,
                         for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
                             y[n * (F * YH * YW)
                                 + ((f * YH + p) * YW
-                                + (q_block + q_lane))] = cvmgen_stored_f64(total[q_lane]);
+                                + (q_piece + q_lane))] = cvmgen_stored_f64(total[q_lane]);
                     }
                 }
                 for (int64_t q_right = q_middle_high; q_right < YW; ++q_right) {

@@ -190,7 +190,7 @@ static void conv2d_backward_filter_dw(const conv2d_backward_filter_plan *plan,
     const int64_t s_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, PW), S);
     const int64_t s_middle_high = cvmgen_max_i64(cvmgen_min_i64(S, PW - SW * YW + SW + W),
         s_middle_low);
-    CVMGEN_PARALLEL(collapse(3) if (F * C * R * s_middle_high * N * YH * YW >= 32768))
+    CVMGEN_PARALLEL(collapse(3) if (F * C * R * S >= 4096))
     for (int64_t f = 0; f < F; ++f) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t r = 0; r < R; ++r) {
@@ -214,8 +214,8 @@ static void conv2d_backward_filter_dw(const conv2d_backward_filter_plan *plan,
                     }
                     dw[f * (C * R * S) + ((c * R + r) * S + s_left)] = cvmgen_stored_f64(total);
                 }
-                for (int64_t s_block = s_middle_low; s_block < s_middle_high; s_block += 1024) {
-                    const int64_t s_lanes = cvmgen_min_i64(1024, s_middle_high - s_block);
+                for (int64_t s_piece = s_middle_low; s_piece < s_middle_high; s_piece += 1024) {
+                    const int64_t s_lanes = cvmgen_min_i64(1024, s_middle_high - s_piece);
                     double total[1024];
                     for (int64_t s_lane = 0; s_lane < s_lanes; ++s_lane)
                         total[s_lane] = 0.0;
@@ -228,7 +228,7 @@ static void conv2d_backward_filter_dw(const conv2d_backward_filter_plan *plan,
                                         const int64_t i = place;
                                         total[s_lane] += x[n * (C * H * W)
                                             + ((c * H + i) * W
-                                            + (q * SW - PW + (s_block + s_lane)))]
+                                            + (q * SW - PW + (s_piece + s_lane)))]
                                             * dout[n * (F * YH * YW) + ((f * YH + p) * YW + q)];
                                     }
                                 }
@@ -238,7 +238,7 @@ static void conv2d_backward_filter_dw(const conv2d_backward_filter_plan *plan,
                     for (int64_t s_lane = 0; s_lane < s_lanes; ++s_lane)
                         dw[f * (C * R * S)
                             + ((c * R + r) * S
-                            + (s_block + s_lane))] = cvmgen_stored_f64(total[s_lane]);
+                            + (s_piece + s_lane))] = cvmgen_stored_f64(total[s_lane]);
                 }
                 for (int64_t s_right = s_middle_high; s_right < S; ++s_right) {
                     double total = 0.0;

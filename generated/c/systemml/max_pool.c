@@ -170,119 +170,274 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
     /* spec/systemml/pooling.cvm:26: y[n, (c*YH + p)*YW + q] = max[r < R, s < S if 0 <= i < H and 0
        <= j < W](x[n, (c*H + i)*W + j]) forall n < N, c < C, p < YH, q < YW where i = p*SH - PH + r,
        j = q*SW - PW + s */
-    const int64_t q_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
-    const int64_t q_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
-        cvmgen_ceildiv(PW - S + W + 1, SW)), q_middle_low);
-    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * q_middle_high * R * S >= 32768))
+    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * YW >= 4096))
     for (int64_t n = 0; n < N; ++n) {
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t p = 0; p < YH; ++p) {
-                for (int64_t q_left = 0; q_left < q_middle_low; ++q_left) {
-                    double largest = -CVMGEN_INFINITY;
-                    for (int64_t r = 0; r < R; ++r) {
-                        const int64_t place = p * SH - PH + r;
-                        if (0 <= place && place < H) {
-                            for (int64_t s = 0; s < S; ++s) {
-                                const int64_t place_2 = q_left * SW - PW + s;
-                                if (0 <= place_2 && place_2 < W) {
-                                    const int64_t i = place;
-                                    const int64_t j = place_2;
+                for (int64_t q_block = 0; q_block < YW; q_block += 1024) {
+                    const int64_t q_lanes = cvmgen_min_i64(1024, YW - q_block);
+                    const int64_t q_columns = (q_lanes - 1) * SW + (S - 1) + 1;
+                    if (q_columns <= 4096) {
+                        double q_column_largest[4096];
+                        const int64_t q_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW
+                            * q_block), q_columns);
+                        const int64_t q_column_high = cvmgen_max_i64(cvmgen_min_i64(q_columns, PW
+                            - SW * q_block + W), q_column_low);
+                        for (int64_t q_column = 0; q_column < q_column_low; ++q_column)
+                            q_column_largest[q_column] = -CVMGEN_INFINITY;
+                        const int64_t r_low = cvmgen_max_i64(0, PH - SH * p);
+                        const int64_t r_high = cvmgen_min_i64(R, H + PH - SH * p);
+                        if (r_high - r_low == 3) {
+                            for (int64_t q_column_tall = q_column_low;
+                                q_column_tall < q_column_high; ++q_column_tall) {
+                                double largest = -CVMGEN_INFINITY;
+                                largest = cvmgen_max_f64(largest,
+                                    x[n * (C * H * W)
+                                    + ((c * H + (p * SH - PH + r_low)) * W
+                                    + (q_column_tall + (q_block * SW - PW)))]);
+                                largest = cvmgen_max_f64(largest,
+                                    x[n * (C * H * W)
+                                    + ((c * H + (p * SH - PH + (r_low + 1))) * W
+                                    + (q_column_tall + (q_block * SW - PW)))]);
+                                largest = cvmgen_max_f64(largest,
+                                    x[n * (C * H * W)
+                                    + ((c * H + (p * SH - PH + (r_low + 2))) * W
+                                    + (q_column_tall + (q_block * SW - PW)))]);
+                                q_column_largest[q_column_tall] = largest;
+                            }
+                        } else if (r_high - r_low == 2) {
+                            for (int64_t q_column_tall = q_column_low;
+                                q_column_tall < q_column_high; ++q_column_tall) {
+                                double largest = -CVMGEN_INFINITY;
+                                largest = cvmgen_max_f64(largest,
+                                    x[n * (C * H * W)
+                                    + ((c * H + (p * SH - PH + r_low)) * W
+                                    + (q_column_tall + (q_block * SW - PW)))]);
+                                largest = cvmgen_max_f64(largest,
+                                    x[n * (C * H * W)
+                                    + ((c * H + (p * SH - PH + (r_low + 1))) * W
+                                    + (q_column_tall + (q_block * SW - PW)))]);
+                                q_column_largest[q_column_tall] = largest;
+                            }
+                        } else {
+                            for (int64_t q_column = q_column_low; q_column < q_column_high;
+                                ++q_column)
+                                q_column_largest[q_column] = -CVMGEN_INFINITY;
+                            const int64_t r_whole = r_low + (r_high - r_low) / 3 * 3;
+                            for (int64_t r = r_low; r < r_whole; r += 3) {
+                                for (int64_t q_column = q_column_low; q_column < q_column_high;
+                                    ++q_column) {
+                                    double q_column_largest_so_far = q_column_largest[q_column];
+                                    q_column_largest_so_far = cvmgen_max_f64(q_column_largest_so_far,
+                                        x[n * (C * H * W)
+                                        + ((c * H + (p * SH - PH + r)) * W
+                                        + (q_column + (q_block * SW - PW)))]);
+                                    q_column_largest_so_far = cvmgen_max_f64(q_column_largest_so_far,
+                                        x[n * (C * H * W)
+                                        + ((c * H + (p * SH - PH + (r + 1))) * W
+                                        + (q_column + (q_block * SW - PW)))]);
+                                    q_column_largest_so_far = cvmgen_max_f64(q_column_largest_so_far,
+                                        x[n * (C * H * W)
+                                        + ((c * H + (p * SH - PH + (r + 2))) * W
+                                        + (q_column + (q_block * SW - PW)))]);
+                                    q_column_largest[q_column] = q_column_largest_so_far;
+                                }
+                            }
+                            for (int64_t r = r_whole; r < r_high; ++r) {
+                                for (int64_t q_column = q_column_low; q_column < q_column_high;
+                                    ++q_column)
+                                    q_column_largest[q_column] = cvmgen_max_f64(q_column_largest[q_column],
+                                        x[n * (C * H * W)
+                                        + ((c * H + (p * SH - PH + r)) * W
+                                        + (q_column + (q_block * SW - PW)))]);
+                            }
+                        }
+                        for (int64_t q_column = q_column_high; q_column < q_columns; ++q_column)
+                            q_column_largest[q_column] = -CVMGEN_INFINITY;
+                        if (S == 3) {
+                            if (SW == 1) {
+                                for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
+                                    ++q_near_wide) {
+                                    double largest = -CVMGEN_INFINITY;
                                     largest = cvmgen_max_f64(largest,
-                                        x[n * (C * H * W) + ((c * H + i) * W + j)]);
+                                        q_column_largest[q_near_wide]);
+                                    largest = cvmgen_max_f64(largest,
+                                        q_column_largest[q_near_wide + 1]);
+                                    largest = cvmgen_max_f64(largest,
+                                        q_column_largest[q_near_wide + 2]);
+                                    y[n * (C * YH * YW)
+                                        + ((c * YH + p) * YW
+                                        + (q_block + q_near_wide))] = cvmgen_stored_f64(largest);
+                                }
+                            } else if (SW == 2) {
+                                for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
+                                    ++q_near_wide) {
+                                    double largest = -CVMGEN_INFINITY;
+                                    largest = cvmgen_max_f64(largest,
+                                        q_column_largest[q_near_wide * 2]);
+                                    largest = cvmgen_max_f64(largest,
+                                        q_column_largest[q_near_wide * 2 + 1]);
+                                    largest = cvmgen_max_f64(largest,
+                                        q_column_largest[q_near_wide * 2 + 2]);
+                                    y[n * (C * YH * YW)
+                                        + ((c * YH + p) * YW
+                                        + (q_block + q_near_wide))] = cvmgen_stored_f64(largest);
+                                }
+                            } else {
+                                for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
+                                    ++q_near_wide) {
+                                    double largest = -CVMGEN_INFINITY;
+                                    largest = cvmgen_max_f64(largest,
+                                        q_column_largest[q_near_wide * SW]);
+                                    largest = cvmgen_max_f64(largest,
+                                        q_column_largest[q_near_wide * SW + 1]);
+                                    largest = cvmgen_max_f64(largest,
+                                        q_column_largest[q_near_wide * SW + 2]);
+                                    y[n * (C * YH * YW)
+                                        + ((c * YH + p) * YW
+                                        + (q_block + q_near_wide))] = cvmgen_stored_f64(largest);
                                 }
                             }
-                        }
-                    }
-                    y[n * (C * YH * YW)
-                        + ((c * YH + p) * YW + q_left)] = cvmgen_stored_f64(largest);
-                }
-                for (int64_t q_block = q_middle_low; q_block < q_middle_high; q_block += 1024) {
-                    const int64_t q_lanes = cvmgen_min_i64(1024, q_middle_high - q_block);
-                    if (SW == 1) {
-                        double largest[1024];
-                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            largest[q_lane] = -CVMGEN_INFINITY;
-                        for (int64_t r = 0; r < R; ++r) {
-                            const int64_t place = p * SH - PH + r;
-                            if (0 <= place && place < H) {
-                                for (int64_t s = 0; s < S; ++s) {
-                                    for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                                        const int64_t i = place;
-                                        largest[q_lane] = cvmgen_max_f64(largest[q_lane],
-                                            x[n * (C * H * W)
-                                            + ((c * H + i) * W + (q_block + q_lane - PW + s))]);
-                                    }
+                        } else if (S == 2) {
+                            if (SW == 1) {
+                                for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
+                                    ++q_near_wide) {
+                                    double largest = -CVMGEN_INFINITY;
+                                    largest = cvmgen_max_f64(largest,
+                                        q_column_largest[q_near_wide]);
+                                    largest = cvmgen_max_f64(largest,
+                                        q_column_largest[q_near_wide + 1]);
+                                    y[n * (C * YH * YW)
+                                        + ((c * YH + p) * YW
+                                        + (q_block + q_near_wide))] = cvmgen_stored_f64(largest);
+                                }
+                            } else if (SW == 2) {
+                                for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
+                                    ++q_near_wide) {
+                                    double largest = -CVMGEN_INFINITY;
+                                    largest = cvmgen_max_f64(largest,
+                                        q_column_largest[q_near_wide * 2]);
+                                    largest = cvmgen_max_f64(largest,
+                                        q_column_largest[q_near_wide * 2 + 1]);
+                                    y[n * (C * YH * YW)
+                                        + ((c * YH + p) * YW
+                                        + (q_block + q_near_wide))] = cvmgen_stored_f64(largest);
+                                }
+                            } else {
+                                for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
+                                    ++q_near_wide) {
+                                    double largest = -CVMGEN_INFINITY;
+                                    largest = cvmgen_max_f64(largest,
+                                        q_column_largest[q_near_wide * SW]);
+                                    largest = cvmgen_max_f64(largest,
+                                        q_column_largest[q_near_wide * SW + 1]);
+                                    y[n * (C * YH * YW)
+                                        + ((c * YH + p) * YW
+                                        + (q_block + q_near_wide))] = cvmgen_stored_f64(largest);
                                 }
                             }
-                        }
-                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            y[n * (C * YH * YW)
-                                + ((c * YH + p) * YW
-                                + (q_block + q_lane))] = cvmgen_stored_f64(largest[q_lane]);
-                    } else if (SW == 2) {
-                        double largest[1024];
-                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            largest[q_lane] = -CVMGEN_INFINITY;
-                        for (int64_t r = 0; r < R; ++r) {
-                            const int64_t place = p * SH - PH + r;
-                            if (0 <= place && place < H) {
-                                for (int64_t s = 0; s < S; ++s) {
-                                    for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                                        const int64_t i = place;
-                                        largest[q_lane] = cvmgen_max_f64(largest[q_lane],
-                                            x[n * (C * H * W)
-                                            + ((c * H + i) * W
-                                            + ((q_block + q_lane) * 2 - PW + s))]);
-                                    }
+                        } else if (SW == 1) {
+                            double largest[1024];
+                            for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+                                largest[q_near] = -CVMGEN_INFINITY;
+                            const int64_t s_whole = S / 3 * 3;
+                            for (int64_t s = 0; s < s_whole; s += 3) {
+                                for (int64_t q_near = 0; q_near < q_lanes; ++q_near) {
+                                    double largest_so_far = largest[q_near];
+                                    largest_so_far = cvmgen_max_f64(largest_so_far,
+                                        q_column_largest[q_near + s]);
+                                    largest_so_far = cvmgen_max_f64(largest_so_far,
+                                        q_column_largest[q_near + (s + 1)]);
+                                    largest_so_far = cvmgen_max_f64(largest_so_far,
+                                        q_column_largest[q_near + (s + 2)]);
+                                    largest[q_near] = largest_so_far;
                                 }
                             }
+                            for (int64_t s = s_whole; s < S; ++s) {
+                                for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+                                    largest[q_near] = cvmgen_max_f64(largest[q_near],
+                                        q_column_largest[q_near + s]);
+                            }
+                            for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+                                y[n * (C * YH * YW)
+                                    + ((c * YH + p) * YW
+                                    + (q_block + q_near))] = cvmgen_stored_f64(largest[q_near]);
+                        } else if (SW == 2) {
+                            double largest[1024];
+                            for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+                                largest[q_near] = -CVMGEN_INFINITY;
+                            const int64_t s_whole_2 = S / 3 * 3;
+                            for (int64_t s = 0; s < s_whole_2; s += 3) {
+                                for (int64_t q_near = 0; q_near < q_lanes; ++q_near) {
+                                    double largest_so_far_2 = largest[q_near];
+                                    largest_so_far_2 = cvmgen_max_f64(largest_so_far_2,
+                                        q_column_largest[q_near * 2 + s]);
+                                    largest_so_far_2 = cvmgen_max_f64(largest_so_far_2,
+                                        q_column_largest[q_near * 2 + (s + 1)]);
+                                    largest_so_far_2 = cvmgen_max_f64(largest_so_far_2,
+                                        q_column_largest[q_near * 2 + (s + 2)]);
+                                    largest[q_near] = largest_so_far_2;
+                                }
+                            }
+                            for (int64_t s = s_whole_2; s < S; ++s) {
+                                for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+                                    largest[q_near] = cvmgen_max_f64(largest[q_near],
+                                        q_column_largest[q_near * 2 + s]);
+                            }
+                            for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+                                y[n * (C * YH * YW)
+                                    + ((c * YH + p) * YW
+                                    + (q_block + q_near))] = cvmgen_stored_f64(largest[q_near]);
+                        } else {
+                            double largest[1024];
+                            for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+                                largest[q_near] = -CVMGEN_INFINITY;
+                            const int64_t s_whole_3 = S / 3 * 3;
+                            for (int64_t s = 0; s < s_whole_3; s += 3) {
+                                for (int64_t q_near = 0; q_near < q_lanes; ++q_near) {
+                                    double largest_so_far_3 = largest[q_near];
+                                    largest_so_far_3 = cvmgen_max_f64(largest_so_far_3,
+                                        q_column_largest[q_near * SW + s]);
+                                    largest_so_far_3 = cvmgen_max_f64(largest_so_far_3,
+                                        q_column_largest[q_near * SW + (s + 1)]);
+                                    largest_so_far_3 = cvmgen_max_f64(largest_so_far_3,
+                                        q_column_largest[q_near * SW + (s + 2)]);
+                                    largest[q_near] = largest_so_far_3;
+                                }
+                            }
+                            for (int64_t s = s_whole_3; s < S; ++s) {
+                                for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+                                    largest[q_near] = cvmgen_max_f64(largest[q_near],
+                                        q_column_largest[q_near * SW + s]);
+                            }
+                            for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+                                y[n * (C * YH * YW)
+                                    + ((c * YH + p) * YW
+                                    + (q_block + q_near))] = cvmgen_stored_f64(largest[q_near]);
                         }
-                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            y[n * (C * YH * YW)
-                                + ((c * YH + p) * YW
-                                + (q_block + q_lane))] = cvmgen_stored_f64(largest[q_lane]);
                     } else {
-                        double largest[1024];
-                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            largest[q_lane] = -CVMGEN_INFINITY;
-                        for (int64_t r = 0; r < R; ++r) {
-                            const int64_t place = p * SH - PH + r;
-                            if (0 <= place && place < H) {
-                                for (int64_t s = 0; s < S; ++s) {
-                                    for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                                        const int64_t i = place;
-                                        largest[q_lane] = cvmgen_max_f64(largest[q_lane],
-                                            x[n * (C * H * W)
-                                            + ((c * H + i) * W
-                                            + ((q_block + q_lane) * SW - PW + s))]);
-                                    }
-                                }
-                            }
-                        }
-                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            y[n * (C * YH * YW)
-                                + ((c * YH + p) * YW
-                                + (q_block + q_lane))] = cvmgen_stored_f64(largest[q_lane]);
-                    }
-                }
-                for (int64_t q_right = q_middle_high; q_right < YW; ++q_right) {
-                    double largest = -CVMGEN_INFINITY;
-                    for (int64_t r = 0; r < R; ++r) {
-                        const int64_t place = p * SH - PH + r;
-                        if (0 <= place && place < H) {
-                            for (int64_t s = 0; s < S; ++s) {
-                                const int64_t place_2 = q_right * SW - PW + s;
-                                if (0 <= place_2 && place_2 < W) {
+                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                            double largest = -CVMGEN_INFINITY;
+                            const int64_t r_low_2 = cvmgen_max_i64(0, PH - SH * p);
+                            const int64_t r_high_2 = cvmgen_min_i64(R, H + PH - SH * p);
+                            const int64_t s_low = cvmgen_max_i64(0, PW - SW * q_block - SW
+                                * q_lane);
+                            const int64_t s_high = cvmgen_min_i64(S, PW - SW * q_block - SW
+                                * q_lane + W);
+                            for (int64_t r = r_low_2; r < r_high_2; ++r) {
+                                const int64_t place = p * SH - PH + r;
+                                for (int64_t s = s_low; s < s_high; ++s) {
                                     const int64_t i = place;
-                                    const int64_t j = place_2;
+                                    const int64_t j = (q_block + q_lane) * SW - PW + s;
                                     largest = cvmgen_max_f64(largest,
                                         x[n * (C * H * W) + ((c * H + i) * W + j)]);
                                 }
                             }
+                            y[n * (C * YH * YW)
+                                + ((c * YH + p) * YW
+                                + (q_block + q_lane))] = cvmgen_stored_f64(largest);
                         }
                     }
-                    y[n * (C * YH * YW)
-                        + ((c * YH + p) * YW + q_right)] = cvmgen_stored_f64(largest);
                 }
             }
         }

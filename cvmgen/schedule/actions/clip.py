@@ -1,0 +1,79 @@
+"""`clip`: iterations that would fail a guard are left out by the ends of their loop."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import fresh, names_in, substitute, walk
+from cvmgen.lower.guards import assigned
+from cvmgen.schedule.forms import Use
+from cvmgen.schedule.guards import bounds, first_from, inlined_values, largest, slope, smallest
+from cvmgen.schedule.rewriting import Block, placed, rewritten
+from cvmgen.schedule.subject import Subject
+
+
+def clip(subject: Subject, use: Use) -> Subject:
+    """Loops run over the iterations that pass the guard around everything else in them.
+
+    The order of those stays, and the others did nothing: this is legal for every loop over a
+    range whose guard is linear in its index.
+    """
+    names, used = set(use.loops(subject, 0)), subject.taken
+    ends: set[str] = set()
+
+    def change(statement: i.Stmt) -> Block | None:
+        if not isinstance(statement, i.Loop) or statement.index not in names:
+            return None
+        inner = replace(statement, body=rewritten(statement.body, change))
+        found = clipped(inner, subject, used) or (inner,)
+        ends.update(each.name for each in found if isinstance(each, i.Let))
+        return lifted(found, ends)
+
+    return subject.with_body(rewritten(subject.body, change))
+
+
+def clipped(loop: i.Loop, subject: Subject, used: set[str]) -> Block | None:
+    """The loop over its passing iterations, behind their ends; None for other guards."""
+    match loop.body:
+        case (*locals_, i.If(condition=condition, then=then, otherwise=())) if (
+            loop.low is not None and all(isinstance(each, i.Let) for each in locals_)
+        ):
+            values = inlined_values(locals_)
+        case _:
+            return None
+    guard = bounds(substitute(condition, values)) or []
+    lines = [slope(each.place, loop.index, subject.facts) for each in guard]
+    lows, highs = [loop.low], [loop.high]
+    for each, line in zip(guard, lines, strict=True):
+        limit = each.low if each.high is None else each.high
+        if line is None or limit is None or names_in((line.rest, limit)) & assigned((loop,)):
+            return None
+        (lows if each.high is None else highs).append(first_from(limit, line))
+    if not guard or len(values) < len(locals_):
+        return None
+    ends: list[i.Let] = []
+    for end, value in (("low", largest(lows)), ("high", smallest(highs))):
+        ends.append(i.Let(fresh(f"{loop.index}_{end}", used), "i64", value, loop.span))
+    body = (*locals_, *then)
+    if not any(isinstance(each, i.Loop) for each in walk(then)):
+        # Compilers see the steps of places only where these are written out.
+        body = placed(substitute(then, values))
+    low, high = (i.Var(each.name) for each in ends)
+    return (*ends, replace(loop, low=low, high=high, body=body))
+
+
+def lifted(found: Block, ends: set[str]) -> Block:
+    """The ends of loops inside in front of a loop that does not change them."""
+    *before, loop = found
+    assert isinstance(loop, i.Loop)
+    varying, kept = assigned((loop,)), []
+    for each in loop.body:
+        if isinstance(each, i.Let) and each.name in ends:
+            varying.discard(each.name)
+            if not names_in(each.value) & varying:
+                before.append(each)
+                continue
+            varying.add(each.name)
+        kept.append(each)
+    return (*before, replace(loop, body=tuple(kept)))

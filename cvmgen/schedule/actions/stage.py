@@ -1,0 +1,56 @@
+"""`stage`: what loops read lies side by side before it is read, for windows and for lists."""
+
+from __future__ import annotations
+
+from cvmgen.ir import nodes as i
+from cvmgen.schedule.actions.lists import stage_entries
+from cvmgen.schedule.forms import Use
+from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.staging import SHARE, Staging, movable
+from cvmgen.schedule.subject import Subject
+from cvmgen.schedule.windows import find_windows
+
+
+def stage(subject: Subject, use: Use) -> Subject:
+    return stage_entries(subject, use) if len(use.given) == 2 else stage_windows(subject, use)
+
+
+def stage_windows(subject: Subject, use: Use) -> Subject:
+    """Blocks of results read their windows from a copy of the elements, as long as it has room.
+
+    Legal where elements are known by their places alone, and the padding gets one that changes no
+    total; nests where that is not so, as for products of real numbers, stay as they are.
+    """
+    taps, over, room = set(use.loops(subject, 0)), set(use.loops(subject, 1)), use.number(2)
+    if room < SHARE:
+        use.refuse(f"a copy of windows has room for {SHARE} elements at least")
+    used, names = subject.taken, (use.roles(at)[0] for at in (3, 4, 5, 6))
+    blocks, filled, flat, finished = names
+    made: dict[str, dict[str, None]] = {each: {} for each in (blocks, filled, flat, finished)}
+    front: list[i.Stmt] = []
+
+    def change(statement: i.Stmt) -> Block | None:
+        match statement:
+            case i.Loop(body=(i.Loop(index=index) as results,)) if index in over:
+                found = find_windows(results, statement, subject)
+                if found is None or found.rows is None:
+                    return None
+            case i.Loop(index=index) if index in over:
+                found = find_windows(statement, None, subject)
+            case _:
+                return None
+        if found is None or found.empty is None or not movable(found):
+            return (statement,)
+        if found.columns.tap.index not in taps:
+            use.refuse(
+                f"the windows along {index} have their elements by the loop "
+                f"{found.columns.tap.index} ({subject.place})",
+                "write: stage taps over results",
+            )
+        staging = Staging(statement, found, room, used)
+        body = staging.body((blocks, filled, flat, finished), made)
+        front.extend(staging.names.front)
+        return (i.If(staging.fits, body, (statement,), statement.span),)
+
+    body = rewritten(subject.body, change)
+    return subject.with_body((*front, *body)).with_roles({role: tuple(made[role]) for role in made})

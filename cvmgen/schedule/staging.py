@@ -1,0 +1,268 @@
+"""Blocks of results whose windows are read from a copy of the elements, with the padding.
+
+Elements a step apart lie side by side in the copy, those between in planes of their own. So, by
+whatever step windows go, all results of a block meet a tap in one run, together with the places
+behind the ends of rows, which become no results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from cvmgen import algebra
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import fresh, names_in, replaced, substitute
+from cvmgen.lower.guards import conjunction
+from cvmgen.schedule.actions.expand import combined
+from cvmgen.schedule.guards import ONE, ZERO
+from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.windows import Side, Windows, plus, times
+from cvmgen.source import Span
+
+MOST_TAPS = 64  # along a side: a table says where they are
+SHARE = 8  # so much of the room is for a row of results, where blocks have several rows
+
+
+@dataclass(slots=True)
+class Names:
+    """New names, and the locals that the nest begins with."""
+
+    used: set[str]
+    span: Span
+    front: list[i.Stmt] = field(default_factory=list)
+
+    def new(self, name: str) -> str:
+        return fresh(name, self.used)
+
+    def let(self, name: str, value: i.Expr) -> i.Var:
+        local = self.local(name, value)
+        self.front.append(local)
+        return i.Var(local.name)
+
+    def local(self, name: str, value: i.Expr) -> i.Let:
+        return i.Let(self.new(name), "i64", algebra.simplify(value), self.span)
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A side of the copy.
+
+    `phases` are the places between two steps that taps meet, `reach` how many steps the last tap
+    is from the first, `most` the results that a block has along the side.
+    """
+
+    side: Side
+    extent: i.Expr  # of the results
+    phases: i.Expr
+    reach: i.Expr
+    most: i.Expr
+
+    @property
+    def name(self) -> str:
+        return self.side.index
+
+    def tap(self, names: Names, phase: i.Expr, step: i.Expr) -> i.Expr:
+        """How far a tap is from the first in the copy, where a phase and a step are so far."""
+        side, index = self.side, i.Var(self.side.tap.index)
+        distance = times(index, side.apart)
+        if side.step == ONE:
+            return times(distance, step)
+        array = i.Array(names.new(f"{self.name}_taps"), "i64", MOST_TAPS, names.span)
+        between = times(i.Binary("rem", distance, side.step), phase)
+        place = plus(between, times(i.Binary("truncdiv", distance, side.step), step))
+        store = i.Store(i.Load(array.name, None, index), place, names.span)
+        taps = least(side.tap.high, i.Const(MOST_TAPS))
+        names.front += [array, i.Loop(side.tap.index, ZERO, taps, (store,), 0, names.span)]
+        return i.Load(array.name, None, index)
+
+    def few_taps(self) -> list[i.Expr]:
+        """The test that the table has room."""
+        if self.side.step == ONE:
+            return []
+        return [i.Compare("<=", self.side.tap.high, i.Const(MOST_TAPS))]
+
+
+def axis(side: Side, extent: i.Expr, room: int, names: Names) -> Axis:
+    """The side without how many results a block has."""
+    reach, limit = side.reach, i.Const(room + 1)  # what is as far as that fits nowhere
+    phases: i.Expr = ONE
+    if side.step != ONE:
+        phases = names.let(f"{side.index}_phases", least(side.step, plus(reach, ONE)))
+        reach = i.Binary("truncdiv", reach, side.step)
+    reach = names.let(f"{side.index}_reach", least(reach, limit))
+    return Axis(side, extent, phases, reach, extent)
+
+
+class Staging:
+    """The nest of a block of results, and what is known in front of all blocks."""
+
+    def __init__(self, around: i.Loop, found: Windows, room: int, used: set[str]) -> None:
+        self.found, self.room, self.span = found, room, found.results.span
+        self.names = names = Names(used, self.span)
+        columns, rows = found.columns, found.rows
+        share = room // (2 if rows is None else SHARE)
+        x = axis(columns, found.results.high, room, names)
+        along = names.let(f"{x.name}_most", least(i.Const(share), x.extent))
+        self.x = x = replace(x, most=along)
+        self.pitch = names.let(f"{x.name}_pitch", plus(along, x.reach))
+        width = least(times(self.pitch, x.phases), i.Const(room + 1))
+        tests = x.few_taps()
+        self.y: Axis | None = None
+        held: i.Expr = ONE
+        if rows is None:
+            tests.append(i.Compare("<=", width, i.Const(room)))
+        else:
+            y = axis(rows, around.high, room, names)
+            fitting = i.Call("floor_div", (i.Const(room), times(y.phases, width)))
+            most = least(i.Binary("-", fitting, y.reach), y.extent)
+            self.y = y = replace(y, most=names.let(f"{y.name}_most", most))
+            held = names.let(f"{y.name}_held", plus(y.most, y.reach))
+            tests += [*y.few_taps(), i.Compare(">=", y.most, ONE)]
+        self.held = held
+        self.plane = self.pitch if rows is None else names.let("plane", times(held, self.pitch))
+        self.tap = x.tap(names, self.plane, ONE)
+        if self.y is not None:
+            row = self.y.tap(names, times(x.phases, self.plane), self.pitch)
+            self.tap = plus(row, self.tap)
+        self.axes = [each for each in (self.y, x) if each is not None]
+        reads = self.per_block(lambda each: times(each.most, each.side.tap.high))
+        self.size = names.let("window_size", times(self.per_block(phases_of), self.plane))
+        self.fits = conjunction((*tests, i.Compare(">", reads, self.size)))
+        self.window = names.new("window")
+        self.totals = names.new(f"{found.total.name}s")
+
+    def per_block(self, factor: Callable[[Axis], i.Expr]) -> i.Expr:
+        """The product over the sides."""
+        product: i.Expr = ONE
+        for each in self.axes:
+            product = times(product, factor(each))
+        return product
+
+    def body(self, roles: tuple[str, str, str, str], made: dict[str, dict[str, None]]) -> Block:
+        """The loops over blocks; the names of what is made go to those of their roles."""
+        blocks, filled, flat, finished = roles
+        index = {
+            role: {each.name: self.names.new(f"{each.name}_{role}") for each in self.axes}
+            for role in (blocks, filled, finished)
+        }
+        lane = self.names.new(f"{self.x.name}_{flat}")
+        element = self.names.new(f"{self.window}_{filled}")
+        for role, names in index.items():
+            made[role] |= dict.fromkeys(names.values())
+        made[filled][element] = made[flat][lane] = None
+        place = Place(self, index[blocks])
+        lanes = plus(times(plus(place.rows, i.Const(-1)), self.pitch), place.counts[self.x.name])
+        count = self.names.local(f"{lane}s", lanes)
+        arrays = (
+            i.Array(self.window, self.found.total.type, self.room, self.span),
+            i.Array(self.totals, self.found.total.type, self.room, self.span),
+        )
+        body: Block = (*arrays, count, *self.begun(lane, count, element))
+        body += self.swept(lane, count, self.filled(index[filled], place))
+        body += self.finished(index[finished], place)
+        for each in reversed(self.axes):
+            number = i.Call("ceildiv", (each.extent, each.most))
+            limit = self.names.let(f"{each.name}_{blocks}s", number)
+            inner = (*place.locals_[each.name], *body)
+            body = (i.Loop(index[blocks][each.name], ZERO, limit, inner, 0, self.span),)
+        return body
+
+    def begun(self, lane: str, lanes: i.Let, element: str) -> Block:
+        """Padding in the whole copy, and totals that have begun."""
+        assert self.found.empty is not None
+        padded = i.Store(i.Load(self.window, None, i.Var(element)), self.found.empty, self.span)
+        begin = i.Store(i.Load(self.totals, None, i.Var(lane)), self.found.total.value, self.span)
+        return (
+            i.Loop(element, ZERO, self.size, (padded,), 0, self.span),
+            i.Loop(lane, ZERO, i.Var(lanes.name), (begin,), 0, self.span),
+        )
+
+    def filled(self, index: dict[str, str], place: Place) -> Block:
+        """The copy's elements, a row of a plane after the other."""
+        phases = {
+            each.name: i.Var(self.names.new(f"{each.name}_phase"))
+            for each in self.axes
+            if each.phases != ONE
+        }
+        row: i.Expr = ZERO
+        for each in self.axes:
+            row = plus(times(row, each.phases), phases.get(each.name, ZERO))
+        row = times(row, self.held)
+        if self.y is not None:
+            row = plus(row, i.Var(index[self.y.name]))
+        start = self.names.local("row", times(row, self.pitch))
+        at = plus(i.Var(start.name), i.Var(index[self.x.name]))
+        body: Block = (i.Store(i.Load(self.window, None, at), self.found.element, self.span),)
+        for each in reversed(self.axes):
+            steps = plus(place.first[each.name], i.Var(index[each.name]))
+            where = plus(each.side.first(steps), phases.get(each.name, ZERO))
+            found = i.Let(each.side.place, "i64", where, self.span)
+            inner = (found, i.If(each.side.guard, body, (), self.span))
+            reached = plus(place.counts[each.name], each.reach)
+            body = (i.Loop(index[each.name], ZERO, reached, inner, 0, self.span),)
+            if each is self.x:
+                body = (start, *body)
+        for each in reversed(self.axes):
+            if each.name in phases:
+                phase = phases[each.name].name
+                body = (i.Loop(phase, ZERO, each.phases, body, 0, self.span),)
+        return body
+
+    def swept(self, lane: str, lanes: i.Let, filled: Block) -> Block:
+        """A run over all results for each tap, behind the filling of the copy."""
+        found = self.found
+        total = i.Load(self.totals, None, i.Var(lane))
+        read = i.Load(self.window, None, plus(i.Var(lane), self.tap))
+        value = replaced(found.value, lambda each: read if each == found.element else each)
+        more = combined(found.op, found.total.type, total, value)
+        store = i.Store(total, more, found.accumulate.span)
+        taps = i.Loop(lane, ZERO, i.Var(lanes.name), (store,), 0, self.span)
+        for side in (found.columns, found.rows):
+            if side is not None:
+                taps = replace(side.tap, body=(taps,))
+                outer = side.tap
+        return rewritten((found.sweep,), lambda each: (*filled, taps) if each is outer else None)
+
+    def finished(self, index: dict[str, str], place: Place) -> Block:
+        """What becomes of totals, but for those of places behind the rows."""
+        row = ZERO if self.y is None else times(i.Var(index[self.y.name]), self.pitch)
+        total = i.Load(self.totals, None, plus(row, i.Var(index[self.x.name])))
+        values: dict[str, i.Expr] = {self.found.total.name: total}
+        for each in self.axes:
+            values[each.name] = plus(place.first[each.name], i.Var(index[each.name]))
+        body: Block = substitute(self.found.after, values)
+        for each in reversed(self.axes):
+            body = (i.Loop(index[each.name], ZERO, place.counts[each.name], body, 0, self.span),)
+        return body
+
+
+class Place:
+    """Where a block is: by the names of sides its first result and how many it has."""
+
+    def __init__(self, staging: Staging, blocks: dict[str, str]) -> None:
+        self.first: dict[str, i.Expr] = {}
+        self.counts: dict[str, i.Expr] = {}
+        self.locals_: dict[str, tuple[i.Let, ...]] = {}
+        names = staging.names
+        for each in staging.axes:
+            first = names.local(f"{each.name}_first", times(i.Var(blocks[each.name]), each.most))
+            rest = i.Binary("-", each.extent, i.Var(first.name))
+            count = names.local(f"{each.name}_count", least(each.most, rest))
+            self.first[each.name], self.counts[each.name] = i.Var(first.name), i.Var(count.name)
+            self.locals_[each.name] = first, count
+        self.rows = ONE if staging.y is None else self.counts[staging.y.name]
+
+
+def movable(found: Windows) -> bool:
+    """Whether totals begin alike everywhere, and what becomes of them is right behind the sum."""
+    names = {each.index for each in (found.columns, found.rows) if each is not None}
+    return not names & names_in(found.total.value)
+
+
+def phases_of(each: Axis) -> i.Expr:
+    return each.phases
+
+
+def least(left: i.Expr, right: i.Expr) -> i.Expr:
+    return i.Call("min_i64", (left, right))

@@ -1,0 +1,268 @@
+"""Windows of a nest: what results side by side combine, and what of it can be computed before it
+is known which of them needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from cvmgen import algebra
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, substitute, walk
+from cvmgen.lower.guards import assigned
+from cvmgen.lower.reductions import ANY_ORDER
+from cvmgen.schedule.guards import ONE, ZERO, bounds, inlined_values
+from cvmgen.schedule.rewriting import Block
+from cvmgen.schedule.subject import Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A dimension of windows: a result combines the elements at index * step + tap * apart + start
+    for all taps, as far as 0 <= place < extent."""
+
+    index: str
+    tap: i.Loop
+    place: str  # the local that says where the element is
+    step: i.Expr
+    apart: i.Expr
+    start: i.Expr
+    extent: i.Expr
+    formula: i.Expr  # the place, as it is written
+
+    def first(self, index: i.Expr) -> i.Expr:
+        """The place of the first tap of a result."""
+        values = {self.index: index, self.tap.index: ZERO}
+        found: i.Expr = substitute(self.formula, values)
+        return algebra.simplify(found)
+
+    @property
+    def reach(self) -> i.Expr:
+        """How far the last tap is from the first."""
+        return times(plus(self.tap.high, i.Const(-1)), self.apart)
+
+    @property
+    def guard(self) -> i.Expr:
+        place = i.Var(self.place)
+        tests = i.Compare("<=", ZERO, place), i.Compare("<", place, self.extent)
+        return i.Logic("and", tests)
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """A loop over results, each of which begins a total, combines elements and stores.
+
+    `element` is the part of `value` that depends on nothing but the place of what it reads.
+    """
+
+    results: i.Loop
+    total: i.Let
+    sweep: i.Loop
+    after: Block  # what becomes of the total
+    columns: Side
+    rows: Side | None  # where the loop around the results is one over windows too
+    op: str
+    value: i.Expr
+    element: i.Expr
+    accumulate: i.Accumulate
+
+    @property
+    def empty(self) -> i.Expr | None:
+        """An element that leaves every total as it is; None where there is none.
+
+        Sums that begin with 0 are never -0, so that 0 changes none of them; but 0 times what is
+        read may be NaN.
+        """
+        begun, alone = self.total.value, self.value == self.element
+        match self.op:
+            case "+" if self.total.type != "f64":
+                return ZERO
+            case "+" if alone and begun in (ZERO, i.Real("0.0")):
+                return begun
+            case "max" | "min" if alone and not names_in(begun):
+                return begun
+            case _:
+                return None
+
+    @property
+    def separable(self) -> bool:
+        """Whether the columns of a window may be combined first, one by one, and then the row
+        of what came out."""
+        alone = self.value == self.element and self.empty is not None
+        return alone and self.total.type in ANY_ORDER[self.op]
+
+
+def find_windows(results: i.Loop, around: i.Loop | None, subject: Subject) -> Windows | None:
+    """The windows of the results of a loop, and of the loop around it where that is given."""
+    match results.body:
+        case (i.Let() as total, i.Loop() as sweep, *after):
+            pass
+        case _:
+            return None
+    loops = path(sweep)
+    if results.low != ZERO or not loops or any(isinstance(each, i.Loop) for each in after):
+        return None
+    columns = side(loops[-1], results.index, subject)
+    if columns is None or names_in(columns.start) & assigned((sweep,)):
+        return None
+    if around is not None and around.body == (results,) and len(loops) > 1:
+        rows = side(loops[-2], around.index, subject)
+        if rows is not None and not names_in(rows.start) & assigned((around,)):
+            found = windows_of(results, total, sweep, tuple(after), (columns, rows))
+            if found is not None:
+                return found
+    return windows_of(results, total, sweep, tuple(after), (columns,))
+
+
+def windows_of(
+    results: i.Loop, total: i.Let, sweep: i.Loop, after: Block, sides: Sequence[Side]
+) -> Windows | None:
+    """The windows with these sides, columns first, if elements can be told from what is done
+    with them."""
+    tap = sides[-1].tap
+    locals_ = tuple(each for each in walk(tap) if isinstance(each, i.Let))
+    places = {each.place for each in sides}
+    values = inlined_values(each for each in locals_ if each.name not in places)
+    accumulates = [each for each in walk(sweep) if isinstance(each, i.Accumulate)]
+    if len(accumulates) != 1 or len(values) + len(places) < len(locals_):
+        return None
+    (accumulate,) = accumulates
+    value: i.Expr = substitute(accumulate.value, values)
+    moving = {name for each in sides for name in (each.index, each.tap.index)}
+    if accumulate.name != total.name or moving & names_in(sweep_around(sweep, tap)):
+        return None
+    element = only_by_place(value, moving, places)
+    if element is None or not inside(element, sides):
+        return None
+    rows = sides[1] if len(sides) > 1 else None
+    return Windows(
+        results, total, sweep, after, sides[0], rows, accumulate.op, value, element, accumulate
+    )
+
+
+def path(sweep: i.Loop) -> list[i.Loop]:
+    """The loops from a sweep inwards to one statement that accumulates, with locals and guards
+    between; none if there is more."""
+    found: list[i.Loop] = []
+    body: Block = (sweep,)
+    while True:
+        *between, last = body
+        if not all(isinstance(each, i.Let) for each in between):
+            return []
+        match last:
+            case i.Loop(low=i.Const(value=0), body=body):
+                found.append(last)
+            case i.If(then=body, otherwise=()):
+                pass
+            case i.Accumulate():
+                return found
+            case _:
+                return []
+
+
+def sweep_around(sweep: i.Loop, tap: i.Loop) -> Iterator[object]:
+    """What decides how often the loops around the taps run."""
+    body: Block = (sweep,)
+    while body[-1] is not tap:
+        *between, last = body
+        yield from between
+        match last:
+            case i.Loop(low=low, high=high, body=body):
+                yield from (low, high)
+            case i.If(condition=condition, then=body):
+                yield condition
+            case _:
+                return
+
+
+def side(tap: i.Loop, index: str, subject: Subject) -> Side | None:
+    """The dimension of windows along an index, whose taps are a loop of the sweep."""
+    match tap.body:
+        case (*locals_, i.If(condition=condition, otherwise=())):
+            pass
+        case _:
+            return None
+    values = inlined_values(each for each in locals_ if isinstance(each, i.Let))
+    tested = range_of(condition)
+    if tested is None or tested[0] not in values:
+        return None
+    place, extent = tested
+    unknowns = i.Var(index), i.Var(tap.index)
+    line = algebra.linear(values[place], unknowns, frozenset((index, tap.index)))
+    if line is None or len(line[0]) < len(unknowns):
+        return None
+    step, apart = (line[0][each] for each in unknowns)
+    facts, fixed = subject.facts, (step, apart, tap.high, extent)
+    if names_in(fixed) & assigned(subject.body):
+        return None
+    if not all(map(facts.positive, (step, apart, tap.high))):
+        return None
+    return Side(index, tap, place, step, apart, line[1], extent, values[place])
+
+
+def range_of(condition: i.Expr) -> tuple[str, i.Expr] | None:
+    """The local and the extent of a test like 0 <= place < extent."""
+    match bounds(condition):
+        case [one, other]:
+            low, high = (one, other) if one.high is None else (other, one)
+        case _:
+            return None
+    if low.place != high.place or low.low != ZERO or high.high is None:
+        return None
+    return (low.place.name, high.high) if isinstance(low.place, i.Var) else None
+
+
+def only_by_place(value: i.Expr, moving: set[str], places: set[str]) -> i.Expr | None:
+    """The part of a value that speaks of places alone, if the rest are factors that do not."""
+    while names_in(value) & moving:
+        match value:
+            case i.Convert(operand=operand):
+                value = operand
+            case i.Binary(op="*", left=left, right=right):
+                parts = [each for each in (left, right) if names_in(each) & places]
+                if len(parts) != 1:
+                    return None
+                (value,) = parts
+            case _:
+                return None
+    return value if places <= names_in(value) else None
+
+
+def inside(element: i.Expr, sides: Sequence[Side]) -> bool:
+    """Whether places that pass the guards are those of rows and columns of tensors: what no
+    window reads may be read too."""
+    columns, *others = sides
+    for each in walk(element):
+        if not isinstance(each, i.Load) or not names_in(each) & {side.place for side in sides}:
+            continue
+        rest: i.Expr | None = each.offset
+        for own in (columns, *others):
+            rest = None if rest is None else above(rest, own)
+        if rest is None:
+            return False
+    return True
+
+
+def above(offset: i.Expr, own: Side) -> i.Expr | None:
+    """The offset without its last dimension, which a side is along."""
+    place = i.Var(own.place)
+    line = algebra.linear(offset, [place], frozenset({own.place}))
+    if line is None or line[0].get(place) != ONE:
+        return None
+    return ZERO if line[1] == ZERO else algebra.quotient(line[1], own.extent)
+
+
+def plus(left: i.Expr, right: i.Expr) -> i.Expr:
+    match right:
+        case i.Binary(op="-", left=i.Const(value=0), right=less):
+            return i.Binary("-", left, less)
+        case _:
+            return algebra.simplify(algebra.total((left, right)))
+
+
+def minus(left: i.Expr, right: i.Expr) -> i.Expr:
+    return algebra.simplify(algebra.normal(i.Binary("-", left, right)))
+
+
+def times(left: i.Expr, right: i.Expr) -> i.Expr:
+    return algebra.simplify(i.Binary("*", left, right))
