@@ -61,6 +61,9 @@ KERNEL_FILES = (
     "cvmgen_bound.c",
     "cvmgen_moves.h",
     "cvmgen_moves.c",
+    "cvmgen_turns.h",
+    "cvmgen_turns.c",
+    "cvmgen_squares.h",
 )
 
 

@@ -19,7 +19,7 @@ from tests.emit.cuda_texts import write
 PROGRAM = Path(__file__).with_name("moves_in_c.c")
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-BYTES = (1, 2, 4, 8)
+BYTES = ((1, 1), (2, 2), (4, 4), (8, 8), (4, 1), (1, 4))  # of an element on both sides
 
 
 @dataclass(frozen=True)
@@ -35,18 +35,21 @@ class Box:
         ends = zip(self.extents, steps, strict=True)
         return sum(max(0, (extent - 1) * step) for extent, step in ends)
 
-    def line(self, size: int) -> str:
+    def line(self, bytes_: tuple[int, int]) -> str:
         dimensions = zip(self.extents, self.to, self.source, strict=True)
         sizes = (self.last(self.to) + 1, self.first + self.last(self.source) + 1, self.first)
-        numbers = (size, *sizes, len(self.extents), *(each for row in dimensions for each in row))
+        numbers = (*bytes_, *sizes, len(self.extents), *(each for row in dimensions for each in row))
         return " ".join(map(str, numbers))
 
 
 @pytest.fixture(
-    scope="module", params=[("-O3", "-fopenmp"), ("-O1", *SANITIZERS)], ids=["fast", "sanitized"]
+    scope="module",
+    params=[("-O3", "-fopenmp", "-DCVMGEN_NARROW"), ("-O1", *SANITIZERS)],
+    ids=["fast", "sanitized"],
 )
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """moves_in_c.c with threads or with sanitizers, where the compiler has them."""
+    """moves_in_c.c with threads or with sanitizers, where the compiler has them; without the
+    widest registers, or with them where the machine has them."""
     folder = tmp_path_factory.mktemp("moves")
     write(c.emit_support() | {"empty.c": "int main(void) { return 0; }\n"}, folder)
     command = (*c_compiler().command, "-std=c11", *request.param)
@@ -59,6 +62,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         "-I.",
         str(PROGRAM),
         "cvmgen_moves.c",
+        "cvmgen_turns.c",
         "cvmgen.c",
         "-o",
         "program",
@@ -67,7 +71,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return folder / "program"
 
 
-def wrong(program: Path, boxes: Sequence[Box]) -> list[tuple[Box, int]]:
+def wrong(program: Path, boxes: Sequence[Box]) -> list[tuple[Box, tuple[int, int]]]:
     """The boxes, with sizes of elements, of which something is moved wrongly."""
     cases = [(box, size) for box in boxes for size in BYTES]
     given = "\n".join(box.line(size) for box, size in cases)
@@ -95,6 +99,10 @@ def transposes() -> Iterator[Box]:
     yield from (transposed((3, 9, 4, 20), order) for order in permutations(range(4)))
     yield transposed((2, 3, 5, 2, 3, 4), (5, 3, 1, 4, 2, 0))
     yield transposed((512, 48), (1, 0))  # rows a power of 2 apart
+    yield transposed((5, 130, 3, 67), (2, 1, 3, 0))  # groups of 3, others that are longer
+    for count in (2, 3, 4):
+        yield transposed((50, 41, count), (2, 0, 1))
+        yield transposed((count, 50, 41), (1, 2, 0))
 
 
 SPREAD = [
