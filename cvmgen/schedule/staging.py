@@ -7,12 +7,12 @@ behind the ends of rows, which become no results.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import fresh, names_in, replaced, substitute
+from cvmgen.ir.visit import fresh, names_in, replaced, substitute, walk
 from cvmgen.lower.guards import conjunction
 from cvmgen.schedule.actions.expand import combined
 from cvmgen.schedule.guards import ONE, ZERO
@@ -20,8 +20,12 @@ from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.windows import Side, Windows, plus, times
 from cvmgen.source import Span
 
-MOST_TAPS = 64  # along a side: a table says where they are
+MOST_TAPS = 64  # a table says where they are
 SHARE = 8  # so much of the room is for a row of results, where blocks have several rows
+
+
+Made = dict[str, dict[str, None]]
+"""The names of what is made, by role."""
 
 
 @dataclass(slots=True)
@@ -62,25 +66,13 @@ class Axis:
     def name(self) -> str:
         return self.side.index
 
-    def tap(self, names: Names, phase: i.Expr, step: i.Expr) -> i.Expr:
+    def tap(self, phase: i.Expr, step: i.Expr) -> i.Expr:
         """How far a tap is from the first in the copy, where a phase and a step are so far."""
-        side, index = self.side, i.Var(self.side.tap.index)
-        distance = times(index, side.apart)
-        if side.step == ONE:
-            return times(distance, step)
-        array = i.Array(names.new(f"{self.name}_taps"), "i64", MOST_TAPS, names.span)
-        between = times(i.Binary("rem", distance, side.step), phase)
-        place = plus(between, times(i.Binary("truncdiv", distance, side.step), step))
-        store = i.Store(i.Load(array.name, None, index), place, names.span)
-        taps = least(side.tap.high, i.Const(MOST_TAPS))
-        names.front += [array, i.Loop(side.tap.index, ZERO, taps, (store,), 0, names.span)]
-        return i.Load(array.name, None, index)
-
-    def few_taps(self) -> list[i.Expr]:
-        """The test that the table has room."""
+        distance = times(i.Var(self.side.tap.index), self.side.apart)
         if self.side.step == ONE:
-            return []
-        return [i.Compare("<=", self.side.tap.high, i.Const(MOST_TAPS))]
+            return times(distance, step)
+        between = times(i.Binary("rem", distance, self.side.step), phase)
+        return plus(between, times(i.Binary("truncdiv", distance, self.side.step), step))
 
 
 def axis(side: Side, extent: i.Expr, room: int, names: Names) -> Axis:
@@ -107,30 +99,55 @@ class Staging:
         self.x = x = replace(x, most=along)
         self.pitch = names.let(f"{x.name}_pitch", plus(along, x.reach))
         width = least(times(self.pitch, x.phases), i.Const(room + 1))
-        tests = x.few_taps()
         self.y: Axis | None = None
-        held: i.Expr = ONE
-        if rows is None:
-            tests.append(i.Compare("<=", width, i.Const(room)))
-        else:
+        self.held: i.Expr = ONE
+        if rows is not None:
+            width = names.let(f"{x.name}_width", width)
             y = axis(rows, around.high, room, names)
             fitting = i.Call("floor_div", (i.Const(room), times(y.phases, width)))
             most = least(i.Binary("-", fitting, y.reach), y.extent)
             self.y = y = replace(y, most=names.let(f"{y.name}_most", most))
-            held = names.let(f"{y.name}_held", plus(y.most, y.reach))
-            tests += [*y.few_taps(), i.Compare(">=", y.most, ONE)]
-        self.held = held
-        self.plane = self.pitch if rows is None else names.let("plane", times(held, self.pitch))
-        self.tap = x.tap(names, self.plane, ONE)
-        if self.y is not None:
-            row = self.y.tap(names, times(x.phases, self.plane), self.pitch)
-            self.tap = plus(row, self.tap)
+            self.held = names.let(f"{y.name}_held", plus(y.most, y.reach))
+            width = times(times(y.phases, self.held), width)
+        self.size = names.let("window_size", width)
+        self.plane = (
+            self.pitch if rows is None else names.let("plane", times(self.held, self.pitch))
+        )
         self.axes = [each for each in (self.y, x) if each is not None]
-        reads = self.per_block(lambda each: times(each.most, each.side.tap.high))
-        self.size = names.let("window_size", times(self.per_block(phases_of), self.plane))
-        self.fits = conjunction((*tests, i.Compare(">", reads, self.size)))
         self.window = names.new("window")
         self.totals = names.new(f"{found.total.name}s")
+        self.staged = i.Let(names.new("staged"), "bool", self.worth(), self.span)
+        self.taps = i.Array(names.new("taps"), "i64", MOST_TAPS, self.span)
+        names.front += [self.staged, self.taps, self.table()]
+
+    def worth(self) -> i.Expr:
+        """The test that the copy has room, and that elements are read more than once from it."""
+        taps = self.per_block(lambda each: each.side.tap.high)
+        tests = [i.Compare("<=", taps, i.Const(MOST_TAPS))]
+        if self.y is None:
+            tests.append(i.Compare("<=", self.size, i.Const(self.room)))
+        else:
+            tests.append(i.Compare(">=", self.y.most, ONE))
+        results = self.per_block(lambda each: each.most)
+        return conjunction((*tests, i.Compare(">", times(results, taps), self.size)))
+
+    def table(self) -> i.Stmt:
+        """Where each tap is in the copy, from the first one on."""
+        place = self.x.tap(self.plane, ONE)
+        if self.y is not None:
+            place = plus(self.y.tap(times(self.x.phases, self.plane), self.pitch), place)
+        body: Block = (i.Store(i.Load(self.taps.name, None, self.number()), place, self.span),)
+        for each in reversed(self.axes):
+            body = (replace(each.side.tap, body=body),)
+        return i.If(i.Var(self.staged.name), body, (), self.span)
+
+    def number(self) -> i.Expr:
+        """The number of a tap by its indices, row by row."""
+        number: i.Expr = ZERO
+        for each in self.axes:
+            tap = each.side.tap
+            number = plus(times(number, tap.high), i.Var(tap.index))
+        return number
 
     def per_block(self, factor: Callable[[Axis], i.Expr]) -> i.Expr:
         """The product over the sides."""
@@ -139,18 +156,19 @@ class Staging:
             product = times(product, factor(each))
         return product
 
-    def body(self, roles: tuple[str, str, str, str], made: dict[str, dict[str, None]]) -> Block:
+    def body(self, roles: Sequence[str], made: Made) -> Block:
         """The loops over blocks; the names of what is made go to those of their roles."""
-        blocks, filled, flat, finished = roles
+        taps, blocks, filled, flat, finished = roles
         index = {
             role: {each.name: self.names.new(f"{each.name}_{role}") for each in self.axes}
             for role in (blocks, filled, finished)
         }
         lane = self.names.new(f"{self.x.name}_{flat}")
         element = self.names.new(f"{self.window}_{filled}")
+        tap = self.names.new("tap")
         for role, names in index.items():
             made[role] |= dict.fromkeys(names.values())
-        made[filled][element] = made[flat][lane] = None
+        made[filled][element] = made[flat][lane] = made[taps][tap] = None
         place = Place(self, index[blocks])
         lanes = plus(times(plus(place.rows, i.Const(-1)), self.pitch), place.counts[self.x.name])
         count = self.names.local(f"{lane}s", lanes)
@@ -159,7 +177,7 @@ class Staging:
             i.Array(self.totals, self.found.total.type, self.room, self.span),
         )
         body: Block = (*arrays, count, *self.begun(lane, count, element))
-        body += self.swept(lane, count, self.filled(index[filled], place))
+        body += self.swept(lane, count, self.filled(index[filled], place), tap)
         body += self.finished(index[finished], place)
         for each in reversed(self.axes):
             number = i.Call("ceildiv", (each.extent, each.most))
@@ -209,20 +227,52 @@ class Staging:
                 body = (i.Loop(phase, ZERO, each.phases, body, 0, self.span),)
         return body
 
-    def swept(self, lane: str, lanes: i.Let, filled: Block) -> Block:
+    def swept(self, lane: str, lanes: i.Let, filled: Block, tap: str) -> Block:
         """A run over all results for each tap, behind the filling of the copy."""
-        found = self.found
+        found, merged = self.found, self.merged(tap)
         total = i.Load(self.totals, None, i.Var(lane))
-        read = i.Load(self.window, None, plus(i.Var(lane), self.tap))
-        value = replaced(found.value, lambda each: read if each == found.element else each)
+        number = self.number() if merged is None else i.Var(tap)
+        ahead = i.Load(self.taps.name, None, number)
+        read = i.Load(self.window, None, plus(i.Var(lane), ahead))
+        value = replaced(
+            found.value if merged is None else merged,
+            lambda each: read if each == found.element else each,
+        )
         more = combined(found.op, found.total.type, total, value)
         store = i.Store(total, more, found.accumulate.span)
-        taps = i.Loop(lane, ZERO, i.Var(lanes.name), (store,), 0, self.span)
-        for side in (found.columns, found.rows):
-            if side is not None:
-                taps = replace(side.tap, body=(taps,))
-                outer = side.tap
+        run = i.Loop(lane, ZERO, i.Var(lanes.name), (store,), 0, self.span)
+        taps: i.Loop = run
+        for each in reversed(self.axes):
+            taps = replace(each.side.tap, body=(taps,))
+        outer = self.axes[0].side.tap
+        if merged is not None:
+            count = self.per_block(lambda each: each.side.tap.high)
+            taps = replace(taps, index=tap, high=count, body=(run,))
         return rewritten((found.sweep,), lambda each: (*filled, taps) if each is outer else None)
+
+    def merged(self, tap: str) -> i.Expr | None:
+        """What is accumulated by the number of a tap, where that is what factors go by; None
+        where they do not."""
+        value = replaced(
+            self.found.value, lambda each: ZERO if each == self.found.element else each
+        )
+        indices = [each.side.tap.index for each in self.axes]
+        loads = {each for each in walk(value) if isinstance(each, i.Load)}
+        if names_in(replaced(value, lambda each: ZERO if each in loads else each)) & set(indices):
+            return None
+        values: dict[i.Expr, i.Expr] = {}
+        for load in loads:
+            line = algebra.linear(load.offset, map(i.Var, indices), frozenset(indices))
+            if line is None:
+                return None
+            step = line[0].get(i.Var(indices[-1]), ZERO)
+            rows = line[0].get(i.Var(indices[0]), ZERO)
+            if not algebra.equal(rows, times(self.x.side.tap.high, step)) and self.y is not None:
+                return None
+            first = substitute(load.offset, dict.fromkeys(indices, ZERO))
+            offset = plus(algebra.simplify(first), times(i.Var(tap), step))
+            values[load] = replace(load, offset=offset)
+        return replaced(self.found.value, lambda each: values.get(each, each))  # type: ignore[no-any-return]
 
     def finished(self, index: dict[str, str], place: Place) -> Block:
         """What becomes of totals, but for those of places behind the rows."""

@@ -6,7 +6,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.schedule.actions.lists import stage_entries
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten
-from cvmgen.schedule.staging import SHARE, Staging, movable
+from cvmgen.schedule.staging import SHARE, Made, Staging, movable
 from cvmgen.schedule.subject import Subject
 from cvmgen.schedule.windows import find_windows
 
@@ -24,9 +24,10 @@ def stage_windows(subject: Subject, use: Use) -> Subject:
     taps, over, room = set(use.loops(subject, 0)), set(use.loops(subject, 1)), use.number(2)
     if room < SHARE:
         use.refuse(f"a copy of windows has room for {SHARE} elements at least")
-    used, names = subject.taken, (use.roles(at)[0] for at in (3, 4, 5, 6))
-    blocks, filled, flat, finished = names
-    made: dict[str, dict[str, None]] = {each: {} for each in (blocks, filled, flat, finished)}
+    used, role = subject.taken, use.roles(0)[0]
+    roles = [role, *(use.roles(at)[0] for at in (3, 4, 5, 6))]
+    made: Made = {each: {} for each in roles}
+    made[role] = dict.fromkeys(subject.roles[role])
     front: list[i.Stmt] = []
 
     def change(statement: i.Stmt) -> Block | None:
@@ -48,9 +49,9 @@ def stage_windows(subject: Subject, use: Use) -> Subject:
                 "write: stage taps over results",
             )
         staging = Staging(statement, found, room, used)
-        body = staging.body((blocks, filled, flat, finished), made)
+        body = staging.body(roles, made)
         front.extend(staging.names.front)
-        return (i.If(staging.fits, body, (statement,), statement.span),)
+        return (i.If(i.Var(staging.staged.name), body, (statement,), statement.span),)
 
     body = rewritten(subject.body, change)
     return subject.with_body((*front, *body)).with_roles({role: tuple(made[role]) for role in made})

@@ -166,22 +166,25 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
     const int64_t x_reach = cvmgen_min_i64((KW - 1) * DW / SW, 4097);
     const int64_t x_most = cvmgen_min_i64(512, YW);
     const int64_t x_pitch = x_most + x_reach;
+    const int64_t x_width = cvmgen_min_i64(x_pitch * x_phases, 4097);
     const int64_t y_phases = cvmgen_min_i64(SH, (KH - 1) * DH + 1);
     const int64_t y_reach = cvmgen_min_i64((KH - 1) * DH / SH, 4097);
-    const int64_t y_most = cvmgen_min_i64(cvmgen_floor_div(4096, y_phases
-        * cvmgen_min_i64(x_pitch * x_phases, 4097)) - y_reach, YH);
+    const int64_t y_most = cvmgen_min_i64(cvmgen_floor_div(4096, y_phases * x_width) - y_reach, YH);
     const int64_t y_held = y_most + y_reach;
+    const int64_t window_size = y_phases * y_held * x_width;
     const int64_t plane = y_held * x_pitch;
-    int64_t x_taps[64];
-    for (int64_t kj = 0, kj_end = cvmgen_min_i64(KW, 64); kj < kj_end; ++kj)
-        x_taps[kj] = kj * DW % SW * plane + kj * DW / SW;
-    int64_t y_taps[64];
-    for (int64_t ki = 0, ki_end = cvmgen_min_i64(KH, 64); ki < ki_end; ++ki)
-        y_taps[ki] = ki * DH % SH * (x_phases * plane) + ki * DH / SH * x_pitch;
-    const int64_t window_size = y_phases * x_phases * plane;
+    const bool staged = KH * KW <= 64 && y_most >= 1 && y_most * x_most * (KH * KW) > window_size;
+    int64_t taps[64];
+    if (staged) {
+        for (int64_t ki = 0; ki < KH; ++ki) {
+            for (int64_t kj = 0; kj < KW; ++kj)
+                taps[ki * KW + kj] = ki * DH % SH * (x_phases * plane) + ki * DH / SH * x_pitch
+                    + (kj * DW % SW * plane + kj * DW / SW);
+        }
+    }
     const int64_t x_blocks = cvmgen_ceildiv(YW, x_most);
     const int64_t y_blocks = cvmgen_ceildiv(YH, y_most);
-    if (KW <= 64 && KH <= 64 && y_most >= 1 && y_most * KH * (x_most * KW) > window_size) {
+    if (staged) {
         CVMGEN_PARALLEL(collapse(4) if (N * OC * YH * YW >= 4096))
         for (int64_t n = 0; n < N; ++n) {
             for (int64_t oc = 0; oc < OC; ++oc) {
@@ -241,29 +244,48 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                                     }
                                 }
                             }
-                            for (int64_t ki = 0; ki < KH; ++ki) {
-                                const int64_t kj_whole = KW / 3 * 3;
-                                for (int64_t kj = 0; kj < kj_whole; kj += 3) {
-                                    for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
-                                        uint32_t totals_so_far = totals[x_flat];
-                                        totals_so_far += (uint32_t)(window[x_flat
-                                            + (y_taps[ki] + x_taps[kj])]
-                                            * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                                        totals_so_far += (uint32_t)(window[x_flat
-                                            + (y_taps[ki] + x_taps[kj + 1])]
-                                            * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
-                                        totals_so_far += (uint32_t)(window[x_flat
-                                            + (y_taps[ki] + x_taps[kj + 2])]
-                                            * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
-                                        totals[x_flat] = totals_so_far;
-                                    }
+                            const int64_t tap_whole = KH * KW / 9 * 9;
+                            for (int64_t tap = 0; tap < tap_whole; tap += 9) {
+                                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
+                                    uint32_t totals_so_far = totals[x_flat];
+                                    totals_so_far += (uint32_t)(window[x_flat + taps[tap]]
+                                        * W[(oc * IC + ic) * KH * KW + tap]);
+                                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 1]]
+                                        * W[(oc * IC + ic) * KH * KW + (tap + 1)]);
+                                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 2]]
+                                        * W[(oc * IC + ic) * KH * KW + (tap + 2)]);
+                                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 3]]
+                                        * W[(oc * IC + ic) * KH * KW + (tap + 3)]);
+                                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 4]]
+                                        * W[(oc * IC + ic) * KH * KW + (tap + 4)]);
+                                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 5]]
+                                        * W[(oc * IC + ic) * KH * KW + (tap + 5)]);
+                                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 6]]
+                                        * W[(oc * IC + ic) * KH * KW + (tap + 6)]);
+                                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 7]]
+                                        * W[(oc * IC + ic) * KH * KW + (tap + 7)]);
+                                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 8]]
+                                        * W[(oc * IC + ic) * KH * KW + (tap + 8)]);
+                                    totals[x_flat] = totals_so_far;
                                 }
-                                for (int64_t kj = kj_whole; kj < KW; ++kj) {
-                                    for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
-                                        totals[x_flat] += (uint32_t)(window[x_flat
-                                            + (y_taps[ki] + x_taps[kj])]
-                                            * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                            }
+                            const int64_t tap_whole_2 = tap_whole + (KH * KW - tap_whole) / 3 * 3;
+                            for (int64_t tap = tap_whole; tap < tap_whole_2; tap += 3) {
+                                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
+                                    uint32_t totals_so_far_2 = totals[x_flat];
+                                    totals_so_far_2 += (uint32_t)(window[x_flat + taps[tap]]
+                                        * W[(oc * IC + ic) * KH * KW + tap]);
+                                    totals_so_far_2 += (uint32_t)(window[x_flat + taps[tap + 1]]
+                                        * W[(oc * IC + ic) * KH * KW + (tap + 1)]);
+                                    totals_so_far_2 += (uint32_t)(window[x_flat + taps[tap + 2]]
+                                        * W[(oc * IC + ic) * KH * KW + (tap + 2)]);
+                                    totals[x_flat] = totals_so_far_2;
                                 }
+                            }
+                            for (int64_t tap = tap_whole_2; tap < KH * KW; ++tap) {
+                                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
+                                    totals[x_flat] += (uint32_t)(window[x_flat + taps[tap]]
+                                        * W[(oc * IC + ic) * KH * KW + tap]);
                             }
                         }
                         for (int64_t y_finished = 0; y_finished < y_count; ++y_finished) {
@@ -311,8 +333,8 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                             for (int64_t ki = 0; ki < KH; ++ki) {
                                 const int64_t h = y * SH - PH + ki * DH;
                                 if (0 <= h && h < XH) {
-                                    const int64_t kj_whole_2 = KW / 3 * 3;
-                                    for (int64_t kj = 0; kj < kj_whole_2; kj += 3) {
+                                    const int64_t kj_whole = KW / 3 * 3;
+                                    for (int64_t kj = 0; kj < kj_whole; kj += 3) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                                             uint32_t total_so_far = total[x_lane];
                                             total_so_far += (uint32_t)(X[((n * C
@@ -330,7 +352,7 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                                             total[x_lane] = total_so_far;
                                         }
                                     }
-                                    for (int64_t kj = kj_whole_2; kj < KW; ++kj) {
+                                    for (int64_t kj = kj_whole; kj < KW; ++kj) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                                             total[x_lane] += (uint32_t)(X[((n * C
                                                 + (oc_quotient * IC + ic)) * XH + h) * XW
@@ -448,22 +470,25 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
     const int64_t x_reach = cvmgen_min_i64((KW - 1) * DW / SW, 4097);
     const int64_t x_most = cvmgen_min_i64(512, YW);
     const int64_t x_pitch = x_most + x_reach;
+    const int64_t x_width = cvmgen_min_i64(x_pitch * x_phases, 4097);
     const int64_t y_phases = cvmgen_min_i64(SH, (KH - 1) * DH + 1);
     const int64_t y_reach = cvmgen_min_i64((KH - 1) * DH / SH, 4097);
-    const int64_t y_most = cvmgen_min_i64(cvmgen_floor_div(4096, y_phases
-        * cvmgen_min_i64(x_pitch * x_phases, 4097)) - y_reach, YH);
+    const int64_t y_most = cvmgen_min_i64(cvmgen_floor_div(4096, y_phases * x_width) - y_reach, YH);
     const int64_t y_held = y_most + y_reach;
+    const int64_t window_size = y_phases * y_held * x_width;
     const int64_t plane = y_held * x_pitch;
-    int64_t x_taps[64];
-    for (int64_t kj = 0, kj_end = cvmgen_min_i64(KW, 64); kj < kj_end; ++kj)
-        x_taps[kj] = kj * DW % SW * plane + kj * DW / SW;
-    int64_t y_taps[64];
-    for (int64_t ki = 0, ki_end = cvmgen_min_i64(KH, 64); ki < ki_end; ++ki)
-        y_taps[ki] = ki * DH % SH * (x_phases * plane) + ki * DH / SH * x_pitch;
-    const int64_t window_size = y_phases * x_phases * plane;
+    const bool staged = KH * KW <= 64 && y_most >= 1 && y_most * x_most * (KH * KW) > window_size;
+    int64_t taps[64];
+    if (staged) {
+        for (int64_t ki = 0; ki < KH; ++ki) {
+            for (int64_t kj = 0; kj < KW; ++kj)
+                taps[ki * KW + kj] = ki * DH % SH * (x_phases * plane) + ki * DH / SH * x_pitch
+                    + (kj * DW % SW * plane + kj * DW / SW);
+        }
+    }
     const int64_t x_blocks = cvmgen_ceildiv(YW, x_most);
     const int64_t y_blocks = cvmgen_ceildiv(YH, y_most);
-    if (KW <= 64 && KH <= 64 && y_most >= 1 && y_most * KH * (x_most * KW) > window_size) {
+    if (staged) {
         CVMGEN_PARALLEL(collapse(4) if (N * OC * YH * YW >= 4096))
         for (int64_t n = 0; n < N; ++n) {
             for (int64_t oc = 0; oc < OC; ++oc) {
@@ -523,29 +548,48 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                                     }
                                 }
                             }
-                            for (int64_t ki = 0; ki < KH; ++ki) {
-                                const int64_t kj_whole = KW / 3 * 3;
-                                for (int64_t kj = 0; kj < kj_whole; kj += 3) {
-                                    for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
-                                        uint32_t totals_so_far = totals[x_flat];
-                                        totals_so_far += (uint32_t)(window[x_flat
-                                            + (y_taps[ki] + x_taps[kj])]
-                                            * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                                        totals_so_far += (uint32_t)(window[x_flat
-                                            + (y_taps[ki] + x_taps[kj + 1])]
-                                            * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
-                                        totals_so_far += (uint32_t)(window[x_flat
-                                            + (y_taps[ki] + x_taps[kj + 2])]
-                                            * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
-                                        totals[x_flat] = totals_so_far;
-                                    }
+                            const int64_t tap_whole = KH * KW / 9 * 9;
+                            for (int64_t tap = 0; tap < tap_whole; tap += 9) {
+                                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
+                                    uint32_t totals_so_far = totals[x_flat];
+                                    totals_so_far += (uint32_t)(window[x_flat + taps[tap]]
+                                        * W[(oc * IC + ic) * KH * KW + tap]);
+                                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 1]]
+                                        * W[(oc * IC + ic) * KH * KW + (tap + 1)]);
+                                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 2]]
+                                        * W[(oc * IC + ic) * KH * KW + (tap + 2)]);
+                                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 3]]
+                                        * W[(oc * IC + ic) * KH * KW + (tap + 3)]);
+                                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 4]]
+                                        * W[(oc * IC + ic) * KH * KW + (tap + 4)]);
+                                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 5]]
+                                        * W[(oc * IC + ic) * KH * KW + (tap + 5)]);
+                                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 6]]
+                                        * W[(oc * IC + ic) * KH * KW + (tap + 6)]);
+                                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 7]]
+                                        * W[(oc * IC + ic) * KH * KW + (tap + 7)]);
+                                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 8]]
+                                        * W[(oc * IC + ic) * KH * KW + (tap + 8)]);
+                                    totals[x_flat] = totals_so_far;
                                 }
-                                for (int64_t kj = kj_whole; kj < KW; ++kj) {
-                                    for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
-                                        totals[x_flat] += (uint32_t)(window[x_flat
-                                            + (y_taps[ki] + x_taps[kj])]
-                                            * W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                            }
+                            const int64_t tap_whole_2 = tap_whole + (KH * KW - tap_whole) / 3 * 3;
+                            for (int64_t tap = tap_whole; tap < tap_whole_2; tap += 3) {
+                                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
+                                    uint32_t totals_so_far_2 = totals[x_flat];
+                                    totals_so_far_2 += (uint32_t)(window[x_flat + taps[tap]]
+                                        * W[(oc * IC + ic) * KH * KW + tap]);
+                                    totals_so_far_2 += (uint32_t)(window[x_flat + taps[tap + 1]]
+                                        * W[(oc * IC + ic) * KH * KW + (tap + 1)]);
+                                    totals_so_far_2 += (uint32_t)(window[x_flat + taps[tap + 2]]
+                                        * W[(oc * IC + ic) * KH * KW + (tap + 2)]);
+                                    totals[x_flat] = totals_so_far_2;
                                 }
+                            }
+                            for (int64_t tap = tap_whole_2; tap < KH * KW; ++tap) {
+                                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
+                                    totals[x_flat] += (uint32_t)(window[x_flat + taps[tap]]
+                                        * W[(oc * IC + ic) * KH * KW + tap]);
                             }
                         }
                         for (int64_t y_finished = 0; y_finished < y_count; ++y_finished) {
@@ -593,8 +637,8 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                             for (int64_t ki = 0; ki < KH; ++ki) {
                                 const int64_t h = y * SH - PH + ki * DH;
                                 if (0 <= h && h < XH) {
-                                    const int64_t kj_whole_2 = KW / 3 * 3;
-                                    for (int64_t kj = 0; kj < kj_whole_2; kj += 3) {
+                                    const int64_t kj_whole = KW / 3 * 3;
+                                    for (int64_t kj = 0; kj < kj_whole; kj += 3) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                                             uint32_t total_so_far = total[x_lane];
                                             total_so_far += (uint32_t)(X[((n * C
@@ -612,7 +656,7 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                                             total[x_lane] = total_so_far;
                                         }
                                     }
-                                    for (int64_t kj = kj_whole_2; kj < KW; ++kj) {
+                                    for (int64_t kj = kj_whole; kj < KW; ++kj) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                                             total[x_lane] += (uint32_t)(X[((n * C
                                                 + (oc_quotient * IC + ic)) * XH + h) * XW
@@ -730,22 +774,25 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
     const int64_t x_reach = cvmgen_min_i64((KW - 1) * DW / SW, 4097);
     const int64_t x_most = cvmgen_min_i64(512, YW);
     const int64_t x_pitch = x_most + x_reach;
+    const int64_t x_width = cvmgen_min_i64(x_pitch * x_phases, 4097);
     const int64_t y_phases = cvmgen_min_i64(SH, (KH - 1) * DH + 1);
     const int64_t y_reach = cvmgen_min_i64((KH - 1) * DH / SH, 4097);
-    const int64_t y_most = cvmgen_min_i64(cvmgen_floor_div(4096, y_phases
-        * cvmgen_min_i64(x_pitch * x_phases, 4097)) - y_reach, YH);
+    const int64_t y_most = cvmgen_min_i64(cvmgen_floor_div(4096, y_phases * x_width) - y_reach, YH);
     const int64_t y_held = y_most + y_reach;
+    const int64_t window_size = y_phases * y_held * x_width;
     const int64_t plane = y_held * x_pitch;
-    int64_t x_taps[64];
-    for (int64_t kj = 0, kj_end = cvmgen_min_i64(KW, 64); kj < kj_end; ++kj)
-        x_taps[kj] = kj * DW % SW * plane + kj * DW / SW;
-    int64_t y_taps[64];
-    for (int64_t ki = 0, ki_end = cvmgen_min_i64(KH, 64); ki < ki_end; ++ki)
-        y_taps[ki] = ki * DH % SH * (x_phases * plane) + ki * DH / SH * x_pitch;
-    const int64_t window_size = y_phases * x_phases * plane;
+    const bool staged = KH * KW <= 64 && y_most >= 1 && y_most * x_most * (KH * KW) > window_size;
+    int64_t taps[64];
+    if (staged) {
+        for (int64_t ki = 0; ki < KH; ++ki) {
+            for (int64_t kj = 0; kj < KW; ++kj)
+                taps[ki * KW + kj] = ki * DH % SH * (x_phases * plane) + ki * DH / SH * x_pitch
+                    + (kj * DW % SW * plane + kj * DW / SW);
+        }
+    }
     const int64_t x_blocks = cvmgen_ceildiv(YW, x_most);
     const int64_t y_blocks = cvmgen_ceildiv(YH, y_most);
-    if (KW <= 64 && KH <= 64 && y_most >= 1 && y_most * KH * (x_most * KW) > window_size) {
+    if (staged) {
         CVMGEN_PARALLEL(collapse(4) if (N * OC * YH * YW >= 4096))
         for (int64_t n = 0; n < N; ++n) {
             for (int64_t oc = 0; oc < OC; ++oc) {
@@ -805,30 +852,48 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
                                     }
                                 }
                             }
-                            for (int64_t ki = 0; ki < KH; ++ki) {
-                                const int64_t kj_whole = KW / 3 * 3;
-                                for (int64_t kj = 0; kj < kj_whole; kj += 3) {
-                                    for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
-                                        uint32_t totals_so_far = totals[x_flat];
-                                        totals_so_far += window[x_flat + (y_taps[ki] + x_taps[kj])]
-                                            * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                                        totals_so_far += window[x_flat
-                                            + (y_taps[ki] + x_taps[kj + 1])]
-                                            * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
-                                            + (kj + 1)];
-                                        totals_so_far += window[x_flat
-                                            + (y_taps[ki] + x_taps[kj + 2])]
-                                            * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
-                                            + (kj + 2)];
-                                        totals[x_flat] = totals_so_far;
-                                    }
+                            const int64_t tap_whole = KH * KW / 9 * 9;
+                            for (int64_t tap = 0; tap < tap_whole; tap += 9) {
+                                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
+                                    uint32_t totals_so_far = totals[x_flat];
+                                    totals_so_far += window[x_flat + taps[tap]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
+                                    totals_so_far += window[x_flat + taps[tap + 1]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 1)];
+                                    totals_so_far += window[x_flat + taps[tap + 2]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 2)];
+                                    totals_so_far += window[x_flat + taps[tap + 3]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 3)];
+                                    totals_so_far += window[x_flat + taps[tap + 4]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 4)];
+                                    totals_so_far += window[x_flat + taps[tap + 5]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 5)];
+                                    totals_so_far += window[x_flat + taps[tap + 6]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 6)];
+                                    totals_so_far += window[x_flat + taps[tap + 7]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 7)];
+                                    totals_so_far += window[x_flat + taps[tap + 8]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 8)];
+                                    totals[x_flat] = totals_so_far;
                                 }
-                                for (int64_t kj = kj_whole; kj < KW; ++kj) {
-                                    for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
-                                        totals[x_flat] += window[x_flat
-                                            + (y_taps[ki] + x_taps[kj])]
-                                            * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                            }
+                            const int64_t tap_whole_2 = tap_whole + (KH * KW - tap_whole) / 3 * 3;
+                            for (int64_t tap = tap_whole; tap < tap_whole_2; tap += 3) {
+                                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
+                                    uint32_t totals_so_far_2 = totals[x_flat];
+                                    totals_so_far_2 += window[x_flat + taps[tap]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
+                                    totals_so_far_2 += window[x_flat + taps[tap + 1]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 1)];
+                                    totals_so_far_2 += window[x_flat + taps[tap + 2]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 2)];
+                                    totals[x_flat] = totals_so_far_2;
                                 }
+                            }
+                            for (int64_t tap = tap_whole_2; tap < KH * KW; ++tap) {
+                                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
+                                    totals[x_flat] += window[x_flat + taps[tap]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
                             }
                         }
                         for (int64_t y_finished = 0; y_finished < y_count; ++y_finished) {
@@ -876,8 +941,8 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
                             for (int64_t ki = 0; ki < KH; ++ki) {
                                 const int64_t h = y * SH - PH + ki * DH;
                                 if (0 <= h && h < XH) {
-                                    const int64_t kj_whole_2 = KW / 3 * 3;
-                                    for (int64_t kj = 0; kj < kj_whole_2; kj += 3) {
+                                    const int64_t kj_whole = KW / 3 * 3;
+                                    for (int64_t kj = 0; kj < kj_whole; kj += 3) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                                             uint32_t total_so_far = total[x_lane];
                                             total_so_far += (uint32_t)X[((n * C
@@ -897,7 +962,7 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
                                             total[x_lane] = total_so_far;
                                         }
                                     }
-                                    for (int64_t kj = kj_whole_2; kj < KW; ++kj) {
+                                    for (int64_t kj = kj_whole; kj < KW; ++kj) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                                             total[x_lane] += (uint32_t)X[((n * C
                                                 + (oc_quotient * IC + ic)) * XH + h) * XW
@@ -956,22 +1021,25 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
     const int64_t x_reach = cvmgen_min_i64((KW - 1) * DW / SW, 4097);
     const int64_t x_most = cvmgen_min_i64(512, YW);
     const int64_t x_pitch = x_most + x_reach;
+    const int64_t x_width = cvmgen_min_i64(x_pitch * x_phases, 4097);
     const int64_t y_phases = cvmgen_min_i64(SH, (KH - 1) * DH + 1);
     const int64_t y_reach = cvmgen_min_i64((KH - 1) * DH / SH, 4097);
-    const int64_t y_most = cvmgen_min_i64(cvmgen_floor_div(4096, y_phases
-        * cvmgen_min_i64(x_pitch * x_phases, 4097)) - y_reach, YH);
+    const int64_t y_most = cvmgen_min_i64(cvmgen_floor_div(4096, y_phases * x_width) - y_reach, YH);
     const int64_t y_held = y_most + y_reach;
+    const int64_t window_size = y_phases * y_held * x_width;
     const int64_t plane = y_held * x_pitch;
-    int64_t x_taps[64];
-    for (int64_t kj = 0, kj_end = cvmgen_min_i64(KW, 64); kj < kj_end; ++kj)
-        x_taps[kj] = kj * DW % SW * plane + kj * DW / SW;
-    int64_t y_taps[64];
-    for (int64_t ki = 0, ki_end = cvmgen_min_i64(KH, 64); ki < ki_end; ++ki)
-        y_taps[ki] = ki * DH % SH * (x_phases * plane) + ki * DH / SH * x_pitch;
-    const int64_t window_size = y_phases * x_phases * plane;
+    const bool staged = KH * KW <= 64 && y_most >= 1 && y_most * x_most * (KH * KW) > window_size;
+    int64_t taps[64];
+    if (staged) {
+        for (int64_t ki = 0; ki < KH; ++ki) {
+            for (int64_t kj = 0; kj < KW; ++kj)
+                taps[ki * KW + kj] = ki * DH % SH * (x_phases * plane) + ki * DH / SH * x_pitch
+                    + (kj * DW % SW * plane + kj * DW / SW);
+        }
+    }
     const int64_t x_blocks = cvmgen_ceildiv(YW, x_most);
     const int64_t y_blocks = cvmgen_ceildiv(YH, y_most);
-    if (KW <= 64 && KH <= 64 && y_most >= 1 && y_most * KH * (x_most * KW) > window_size) {
+    if (staged) {
         CVMGEN_PARALLEL(collapse(4) if (N * OC * YH * YW >= 4096))
         for (int64_t n = 0; n < N; ++n) {
             for (int64_t oc = 0; oc < OC; ++oc) {
@@ -1031,30 +1099,48 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
                                     }
                                 }
                             }
-                            for (int64_t ki = 0; ki < KH; ++ki) {
-                                const int64_t kj_whole = KW / 3 * 3;
-                                for (int64_t kj = 0; kj < kj_whole; kj += 3) {
-                                    for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
-                                        uint32_t totals_so_far = totals[x_flat];
-                                        totals_so_far += window[x_flat + (y_taps[ki] + x_taps[kj])]
-                                            * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                                        totals_so_far += window[x_flat
-                                            + (y_taps[ki] + x_taps[kj + 1])]
-                                            * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
-                                            + (kj + 1)];
-                                        totals_so_far += window[x_flat
-                                            + (y_taps[ki] + x_taps[kj + 2])]
-                                            * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW
-                                            + (kj + 2)];
-                                        totals[x_flat] = totals_so_far;
-                                    }
+                            const int64_t tap_whole = KH * KW / 9 * 9;
+                            for (int64_t tap = 0; tap < tap_whole; tap += 9) {
+                                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
+                                    uint32_t totals_so_far = totals[x_flat];
+                                    totals_so_far += window[x_flat + taps[tap]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
+                                    totals_so_far += window[x_flat + taps[tap + 1]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 1)];
+                                    totals_so_far += window[x_flat + taps[tap + 2]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 2)];
+                                    totals_so_far += window[x_flat + taps[tap + 3]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 3)];
+                                    totals_so_far += window[x_flat + taps[tap + 4]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 4)];
+                                    totals_so_far += window[x_flat + taps[tap + 5]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 5)];
+                                    totals_so_far += window[x_flat + taps[tap + 6]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 6)];
+                                    totals_so_far += window[x_flat + taps[tap + 7]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 7)];
+                                    totals_so_far += window[x_flat + taps[tap + 8]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 8)];
+                                    totals[x_flat] = totals_so_far;
                                 }
-                                for (int64_t kj = kj_whole; kj < KW; ++kj) {
-                                    for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
-                                        totals[x_flat] += window[x_flat
-                                            + (y_taps[ki] + x_taps[kj])]
-                                            * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                            }
+                            const int64_t tap_whole_2 = tap_whole + (KH * KW - tap_whole) / 3 * 3;
+                            for (int64_t tap = tap_whole; tap < tap_whole_2; tap += 3) {
+                                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
+                                    uint32_t totals_so_far_2 = totals[x_flat];
+                                    totals_so_far_2 += window[x_flat + taps[tap]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
+                                    totals_so_far_2 += window[x_flat + taps[tap + 1]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 1)];
+                                    totals_so_far_2 += window[x_flat + taps[tap + 2]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 2)];
+                                    totals[x_flat] = totals_so_far_2;
                                 }
+                            }
+                            for (int64_t tap = tap_whole_2; tap < KH * KW; ++tap) {
+                                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
+                                    totals[x_flat] += window[x_flat + taps[tap]]
+                                        * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
                             }
                         }
                         for (int64_t y_finished = 0; y_finished < y_count; ++y_finished) {
@@ -1102,8 +1188,8 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
                             for (int64_t ki = 0; ki < KH; ++ki) {
                                 const int64_t h = y * SH - PH + ki * DH;
                                 if (0 <= h && h < XH) {
-                                    const int64_t kj_whole_2 = KW / 3 * 3;
-                                    for (int64_t kj = 0; kj < kj_whole_2; kj += 3) {
+                                    const int64_t kj_whole = KW / 3 * 3;
+                                    for (int64_t kj = 0; kj < kj_whole; kj += 3) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                                             uint32_t total_so_far = total[x_lane];
                                             total_so_far += (uint32_t)X[((n * C
@@ -1123,7 +1209,7 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
                                             total[x_lane] = total_so_far;
                                         }
                                     }
-                                    for (int64_t kj = kj_whole_2; kj < KW; ++kj) {
+                                    for (int64_t kj = kj_whole; kj < KW; ++kj) {
                                         for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                                             total[x_lane] += (uint32_t)X[((n * C
                                                 + (oc_quotient * IC + ic)) * XH + h) * XW

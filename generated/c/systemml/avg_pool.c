@@ -171,22 +171,25 @@ static void avg_pool_y(const avg_pool_plan *plan, const double *restrict x,
     const int64_t q_reach = cvmgen_min_i64((S - 1) / SW, 4097);
     const int64_t q_most = cvmgen_min_i64(512, YW);
     const int64_t q_pitch = q_most + q_reach;
+    const int64_t q_width = cvmgen_min_i64(q_pitch * q_phases, 4097);
     const int64_t p_phases = cvmgen_min_i64(SH, R - 1 + 1);
     const int64_t p_reach = cvmgen_min_i64((R - 1) / SH, 4097);
-    const int64_t p_most = cvmgen_min_i64(cvmgen_floor_div(4096, p_phases
-        * cvmgen_min_i64(q_pitch * q_phases, 4097)) - p_reach, YH);
+    const int64_t p_most = cvmgen_min_i64(cvmgen_floor_div(4096, p_phases * q_width) - p_reach, YH);
     const int64_t p_held = p_most + p_reach;
+    const int64_t window_size = p_phases * p_held * q_width;
     const int64_t plane = p_held * q_pitch;
-    int64_t q_taps[64];
-    for (int64_t s = 0, s_end = cvmgen_min_i64(S, 64); s < s_end; ++s)
-        q_taps[s] = s % SW * plane + s / SW;
-    int64_t p_taps[64];
-    for (int64_t r = 0, r_end = cvmgen_min_i64(R, 64); r < r_end; ++r)
-        p_taps[r] = r % SH * (q_phases * plane) + r / SH * q_pitch;
-    const int64_t window_size = p_phases * q_phases * plane;
+    const bool staged = R * S <= 64 && p_most >= 1 && p_most * q_most * (R * S) > window_size;
+    int64_t taps[64];
+    if (staged) {
+        for (int64_t r = 0; r < R; ++r) {
+            for (int64_t s = 0; s < S; ++s)
+                taps[r * S + s] = r % SH * (q_phases * plane) + r / SH * q_pitch
+                    + (s % SW * plane + s / SW);
+        }
+    }
     const int64_t q_blocks = cvmgen_ceildiv(YW, q_most);
     const int64_t p_blocks = cvmgen_ceildiv(YH, p_most);
-    if (S <= 64 && R <= 64 && p_most >= 1 && p_most * R * (q_most * S) > window_size) {
+    if (staged) {
         CVMGEN_PARALLEL(collapse(4) if (N * C * YH * YW >= 4096))
         for (int64_t n = 0; n < N; ++n) {
             for (int64_t c = 0; c < C; ++c) {
@@ -241,21 +244,35 @@ static void avg_pool_y(const avg_pool_plan *plan, const double *restrict x,
                                 }
                             }
                         }
-                        for (int64_t r = 0; r < R; ++r) {
-                            const int64_t s_whole = S / 3 * 3;
-                            for (int64_t s = 0; s < s_whole; s += 3) {
-                                for (int64_t q_flat = 0; q_flat < q_flats; ++q_flat) {
-                                    double totals_so_far = totals[q_flat];
-                                    totals_so_far += window[q_flat + (p_taps[r] + q_taps[s])];
-                                    totals_so_far += window[q_flat + (p_taps[r] + q_taps[s + 1])];
-                                    totals_so_far += window[q_flat + (p_taps[r] + q_taps[s + 2])];
-                                    totals[q_flat] = totals_so_far;
-                                }
+                        const int64_t tap_whole = R * S / 9 * 9;
+                        for (int64_t tap = 0; tap < tap_whole; tap += 9) {
+                            for (int64_t q_flat = 0; q_flat < q_flats; ++q_flat) {
+                                double totals_so_far = totals[q_flat];
+                                totals_so_far += window[q_flat + taps[tap]];
+                                totals_so_far += window[q_flat + taps[tap + 1]];
+                                totals_so_far += window[q_flat + taps[tap + 2]];
+                                totals_so_far += window[q_flat + taps[tap + 3]];
+                                totals_so_far += window[q_flat + taps[tap + 4]];
+                                totals_so_far += window[q_flat + taps[tap + 5]];
+                                totals_so_far += window[q_flat + taps[tap + 6]];
+                                totals_so_far += window[q_flat + taps[tap + 7]];
+                                totals_so_far += window[q_flat + taps[tap + 8]];
+                                totals[q_flat] = totals_so_far;
                             }
-                            for (int64_t s = s_whole; s < S; ++s) {
-                                for (int64_t q_flat = 0; q_flat < q_flats; ++q_flat)
-                                    totals[q_flat] += window[q_flat + (p_taps[r] + q_taps[s])];
+                        }
+                        const int64_t tap_whole_2 = tap_whole + (R * S - tap_whole) / 3 * 3;
+                        for (int64_t tap = tap_whole; tap < tap_whole_2; tap += 3) {
+                            for (int64_t q_flat = 0; q_flat < q_flats; ++q_flat) {
+                                double totals_so_far_2 = totals[q_flat];
+                                totals_so_far_2 += window[q_flat + taps[tap]];
+                                totals_so_far_2 += window[q_flat + taps[tap + 1]];
+                                totals_so_far_2 += window[q_flat + taps[tap + 2]];
+                                totals[q_flat] = totals_so_far_2;
                             }
+                        }
+                        for (int64_t tap = tap_whole_2; tap < R * S; ++tap) {
+                            for (int64_t q_flat = 0; q_flat < q_flats; ++q_flat)
+                                totals[q_flat] += window[q_flat + taps[tap]];
                         }
                         for (int64_t p_finished = 0; p_finished < p_count; ++p_finished) {
                             for (int64_t q_finished = 0; q_finished < q_count; ++q_finished)
