@@ -38,7 +38,8 @@ class Box:
     def line(self, bytes_: tuple[int, int]) -> str:
         dimensions = zip(self.extents, self.to, self.source, strict=True)
         sizes = (self.last(self.to) + 1, self.first + self.last(self.source) + 1, self.first)
-        numbers = (*bytes_, *sizes, len(self.extents), *(each for row in dimensions for each in row))
+        rows = (each for row in dimensions for each in row)
+        numbers = (*bytes_, *sizes, len(self.extents), *rows)
         return " ".join(map(str, numbers))
 
 
