@@ -52,10 +52,18 @@ static inline int64_t cvmgen_saturating_mul(int64_t a, int64_t b) {
     return cvmgen_saturate((__int128)a * b);
 }
 
+/* What is made for size and not for speed: it runs once a call at most, on a few numbers. */
+#ifdef __GNUC__
+#define CVMGEN_SELDOM __attribute__((cold))
+#else
+#define CVMGEN_SELDOM
+#endif
+
 /* ---------------------------------------------------------------- refusals */
 
 typedef struct cvmgen_text { char text[512]; } cvmgen_text;
 
+CVMGEN_SELDOM
 static inline cvmgen_text cvmgen_format(const char *format, ...) {
     cvmgen_text result;
     va_list arguments;
@@ -64,10 +72,12 @@ static inline cvmgen_text cvmgen_format(const char *format, ...) {
     va_end(arguments);
     return result;
 }
+CVMGEN_SELDOM
 static inline cvmgen_text cvmgen_number(int64_t value) {
     return cvmgen_format("%" PRId64, value);
 }
 /* A list as users write it: (2, 3), (4,). */
+CVMGEN_SELDOM
 static inline cvmgen_text cvmgen_list_text(const cvmgen_list *list) {
     cvmgen_text result;
     size_t used = 0;
@@ -79,6 +89,7 @@ static inline cvmgen_text cvmgen_list_text(const cvmgen_list *list) {
     return result;
 }
 /* In quotes, the word of this number among words with blanks between them. */
+CVMGEN_SELDOM
 static inline cvmgen_text cvmgen_word_text(int64_t number, const char *words) {
     for (; number > 1; --number) words = strchr(words, ' ') + 1;
     return cvmgen_format("\"%.*s\"", (int)strcspn(words, " "), words);
@@ -88,6 +99,7 @@ static inline void cvmgen_copy_text(char *target, size_t size, const char *text)
     memcpy(target, text, kept);
     target[kept] = 0;
 }
+CVMGEN_SELDOM
 static inline int cvmgen_refuse(cvmgen_error *error, const char *argument, const char *value,
                                 const char *rule) {
     if (error != NULL) {
@@ -99,6 +111,7 @@ static inline int cvmgen_refuse(cvmgen_error *error, const char *argument, const
     return CVMGEN_REFUSED;
 }
 /* What no argument is to blame for: memory or a device that fails. */
+CVMGEN_SELDOM
 static inline int cvmgen_fail(cvmgen_error *error, int status, const char *reason) {
     cvmgen_refuse(error, "", "", reason);
     if (error != NULL) error->status = status;
@@ -129,6 +142,7 @@ static inline cvmgen_list cvmgen_strides(const cvmgen_list *extents) {
     return strides;
 }
 /* Shapes as one list, the last ones left out of a long text. */
+CVMGEN_SELDOM
 static inline cvmgen_text cvmgen_shapes_text(const cvmgen_tensor *const *tensors, int64_t count) {
     cvmgen_text result;
     const size_t size = sizeof result.text;
@@ -288,6 +302,7 @@ static inline const char *cvmgen_dtype_name(int32_t dtype) {
     return names[cvmgen_is_dtype(dtype) ? dtype : 0];
 }
 /* As refusals show a type that they do not want. */
+CVMGEN_SELDOM
 static inline cvmgen_text cvmgen_dtype_text(int32_t dtype) {
     if (!cvmgen_is_dtype(dtype)) return cvmgen_format("dtype %d", (int)dtype);
     return cvmgen_format("dtype %s", cvmgen_dtype_name(dtype));
@@ -301,6 +316,7 @@ static inline int64_t cvmgen_element(const cvmgen_tensor *tensor, int64_t offset
     if (tensor->dtype == CVMGEN_INT8) return ((const int8_t *)tensor->data)[offset];
     return ((const int32_t *)tensor->data)[offset];
 }
+CVMGEN_SELDOM
 static inline cvmgen_text cvmgen_shape_text(const cvmgen_list *extents) {
     if (extents->length > CVMGEN_MAX_RANK) return cvmgen_format("rank %" PRId64, extents->length);
     return cvmgen_format("shape %s", cvmgen_list_text(extents).text);
@@ -584,6 +600,7 @@ typedef struct cvmgen_types {
 } cvmgen_types;
 
 /* The distinct types of a column in the rows of `left` (all where it is NULL), as a list. */
+CVMGEN_SELDOM
 static inline cvmgen_text cvmgen_column_text(const cvmgen_types *types, int column,
                                              const bool *left, int *distinct) {
     cvmgen_text result = {{0}};
@@ -602,6 +619,7 @@ static inline cvmgen_text cvmgen_column_text(const cvmgen_types *types, int colu
 }
 /* The types of the inputs, row by row, the last ones left out of a long text: (int8, int32),
    (int16, int32). */
+CVMGEN_SELDOM
 static inline cvmgen_text cvmgen_rows_text(const cvmgen_types *types) {
     cvmgen_text result = {{0}};
     size_t used = 0;
@@ -624,6 +642,7 @@ static inline cvmgen_text cvmgen_rows_text(const cvmgen_types *types) {
     if (used + 1 < sizeof result.text) memcpy(result.text + used, ")", 2);
     return result;
 }
+CVMGEN_SELDOM
 static inline cvmgen_text cvmgen_names_text(const cvmgen_types *types) {
     cvmgen_text result = {{0}};
     size_t used = 0;
@@ -632,6 +651,7 @@ static inline cvmgen_text cvmgen_names_text(const cvmgen_types *types) {
                                  column ? ", " : "", types->names[column]);
     return result;
 }
+CVMGEN_SELDOM
 static inline int cvmgen_refuse_type(cvmgen_error *error, const cvmgen_types *types, int column,
                                      int32_t dtype, const bool *left, bool narrowed) {
     int distinct;

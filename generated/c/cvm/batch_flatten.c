@@ -19,6 +19,7 @@ typedef struct batch_flatten_plan {
 } batch_flatten_plan;
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int batch_flatten_prepare(const cvm_batch_flatten_args *args, batch_flatten_plan *plan,
                                  cvmgen_error *error) {
     cvmgen_begin(error, "cvm.batch_flatten");

@@ -30,6 +30,7 @@ typedef struct broadcast_add_plan {
 } broadcast_add_plan;
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int broadcast_add_prepare(const cvm_broadcast_add_args *args, broadcast_add_plan *plan,
                                  cvmgen_error *error) {
     cvmgen_begin(error, "cvm.broadcast_add");

@@ -30,6 +30,7 @@ typedef struct broadcast_div_plan {
 } broadcast_div_plan;
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int broadcast_div_prepare(const cvm_broadcast_div_args *args, broadcast_div_plan *plan,
                                  cvmgen_error *error) {
     cvmgen_begin(error, "cvm.broadcast_div");

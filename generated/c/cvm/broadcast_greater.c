@@ -31,6 +31,7 @@ typedef struct broadcast_greater_plan {
 } broadcast_greater_plan;
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int broadcast_greater_prepare(const cvm_broadcast_greater_args *args,
                                      broadcast_greater_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.broadcast_greater");

@@ -30,6 +30,7 @@ typedef struct broadcast_sub_plan {
 } broadcast_sub_plan;
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int broadcast_sub_prepare(const cvm_broadcast_sub_args *args, broadcast_sub_plan *plan,
                                  cvmgen_error *error) {
     cvmgen_begin(error, "cvm.broadcast_sub");

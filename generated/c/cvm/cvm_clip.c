@@ -21,6 +21,7 @@ typedef struct cvm_clip_plan {
 } cvm_clip_plan;
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int cvm_clip_prepare(const cvm_cvm_clip_args *args, cvm_clip_plan *plan,
                             cvmgen_error *error) {
     cvmgen_begin(error, "cvm.cvm_clip");

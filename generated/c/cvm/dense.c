@@ -22,6 +22,7 @@ typedef struct dense_plan {
 } dense_plan;
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int dense_prepare(const cvm_dense_args *args, dense_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.dense");
     /* spec/cvm/nn.cvm:31 */

@@ -20,6 +20,7 @@ typedef struct elemwise_sub_plan {
 } elemwise_sub_plan;
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int elemwise_sub_prepare(const cvm_elemwise_sub_args *args, elemwise_sub_plan *plan,
                                 cvmgen_error *error) {
     cvmgen_begin(error, "cvm.elemwise_sub");

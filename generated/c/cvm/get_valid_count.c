@@ -28,6 +28,7 @@ typedef struct get_valid_count_plan {
 } get_valid_count_plan;
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int get_valid_count_prepare(const cvm_get_valid_count_args *args,
                                    get_valid_count_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.get_valid_count");

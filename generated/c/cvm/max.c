@@ -48,6 +48,7 @@ typedef struct max_plan {
 } max_plan;
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int max_prepare(const cvm_max_args *args, max_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.max");
     int64_t which_case = 0;

@@ -32,6 +32,7 @@ typedef struct max_pool2d_plan {
 } max_pool2d_plan;
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int max_pool2d_prepare(const cvm_max_pool2d_args *args, max_pool2d_plan *plan,
                               cvmgen_error *error) {
     cvmgen_begin(error, "cvm.max_pool2d");

@@ -19,6 +19,7 @@ typedef struct negative_plan {
 } negative_plan;
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int negative_prepare(const cvm_negative_args *args, negative_plan *plan,
                             cvmgen_error *error) {
     cvmgen_begin(error, "cvm.negative");

@@ -19,6 +19,7 @@ typedef struct relu_plan {
 } relu_plan;
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int relu_prepare(const cvm_relu_args *args, relu_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.relu");
     /* spec/cvm/nn.cvm:42 */

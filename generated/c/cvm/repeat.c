@@ -26,6 +26,7 @@ typedef struct repeat_plan {
 } repeat_plan;
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int repeat_prepare(const cvm_repeat_args *args, repeat_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.repeat");
     /* spec/cvm/transform.cvm:6 */

@@ -32,6 +32,7 @@ typedef struct slice_like_plan {
 } slice_like_plan;
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int slice_like_prepare(const cvm_slice_like_args *args, slice_like_plan *plan,
                               cvmgen_error *error) {
     cvmgen_begin(error, "cvm.slice_like");

@@ -50,6 +50,7 @@ typedef struct sum_plan {
 } sum_plan;
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.sum");
     int64_t which_case = 0;

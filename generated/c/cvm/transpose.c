@@ -27,6 +27,7 @@ typedef struct transpose_plan {
 } transpose_plan;
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int transpose_prepare(const cvm_transpose_args *args, transpose_plan *plan,
                              cvmgen_error *error) {
     cvmgen_begin(error, "cvm.transpose");

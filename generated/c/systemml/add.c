@@ -38,6 +38,7 @@ static const char *const add_types_names[] = {"X", "Y"};
 static const cvmgen_types add_types = {3, 2, 1, add_rows[0], add_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int add_prepare(const systemml_add_args *args, add_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "systemml.add");
     const cvmgen_tensor *const typed[] = {args->X, args->Y};

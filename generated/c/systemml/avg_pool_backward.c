@@ -53,6 +53,7 @@ static const cvmgen_types avg_pool_backward_types = {3, 2, 1, avg_pool_backward_
                                                      avg_pool_backward_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int avg_pool_backward_prepare(const systemml_avg_pool_backward_args *args,
                                      avg_pool_backward_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "systemml.avg_pool_backward");

@@ -52,6 +52,7 @@ static const char *const conv2d_types_names[] = {"x", "w"};
 static const cvmgen_types conv2d_types = {3, 2, 1, conv2d_rows[0], conv2d_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int conv2d_prepare(const systemml_conv2d_args *args, conv2d_plan *plan,
                           cvmgen_error *error) {
     cvmgen_begin(error, "systemml.conv2d");

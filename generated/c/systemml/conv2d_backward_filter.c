@@ -54,6 +54,7 @@ static const cvmgen_types conv2d_backward_filter_types = {3, 2, 1,
                                                           conv2d_backward_filter_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int conv2d_backward_filter_prepare(const systemml_conv2d_backward_filter_args *args,
                                           conv2d_backward_filter_plan *plan,
                                           cvmgen_error *error) {

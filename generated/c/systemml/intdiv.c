@@ -38,6 +38,7 @@ static const char *const intdiv_types_names[] = {"X", "Y"};
 static const cvmgen_types intdiv_types = {3, 2, 1, intdiv_rows[0], intdiv_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int intdiv_prepare(const systemml_intdiv_args *args, intdiv_plan *plan,
                           cvmgen_error *error) {
     cvmgen_begin(error, "systemml.intdiv");

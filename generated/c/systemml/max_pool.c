@@ -54,6 +54,7 @@ static const char *const max_pool_types_names[] = {"x"};
 static const cvmgen_types max_pool_types = {2, 1, 1, max_pool_rows[0], max_pool_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int max_pool_prepare(const systemml_max_pool_args *args, max_pool_plan *plan,
                             cvmgen_error *error) {
     cvmgen_begin(error, "systemml.max_pool");

@@ -65,6 +65,7 @@ static const cvmgen_types max_pool_backward_types = {3, 2, 1, max_pool_backward_
                                                      max_pool_backward_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int max_pool_backward_prepare(const systemml_max_pool_backward_args *args,
                                      max_pool_backward_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "systemml.max_pool_backward");

@@ -38,6 +38,7 @@ static const char *const mod_types_names[] = {"X", "Y"};
 static const cvmgen_types mod_types = {3, 2, 1, mod_rows[0], mod_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int mod_prepare(const systemml_mod_args *args, mod_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "systemml.mod");
     const cvmgen_tensor *const typed[] = {args->X, args->Y};

@@ -38,6 +38,7 @@ static const char *const mul_types_names[] = {"X", "Y"};
 static const cvmgen_types mul_types = {3, 2, 1, mul_rows[0], mul_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int mul_prepare(const systemml_mul_args *args, mul_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "systemml.mul");
     const cvmgen_tensor *const typed[] = {args->X, args->Y};

@@ -27,6 +27,7 @@ static const char *const neg_types_names[] = {"X"};
 static const cvmgen_types neg_types = {2, 1, 1, neg_rows[0], neg_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int neg_prepare(const systemml_neg_args *args, neg_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "systemml.neg");
     const cvmgen_tensor *const typed[] = {args->X};

@@ -47,6 +47,7 @@ static const cvmgen_types reduce_all_types = {2, 1, 1, reduce_all_rows[0],
                                               reduce_all_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int reduce_all_prepare(const tosa_reduce_all_args *args, reduce_all_plan *plan,
                               cvmgen_error *error) {
     cvmgen_begin(error, "tosa.reduce_all");

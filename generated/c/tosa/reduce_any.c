@@ -47,6 +47,7 @@ static const cvmgen_types reduce_any_types = {2, 1, 1, reduce_any_rows[0],
                                               reduce_any_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int reduce_any_prepare(const tosa_reduce_any_args *args, reduce_any_plan *plan,
                               cvmgen_error *error) {
     cvmgen_begin(error, "tosa.reduce_any");

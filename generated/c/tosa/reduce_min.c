@@ -59,6 +59,7 @@ static const cvmgen_types reduce_min_types = {2, 1, 4, reduce_min_rows[0],
                                               reduce_min_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int reduce_min_prepare(const tosa_reduce_min_args *args, reduce_min_plan *plan,
                               cvmgen_error *error) {
     cvmgen_begin(error, "tosa.reduce_min");

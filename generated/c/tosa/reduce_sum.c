@@ -49,6 +49,7 @@ static const cvmgen_types reduce_sum_types = {2, 1, 2, reduce_sum_rows[0],
                                               reduce_sum_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int reduce_sum_prepare(const tosa_reduce_sum_args *args, reduce_sum_plan *plan,
                               cvmgen_error *error) {
     cvmgen_begin(error, "tosa.reduce_sum");

@@ -106,6 +106,7 @@ struct abs_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int abs_prepare(const cvm_abs_args *args, abs_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.abs");
     /* spec/cvm/elementwise.cvm:5 */

@@ -154,6 +154,7 @@ struct broadcast_max_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int broadcast_max_prepare(const cvm_broadcast_max_args *args, broadcast_max_plan *plan,
                                  cvmgen_error *error) {
     cvmgen_begin(error, "cvm.broadcast_max");

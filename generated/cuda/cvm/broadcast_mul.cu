@@ -155,6 +155,7 @@ struct broadcast_mul_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int broadcast_mul_prepare(const cvm_broadcast_mul_args *args, broadcast_mul_plan *plan,
                                  cvmgen_error *error) {
     cvmgen_begin(error, "cvm.broadcast_mul");

@@ -117,6 +117,7 @@ struct clip_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int clip_prepare(const cvm_clip_args *args, clip_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.clip");
     /* spec/cvm/elementwise.cvm:48 */

@@ -143,6 +143,7 @@ struct concatenate_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int concatenate_prepare(const cvm_concatenate_args *args, concatenate_plan *plan,
                                cvmgen_error *error) {
     cvmgen_begin(error, "cvm.concatenate");

@@ -663,6 +663,7 @@ struct conv2d_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.conv2d");
     /* spec/cvm/nn.cvm:6 */

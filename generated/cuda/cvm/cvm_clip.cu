@@ -104,6 +104,7 @@ struct cvm_clip_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int cvm_clip_prepare(const cvm_cvm_clip_args *args, cvm_clip_plan *plan,
                             cvmgen_error *error) {
     cvmgen_begin(error, "cvm.cvm_clip");

@@ -106,6 +106,7 @@ struct cvm_left_shift_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int cvm_left_shift_prepare(const cvm_cvm_left_shift_args *args,
                                   cvm_left_shift_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.cvm_left_shift");

@@ -113,6 +113,7 @@ struct cvm_lut_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int cvm_lut_prepare(const cvm_cvm_lut_args *args, cvm_lut_plan *plan,
                            cvmgen_error *error) {
     cvmgen_begin(error, "cvm.cvm_lut");

@@ -112,6 +112,7 @@ struct cvm_precision_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int cvm_precision_prepare(const cvm_cvm_precision_args *args, cvm_precision_plan *plan,
                                  cvmgen_error *error) {
     cvmgen_begin(error, "cvm.cvm_precision");

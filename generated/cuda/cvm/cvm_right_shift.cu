@@ -109,6 +109,7 @@ struct cvm_right_shift_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int cvm_right_shift_prepare(const cvm_cvm_right_shift_args *args,
                                    cvm_right_shift_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.cvm_right_shift");

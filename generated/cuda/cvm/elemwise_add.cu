@@ -108,6 +108,7 @@ struct elemwise_add_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int elemwise_add_prepare(const cvm_elemwise_add_args *args, elemwise_add_plan *plan,
                                 cvmgen_error *error) {
     cvmgen_begin(error, "cvm.elemwise_add");

@@ -142,6 +142,7 @@ struct expand_dims_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int expand_dims_prepare(const cvm_expand_dims_args *args, expand_dims_plan *plan,
                                cvmgen_error *error) {
     cvmgen_begin(error, "cvm.expand_dims");

@@ -98,6 +98,7 @@ struct flatten_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int flatten_prepare(const cvm_flatten_args *args, flatten_plan *plan,
                            cvmgen_error *error) {
     cvmgen_begin(error, "cvm.flatten");

@@ -552,6 +552,7 @@ struct non_max_suppression_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int non_max_suppression_prepare(const cvm_non_max_suppression_args *args,
                                        non_max_suppression_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.non_max_suppression");

@@ -129,6 +129,7 @@ struct repeat_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int repeat_prepare(const cvm_repeat_args *args, repeat_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.repeat");
     /* spec/cvm/transform.cvm:6 */

@@ -102,6 +102,7 @@ struct reshape_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int reshape_prepare(const cvm_reshape_args *args, reshape_plan *plan,
                            cvmgen_error *error) {
     cvmgen_begin(error, "cvm.reshape");

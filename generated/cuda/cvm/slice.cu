@@ -145,6 +145,7 @@ struct slice_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int slice_prepare(const cvm_slice_args *args, slice_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.slice");
     /* spec/cvm/transform.cvm:85 */

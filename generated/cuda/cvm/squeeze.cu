@@ -177,6 +177,7 @@ struct squeeze_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int squeeze_prepare(const cvm_squeeze_args *args, squeeze_plan *plan,
                            cvmgen_error *error) {
     cvmgen_begin(error, "cvm.squeeze");

@@ -238,6 +238,7 @@ struct take_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.take");
     int64_t which_case = 0;

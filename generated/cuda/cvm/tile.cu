@@ -127,6 +127,7 @@ struct tile_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int tile_prepare(const cvm_tile_args *args, tile_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.tile");
     /* spec/cvm/transform.cvm:20 */

@@ -131,6 +131,7 @@ struct upsampling_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int upsampling_prepare(const cvm_upsampling_args *args, upsampling_plan *plan,
                               cvmgen_error *error) {
     cvmgen_begin(error, "cvm.upsampling");

@@ -266,6 +266,7 @@ struct where_plan {
 };
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int where_prepare(const cvm_where_args *args, where_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.where");
     int64_t which_case = 0;

@@ -74,6 +74,7 @@ static const cvmgen_types index_array_types = {2, 1, 7, index_array_rows[0],
                                                index_array_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int index_array_prepare(const mxnet_index_array_args *args, index_array_plan *plan,
                                cvmgen_error *error) {
     cvmgen_begin(error, "mxnet.index_array");

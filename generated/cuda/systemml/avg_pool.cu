@@ -153,6 +153,7 @@ static const char *const avg_pool_types_names[] = {"x"};
 static const cvmgen_types avg_pool_types = {2, 1, 1, avg_pool_rows[0], avg_pool_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int avg_pool_prepare(const systemml_avg_pool_args *args, avg_pool_plan *plan,
                             cvmgen_error *error) {
     cvmgen_begin(error, "systemml.avg_pool");

@@ -59,6 +59,7 @@ static const char *const bias_add_types_names[] = {"x", "bias"};
 static const cvmgen_types bias_add_types = {3, 2, 1, bias_add_rows[0], bias_add_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int bias_add_prepare(const systemml_bias_add_args *args, bias_add_plan *plan,
                             cvmgen_error *error) {
     cvmgen_begin(error, "systemml.bias_add");

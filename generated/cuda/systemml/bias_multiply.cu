@@ -60,6 +60,7 @@ static const cvmgen_types bias_multiply_types = {3, 2, 1, bias_multiply_rows[0],
                                                  bias_multiply_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int bias_multiply_prepare(const systemml_bias_multiply_args *args,
                                  bias_multiply_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "systemml.bias_multiply");

@@ -74,6 +74,7 @@ static const char *const div_types_names[] = {"X", "Y"};
 static const cvmgen_types div_types = {3, 2, 1, div_rows[0], div_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int div_prepare(const systemml_div_args *args, div_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "systemml.div");
     const cvmgen_tensor *const typed[] = {args->X, args->Y};

@@ -79,6 +79,7 @@ static const char *const pow_types_names[] = {"X", "Y"};
 static const cvmgen_types pow_types = {3, 2, 1, pow_rows[0], pow_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int pow_prepare(const systemml_pow_args *args, pow_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "systemml.pow");
     const cvmgen_tensor *const typed[] = {args->X, args->Y};

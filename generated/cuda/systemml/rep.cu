@@ -57,6 +57,7 @@ static const char *const rep_types_names[] = {"Z"};
 static const cvmgen_types rep_types = {2, 1, 1, rep_rows[0], rep_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int rep_prepare(const systemml_rep_args *args, rep_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "systemml.rep");
     const cvmgen_tensor *const typed[] = {args->Z};

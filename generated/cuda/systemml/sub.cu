@@ -74,6 +74,7 @@ static const char *const sub_types_names[] = {"X", "Y"};
 static const cvmgen_types sub_types = {3, 2, 1, sub_rows[0], sub_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int sub_prepare(const systemml_sub_args *args, sub_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "systemml.sub");
     const cvmgen_tensor *const typed[] = {args->X, args->Y};

@@ -296,6 +296,7 @@ static const cvmgen_types reduce_max_types = {2, 1, 4, reduce_max_rows[0],
                                               reduce_max_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int reduce_max_prepare(const tosa_reduce_max_args *args, reduce_max_plan *plan,
                               cvmgen_error *error) {
     cvmgen_begin(error, "tosa.reduce_max");

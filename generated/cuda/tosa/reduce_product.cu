@@ -86,6 +86,7 @@ static const cvmgen_types reduce_product_types = {2, 1, 1, reduce_product_rows[0
                                                   reduce_product_types_names};
 
 /* Check the call and infer shapes and precisions. */
+CVMGEN_SELDOM
 static int reduce_product_prepare(const tosa_reduce_product_args *args,
                                   reduce_product_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "tosa.reduce_product");
