@@ -104,14 +104,18 @@ def build_model(options: argparse.Namespace) -> Exit:
     for option, shown in others.items():
         if getattr(options, option, None):
             raise UsageError(f"{shown} does not go with --model")
-    if options.spec != spec_folder():
-        raise UsageError("--spec does not go with --model: plans ask the project's operators")
+    if options.spec != spec_folder() and any(options.spec.rglob("*.cvm")):
+        raise UsageError(
+            "--spec with formulas does not go with --model, whose plans ask the project's "
+            "operators; a folder with nothing but schedules does"
+        )
     from cvmgen.cli import model
 
     symbol, params = options.model
     return model.build(
         symbol,
         params,
+        spec=options.spec,
         folder=options.out,
         name=options.name,
         check=options.check,
@@ -230,7 +234,8 @@ def add_build(commands: Commands) -> None:
         type=Path,
         metavar=("SYMBOL", "PARAMS"),
         help="write a library for one model instead: all its nodes for their shapes, in one C file "
-        "with a header, and its parameters in another (default for --out: the model's name)",
+        "with a header, and its parameters in another, by the schedules of --spec, a folder with nothing "
+        "else (default for --out: the model's name)",
     )
     made.add_argument(
         "--name",

@@ -16,6 +16,7 @@ def build(
     symbol: Path,
     params: Path,
     *,
+    spec: Path,
     folder: Path | None,
     name: str | None,
     check: bool,
@@ -23,15 +24,16 @@ def build(
     as_json: bool,
 ) -> Exit:
     """Write the model's files where they changed, compile them, and say where they are; with
-    `report`, also what the schedules made of each step."""
+    `report`, also what the schedules, those of the spec folder, made of each step."""
     # Imported here: this needs lark, sympy and jinja2.
     from cvmgen.model.build import make_files, model_name
+    from cvmgen.schedule.book import read_schedules
 
     chosen = name or model_name(symbol)
     place = folder or Path(chosen)
     with Progress() as progress:
         progress.step(f"generating {chosen}")
-        made = make_files(symbol, params, chosen)
+        made = make_files(symbol, params, chosen, schedules=read_schedules(spec))
         files = made.all()
         steps = list(made.story()) if report else []
         if check:

@@ -25,7 +25,7 @@ def remembered_texts(
     parts = {
         "meaning": repr(operator),
         "lines": quoted_lines(operator),
-        "schedules": schedules.meaning,
+        "schedules": "\n".join(map(schedules.meaning_for, targets)),
     }
     key = content_key(parts, compiler=f"cvmgen {generator_digest()}", flags=("texts", *targets))
 

@@ -21,15 +21,16 @@ from cvmgen.ir.visit import fresh, walk
 from cvmgen.model.fuse import pointwise
 from cvmgen.model.kernels import Kernel, Model
 from cvmgen.model.layouts import Layouts, Tile
-from cvmgen.model.row_text import reduction, row_lines
+from cvmgen.model.row_text import reduction, row_lines, told_of, written_out
 from cvmgen.model.schedules import (
     decided,
     elementwise_nest,
     other_nest,
+    plain,
     product_nest,
     reduction_nest,
 )
-from cvmgen.model.storage import Storage, along_memory, parameters, placed
+from cvmgen.model.storage import Storage, along_memory, located, parameters, placed
 from cvmgen.model.text import (
     TEAM,
     Function,
@@ -37,6 +38,7 @@ from cvmgen.model.text import (
     border_lines,
     element_type,
     function,
+    merged,
     nest_lines,
     work_of,
 )
@@ -50,6 +52,17 @@ LONG = 4096  # elements of an array
 TEXT_BYTES = 22  # on a line
 INCLUDE = re.compile(r'^#include "(.+)"$', re.M)
 OCTAL = [f"\\{byte:03o}" for byte in range(256)]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The lines of a kernel, how many steps they take, whether compilers look for vectors, and what
+    its schedule made of it."""
+
+    lines: Sequence[str]
+    work: int
+    vector: bool
+    told: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -210,19 +223,18 @@ class Files:
                 tensor, self.storage.placements[tensor], self.storage.elements[tensor]
             )
         ]
-        lines, work, told = self.step_lines(kernel, tile, names)
-        made = function(name, kernel, tensors, self.storage, [*borders, *lines], work)
-        return replace(made, told=told)
+        step = self.step_lines(kernel, tile, names)
+        inside = [*borders, *step.lines]
+        made = function(name, kernel, tensors, self.storage, inside, step.work, step.vector)
+        return replace(made, told=step.told)
 
-    def step_lines(
-        self, kernel: Kernel, tile: Tile | None, names: Names
-    ) -> tuple[Sequence[str], int, tuple[str, ...]]:
-        """The lines of a kernel by the schedule of its class, how many steps they take, and what
-        the schedule decided."""
+    def step_lines(self, kernel: Kernel, tile: Tile | None, names: Names) -> Step:
+        """A kernel by the schedule of its class."""
         if tile is not None:
             text = TileText(kernel, tile, self.storage, names)
             decisions = decided([product_nest(kernel, tile.product)], self.schedules)
-            return text.lines(decisions), text.work, tuple(decisions.story(text.story()))
+            story = decisions.story({"tile": text.story()})
+            return Step(text.lines(decisions), text.work, decisions.vector, tuple(story))
         work = work_of(kernel)
         kernel = along_memory(kernel, self.storage.placements)
         made = reduction(kernel)
@@ -232,12 +244,16 @@ class Files:
         if made is not None:
             nests.insert(0, reduction_nest(kernel, made.start.name, made.summed, work))
         decisions = decided(nests, self.schedules)
-        lines = (
-            nest_lines(kernel, self.storage, names, decisions)
-            if made is None or not decisions.inside
-            else row_lines(kernel, made, self.storage, names, decisions)
-        )
-        return lines, work, tuple(decisions.story())
+        if made is not None and decisions.inside:
+            short = written_out(kernel, decisions.terms)
+            lines = row_lines(kernel, made, short, self.storage, names, decisions)
+            story = decisions.story({"unroll": told_of(short)})
+        else:
+            kernel = merged(located(kernel, self.storage), decisions.merged)
+            lines = nest_lines(kernel, self.storage, names, decisions)
+            shown = ", ".join(f"{plain(name)} {extent}" for name, extent in kernel.loops)
+            story = decisions.story({"merge": (f"loops: {shown or 'none'}",)})
+        return Step(lines, work, decisions.vector, tuple(story))
 
     def story(self) -> Iterator[str]:
         """What became of each step, for people."""

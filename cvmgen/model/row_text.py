@@ -151,12 +151,16 @@ class RowPrinter(ModelPrinter):
 
 
 def row_lines(
-    kernel: Kernel, made: Reduction, storage: Storage, names: Names, decisions: Decisions
+    kernel: Kernel,
+    made: Reduction,
+    short: WrittenOut | None,
+    storage: Storage,
+    names: Names,
+    decisions: Decisions,
 ) -> list[str]:
     """The kernel by runs of results; a short reduction is written out where all of it counts."""
     loops = names.loops(kernel.loops)
     lines = run_lines(kernel, made, storage, names)
-    short = written_out(kernel, decisions.terms)
     if short is not None:
         whole = located(replace(kernel, body=short.body), storage).body
         body = known_types(kernel.operator, dict(loops), names.within(whole), storage.elements).body
@@ -178,6 +182,15 @@ class WrittenOut:
 
     body: tuple[i.Stmt, ...]
     tests: tuple[i.Expr, ...]
+    terms: int
+
+
+def told_of(short: WrittenOut | None) -> tuple[str, ...]:
+    """What is written out, for people."""
+    if short is None:
+        return ("changes nothing",)
+    where = "for results that count them all" if short.tests else "for all results"
+    return (f"{short.terms} terms are one expression {where}",)
 
 
 def written_out(kernel: Kernel, most_terms: int) -> WrittenOut | None:
@@ -189,7 +202,8 @@ def written_out(kernel: Kernel, most_terms: int) -> WrittenOut | None:
         return None
     loops, tests, add = found
     run = kernel.loops[-1][0]
-    if prod(extent for _, extent in loops) > most_terms or run in names_in(tests):
+    count = prod(extent for _, extent in loops)
+    if count > most_terms or run in names_in(tests):
         return None
     always: list[i.Expr] = []
     for test in tests:
@@ -203,7 +217,7 @@ def written_out(kernel: Kernel, most_terms: int) -> WrittenOut | None:
         for place in combinations(*(range(extent) for _, extent in loops))
     ]
     body = tidied(straight((start, *terms, *after)), loop_ranges(kernel.loops))
-    return WrittenOut(body, tuple(always))
+    return WrittenOut(body, tuple(always), count)
 
 
 def everywhere(test: i.Expr, loops: Loops, outer: dict[str, int]) -> i.Expr | None:

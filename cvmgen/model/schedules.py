@@ -46,11 +46,13 @@ class Decisions:
     expanded: bool = False
     inside: bool = False
     terms: int = 0
+    vector: bool = False
     shared: frozenset[str] = frozenset()
     told: tuple[tuple[Use, str], ...] = field(default=())
 
-    def story(self, tiles: Sequence[str] = ()) -> Iterator[str]:
-        """The class, its roles, and what each action decided; `tiles` say what a tile became."""
+    def story(self, made: Mapping[str, Sequence[str]]) -> Iterator[str]:
+        """The class, its roles, and what each action decided, or, where `made` says it, what it
+        became."""
         if self.plan is None or self.nest is None:
             yield "no schedule"
             return
@@ -61,7 +63,7 @@ class Decisions:
             yield f"  {role}: {', '.join(shown) or 'none'}"
         for use, text in self.told:
             yield use.action.span.text
-            yield from (f"  {line}" for line in (tiles if use.action.name == "tile" else (text,)))
+            yield from (f"  {line}" for line in made.get(use.action.name, (text,)))
 
 
 def decided(nests: Sequence[Nest], schedules: Schedules) -> Decisions:
@@ -167,7 +169,7 @@ def tile(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
 
 def merge(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
     merged = so_far.merged | frozenset(loops_of(nest, use))
-    return replace(so_far, merged=merged), "those that walk memory without a gap are one loop"
+    return replace(so_far, merged=merged), "what walks memory without a gap is one loop"
 
 
 def expand(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
@@ -205,21 +207,35 @@ def unroll(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
     return replace(so_far, terms=use.number(1)), f"sums of at most {use.number(1)} terms"
 
 
+def vectorise(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
+    """The compiler finds the loops; what is decided is for which processors it looks."""
+    independent(nest, use, "side by side")
+    return replace(so_far, vector=True), "compiled for each level of vector instructions"
+
+
 def parallelise(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
-    """Legal for the loops of the kernel: no two of their iterations write the same element."""
-    chosen = loops_of(nest, use)
-    for name in chosen:
-        if name not in nest.names:
-            use.refuse(
-                f"the loop {plain(name)} carries a total from one iteration to the next: its "
-                f"iterations cannot run in parallel ({nest.place})",
-                "parallelise loops around it",
-            )
+    chosen = independent(nest, use, "in parallel")
+    if not chosen:
+        return so_far, "one thread: there is no such loop"
     if len(use.given) > 1 and not holds(nest, use, 1):
         return so_far, f"one thread: {compared(nest, use, 1)}"
     shared = so_far.shared | frozenset(chosen)
     text = compared(nest, use, 1) if len(use.given) > 1 else "always"
     return replace(so_far, shared=shared), f"all threads: {text}"
+
+
+def independent(nest: Nest, use: Use, how: str) -> tuple[str, ...]:
+    """The loops that an action names; refused unless they are the kernel's, of which no two
+    iterations write the same element."""
+    chosen = loops_of(nest, use)
+    for name in chosen:
+        if name not in nest.names:
+            use.refuse(
+                f"the loop {plain(name)} carries a total from one iteration to the next: its "
+                f"iterations cannot run {how} ({nest.place})",
+                f"{use.action.name} loops around it",
+            )
+    return chosen
 
 
 def holds(nest: Nest, use: Use, at: int) -> bool:
@@ -241,5 +257,6 @@ ACTIONS: Mapping[str, Action] = {
     "expand": expand,
     "reorder": reorder,
     "unroll": unroll,
+    "vectorise": vectorise,
     "parallelise": parallelise,
 }

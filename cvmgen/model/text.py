@@ -17,7 +17,7 @@ from cvmgen.lower.known_types import Elements, known_types
 from cvmgen.lower.linear import Linear, linear
 from cvmgen.model.kernels import Kernel, Loops
 from cvmgen.model.schedules import Decisions
-from cvmgen.model.storage import Placement, Storage, located
+from cvmgen.model.storage import Placement, Storage
 
 TEAM = 20 * 2048  # below so many steps of the loops of all kernels threads are not worth it
 
@@ -76,8 +76,7 @@ class ModelPrinter(CPrinter):
 
 
 def nest_lines(kernel: Kernel, storage: Storage, names: Names, decisions: Decisions) -> list[str]:
-    """The kernel as it is: its loops merged and shared by threads as its schedule says."""
-    kernel = merged(located(kernel, storage), decisions.merged)
+    """A kernel with offsets, its loops shared by threads as its schedule says."""
     outer = leading(kernel.loops[:-1] or kernel.loops, decisions.shared)
     loops, body = names.loops(kernel.loops), names.within(kernel.body)
     body = known_types(kernel.operator, dict(loops), body, storage.elements).body
@@ -94,12 +93,14 @@ def function(
     storage: Storage,
     lines: Sequence[str],
     work: int,
+    vector: bool,
 ) -> Function:
-    """The lines inside a function that every thread of a team calls."""
+    """The lines inside a function that every thread of a team calls; one with `vector` is compiled
+    for each level of vector instructions."""
     written = kernel.written
     parameters = [parameter(each, storage.elements[each], each in written) for each in tensors]
     comments = [comment(f"{each.node}: {each.operator}, {each.place}") for each in kernel.origins]
-    head = head_lines(f"STEP static void {name}(", parameters)
+    head = head_lines(f"{'STEP ' if vector else ''}static void {name}(", parameters)
     return Function(
         name, tuple(tensors), "\n".join([*head, *wrap_c(indent([*comments, *lines])), "}"]), work
     )

@@ -46,11 +46,6 @@ class Schedules:
     plans: Mapping[tuple[str, str], Plan]
     intrinsics: Mapping[str, Intrinsic]
 
-    @property
-    def meaning(self) -> str:
-        """The same text for schedules that do the same."""
-        return "\n".join(repr(plan.schedule) for plan in self.plans.values())
-
     def meaning_for(self, target: str) -> str:
         """The same text for schedules that do the same with the nests of a target."""
         return "\n".join(repr(p.schedule) for (t, _), p in self.plans.items() if t == target)

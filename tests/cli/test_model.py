@@ -61,6 +61,21 @@ def test_options_that_do_not_go_with_a_model(cvmgen: Command, folder: Path, digi
     assert "needs its parameters" in cvmgen("run", SYMBOL, "--input", digit).err
 
 
+def test_schedules_of_ones_own(cvmgen: Command, tmp_path: Path) -> None:
+    (tmp_path / "schedules").mkdir()
+    schedule = tmp_path / "schedules/model.sched"
+    schedule.write_text("schedule contraction for model {\n  tile rows by dot4\n}\n")
+    line = ("build", "--model", SYMBOL, PARAMS, "--spec", tmp_path, "--out", tmp_path / "digits")
+    outcome = cvmgen(*line, "--check")
+    assert outcome.code == 1
+    assert "schedules/model.sched:2:3: error: a tile has all rows" in outcome.err
+    schedule.write_text("schedule other for model {}\n")
+    told = cvmgen(*line, "--check", "--report").out
+    assert "schedules/model.sched:1\n" in told
+    (tmp_path / "own.cvm").write_text("")
+    assert "--spec with formulas does not go with --model" in cvmgen(*line).err
+
+
 def test_files_that_are_no_model(cvmgen: Command, tmp_path: Path, digit: Path) -> None:
     (tmp_path / "symbol.json").write_text("{}")
     outcome = cvmgen("build", "--model", tmp_path / "symbol.json", PARAMS)

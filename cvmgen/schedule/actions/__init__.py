@@ -105,7 +105,9 @@ ACTIONS: Mapping[str, Kind] = {
         "quotients of integers through real numbers, which have vector instructions",
         divide,
     ),
-    "vectorise": Kind(("vectorise LOOPS",), "innermost loops by vector instructions", vectorise),
+    "vectorise": Kind(
+        ("vectorise LOOPS",), "innermost loops by vector instructions", vectorise, C_AND_MODELS
+    ),
     "tile": Kind(
         ("tile LOOPS by INTRINSIC when MEASURE >= NUMBER", "tile LOOPS by INTRINSIC"),
         "blocks of totals are made by an intrinsic where they are worth it",

@@ -17,7 +17,8 @@ from cvmgen.schedule.subject import Subject
 def enumerated(subject: Subject, use: Use) -> Subject:
     """Copies of the outer loops for each number of iterations from 2 up to the one given.
 
-    What such a copy accumulates stays in a register, and its loop is a single one.
+    What such a copy accumulates stays in a register, and its loop is a single one. Legal for every
+    loop: a copy runs where there are so many iterations, and in their order.
     """
     names, most, over = set(use.loops(subject, 0)), use.number(1), set(use.loops(subject, 2))
     if most < 2:

@@ -19,7 +19,8 @@ def jam(subject: Subject, use: Use) -> Subject:
 
     So each element of an array in which the inner loop accumulates is read and stored once for
     all of them, and they read from several places of memory at a time. What comes together in an
-    element does so in the same order as before. The iterations left over follow one by one.
+    element does so in the same order as before. The iterations left over follow one by one. Legal
+    where the inner loop does no more than that, in an array of the nest; others stay as they are.
     """
     names, size, inner = set(use.loops(subject, 0)), use.number(1), set(use.loops(subject, 2))
     used, arrays = subject.taken, Locals.of(subject.body).arrays

@@ -12,6 +12,11 @@ from cvmgen.schedule.windows import find_windows
 
 
 def stage(subject: Subject, use: Use) -> Subject:
+    """What tests ask of the entries of a list; or, over results, copies of what their windows read.
+
+    Legal for entries where what is asked may be computed before the tests around it; for windows
+    where the padding of the copy has an element that changes no total. Others stay as they are.
+    """
     return stage_entries(subject, use) if len(use.given) == 2 else stage_windows(subject, use)
 
 
