@@ -350,20 +350,24 @@ static void max_Y_0_int8_int8(const max_plan *plan, const int8_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    largest = cvmgen_max_i32(largest,
-                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row
-                                        + (d_K_group + d_K_result) * X_K_step
-                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)],
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    int32_t together = X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)];
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step)]),
+                                        * X_R_step)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step)]),
+                                        * X_R_step)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
-                                        * X_R_step)]));
+                                        * X_R_step)]);
+                                    largest = cvmgen_max_i32(largest, together);
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
@@ -459,20 +463,24 @@ static void max_Y_0_int8_int32(const max_plan *plan, const int8_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    largest = cvmgen_max_i32(largest,
-                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row
-                                        + (d_K_group + d_K_result) * X_K_step
-                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)],
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    int32_t together = X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)];
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step)]),
+                                        * X_R_step)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step)]),
+                                        * X_R_step)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
-                                        * X_R_step)]));
+                                        * X_R_step)]);
+                                    largest = cvmgen_max_i32(largest, together);
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
@@ -568,20 +576,24 @@ static void max_Y_0_int32_int8(const max_plan *plan, const int32_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    largest = cvmgen_max_i32(largest,
-                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row
-                                        + (d_K_group + d_K_result) * X_K_step
-                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)],
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    int32_t together = X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)];
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step)]),
+                                        * X_R_step)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step)]),
+                                        * X_R_step)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
-                                        * X_R_step)]));
+                                        * X_R_step)]);
+                                    largest = cvmgen_max_i32(largest, together);
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
@@ -677,20 +689,24 @@ static void max_Y_0_int32_int32(const max_plan *plan, const int32_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    largest = cvmgen_max_i32(largest,
-                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row
-                                        + (d_K_group + d_K_result) * X_K_step
-                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)],
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    int32_t together = X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)];
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step)]),
+                                        * X_R_step)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step)]),
+                                        * X_R_step)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
-                                        * X_R_step)]));
+                                        * X_R_step)]);
+                                    largest = cvmgen_max_i32(largest, together);
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
@@ -783,20 +799,24 @@ static void max_Y_1_int8_int8(const max_plan *plan, const int8_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    largest = cvmgen_max_i32(largest,
-                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row_2
-                                        + (d_K_group + d_K_result) * X_K_step_2
-                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)],
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    int32_t together = X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)];
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step_2)]),
+                                        * X_R_step_2)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step_2)]),
+                                        * X_R_step_2)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share))
-                                        * X_R_step_2)]));
+                                        * X_R_step_2)]);
+                                    largest = cvmgen_max_i32(largest, together);
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
@@ -890,20 +910,24 @@ static void max_Y_1_int8_int32(const max_plan *plan, const int8_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    largest = cvmgen_max_i32(largest,
-                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row_2
-                                        + (d_K_group + d_K_result) * X_K_step_2
-                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)],
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    int32_t together = X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)];
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step_2)]),
+                                        * X_R_step_2)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step_2)]),
+                                        * X_R_step_2)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share))
-                                        * X_R_step_2)]));
+                                        * X_R_step_2)]);
+                                    largest = cvmgen_max_i32(largest, together);
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
@@ -997,20 +1021,24 @@ static void max_Y_1_int32_int8(const max_plan *plan, const int32_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    largest = cvmgen_max_i32(largest,
-                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row_2
-                                        + (d_K_group + d_K_result) * X_K_step_2
-                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)],
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    int32_t together = X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)];
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step_2)]),
+                                        * X_R_step_2)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step_2)]),
+                                        * X_R_step_2)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share))
-                                        * X_R_step_2)]));
+                                        * X_R_step_2)]);
+                                    largest = cvmgen_max_i32(largest, together);
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
@@ -1104,20 +1132,24 @@ static void max_Y_1_int32_int32(const max_plan *plan, const int32_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    largest = cvmgen_max_i32(largest,
-                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row_2
-                                        + (d_K_group + d_K_result) * X_K_step_2
-                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)],
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    int32_t together = X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)];
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step_2)]),
+                                        * X_R_step_2)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step_2)]),
+                                        * X_R_step_2)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share))
-                                        * X_R_step_2)]));
+                                        * X_R_step_2)]);
+                                    largest = cvmgen_max_i32(largest, together);
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
@@ -1153,11 +1185,13 @@ static void max_Y_2_int8_int8(const max_plan *plan, const int8_t *restrict X,
         for (int64_t d_part = 0; d_part < n_size; d_part += 131072) {
             const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
             const int64_t d_share = d_pieces / 4;
-            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream)
-                largest = cvmgen_max_i32(largest,
-                    cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[d_part + d_stream],
-                    X[d_part + (d_stream + d_share)]), X[d_part + (d_stream + 2 * d_share)]),
-                    X[d_part + (d_stream + 3 * d_share)]));
+            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream) {
+                int32_t together = X[d_part + d_stream];
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + d_share)]);
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + 2 * d_share)]);
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + 3 * d_share)]);
+                largest = cvmgen_max_i32(largest, together);
+            }
             for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
                 largest = cvmgen_max_i32(largest, X[d_part + d_piece]);
         }
@@ -1179,11 +1213,13 @@ static void max_Y_2_int8_int32(const max_plan *plan, const int8_t *restrict X,
         for (int64_t d_part = 0; d_part < n_size; d_part += 131072) {
             const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
             const int64_t d_share = d_pieces / 4;
-            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream)
-                largest = cvmgen_max_i32(largest,
-                    cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[d_part + d_stream],
-                    X[d_part + (d_stream + d_share)]), X[d_part + (d_stream + 2 * d_share)]),
-                    X[d_part + (d_stream + 3 * d_share)]));
+            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream) {
+                int32_t together = X[d_part + d_stream];
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + d_share)]);
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + 2 * d_share)]);
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + 3 * d_share)]);
+                largest = cvmgen_max_i32(largest, together);
+            }
             for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
                 largest = cvmgen_max_i32(largest, X[d_part + d_piece]);
         }
@@ -1205,11 +1241,13 @@ static void max_Y_2_int32_int8(const max_plan *plan, const int32_t *restrict X,
         for (int64_t d_part = 0; d_part < n_size; d_part += 131072) {
             const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
             const int64_t d_share = d_pieces / 4;
-            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream)
-                largest = cvmgen_max_i32(largest,
-                    cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[d_part + d_stream],
-                    X[d_part + (d_stream + d_share)]), X[d_part + (d_stream + 2 * d_share)]),
-                    X[d_part + (d_stream + 3 * d_share)]));
+            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream) {
+                int32_t together = X[d_part + d_stream];
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + d_share)]);
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + 2 * d_share)]);
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + 3 * d_share)]);
+                largest = cvmgen_max_i32(largest, together);
+            }
             for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
                 largest = cvmgen_max_i32(largest, X[d_part + d_piece]);
         }
@@ -1231,11 +1269,13 @@ static void max_Y_2_int32_int32(const max_plan *plan, const int32_t *restrict X,
         for (int64_t d_part = 0; d_part < n_size; d_part += 131072) {
             const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
             const int64_t d_share = d_pieces / 4;
-            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream)
-                largest = cvmgen_max_i32(largest,
-                    cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[d_part + d_stream],
-                    X[d_part + (d_stream + d_share)]), X[d_part + (d_stream + 2 * d_share)]),
-                    X[d_part + (d_stream + 3 * d_share)]));
+            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream) {
+                int32_t together = X[d_part + d_stream];
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + d_share)]);
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + 2 * d_share)]);
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + 3 * d_share)]);
+                largest = cvmgen_max_i32(largest, together);
+            }
             for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
                 largest = cvmgen_max_i32(largest, X[d_part + d_piece]);
         }

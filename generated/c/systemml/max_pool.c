@@ -161,7 +161,7 @@ static int max_pool_prepare(const systemml_max_pool_args *args, max_pool_plan *p
     return CVMGEN_OK;
 }
 
-CVMGEN_FOR_AVX2
+CVMGEN_FOR_AVX512
 static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                        double *restrict y) {
     const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, R = plan->R, S = plan->S;
@@ -178,7 +178,7 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
         for (int64_t c = 0; c < C; ++c) {
             for (int64_t p = 0; p < YH; ++p) {
                 for (int64_t q_left = 0; q_left < q_middle_low; ++q_left) {
-                    double largest = -CVMGEN_INFINITY;
+                    int64_t largest = INT64_MIN;
                     for (int64_t r = 0; r < R; ++r) {
                         const int64_t place = p * SH - PH + r;
                         if (0 <= place && place < H) {
@@ -187,30 +187,32 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                                 if (0 <= place_2 && place_2 < W) {
                                     const int64_t i = place;
                                     const int64_t j = place_2;
-                                    largest = cvmgen_max_f64(largest,
-                                        x[n * (C * H * W) + ((c * H + i) * W + j)]);
+                                    largest = cvmgen_max_i64(largest,
+                                        cvmgen_max_key_f64(x[n * (C * H * W)
+                                        + ((c * H + i) * W + j)]));
                                 }
                             }
                         }
                     }
                     y[n * (C * YH * YW)
-                        + ((c * YH + p) * YW + q_left)] = cvmgen_stored_f64(largest);
+                        + ((c * YH + p) * YW
+                        + q_left)] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                 }
                 for (int64_t q_block = q_middle_low; q_block < q_middle_high; q_block += 1024) {
                     const int64_t q_lanes = cvmgen_min_i64(1024, q_middle_high - q_block);
                     if (SW == 1) {
-                        double largest[1024];
+                        int64_t largest[1024];
                         for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            largest[q_lane] = -CVMGEN_INFINITY;
+                            largest[q_lane] = INT64_MIN;
                         for (int64_t r = 0; r < R; ++r) {
                             const int64_t place = p * SH - PH + r;
                             if (0 <= place && place < H) {
                                 for (int64_t s = 0; s < S; ++s) {
                                     for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
                                         const int64_t i = place;
-                                        largest[q_lane] = cvmgen_max_f64(largest[q_lane],
-                                            x[n * (C * H * W)
-                                            + ((c * H + i) * W + (q_block + q_lane - PW + s))]);
+                                        largest[q_lane] = cvmgen_max_i64(largest[q_lane],
+                                            cvmgen_max_key_f64(x[n * (C * H * W)
+                                            + ((c * H + i) * W + (q_block + q_lane - PW + s))]));
                                     }
                                 }
                             }
@@ -218,21 +220,22 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                         for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
                             y[n * (C * YH * YW)
                                 + ((c * YH + p) * YW
-                                + (q_block + q_lane))] = cvmgen_stored_f64(largest[q_lane]);
+                                + (q_block
+                                + q_lane))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_lane]));
                     } else if (SW == 2) {
-                        double largest[1024];
+                        int64_t largest[1024];
                         for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            largest[q_lane] = -CVMGEN_INFINITY;
+                            largest[q_lane] = INT64_MIN;
                         for (int64_t r = 0; r < R; ++r) {
                             const int64_t place = p * SH - PH + r;
                             if (0 <= place && place < H) {
                                 for (int64_t s = 0; s < S; ++s) {
                                     for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
                                         const int64_t i = place;
-                                        largest[q_lane] = cvmgen_max_f64(largest[q_lane],
-                                            x[n * (C * H * W)
+                                        largest[q_lane] = cvmgen_max_i64(largest[q_lane],
+                                            cvmgen_max_key_f64(x[n * (C * H * W)
                                             + ((c * H + i) * W
-                                            + ((q_block + q_lane) * 2 - PW + s))]);
+                                            + ((q_block + q_lane) * 2 - PW + s))]));
                                     }
                                 }
                             }
@@ -240,21 +243,22 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                         for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
                             y[n * (C * YH * YW)
                                 + ((c * YH + p) * YW
-                                + (q_block + q_lane))] = cvmgen_stored_f64(largest[q_lane]);
+                                + (q_block
+                                + q_lane))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_lane]));
                     } else {
-                        double largest[1024];
+                        int64_t largest[1024];
                         for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            largest[q_lane] = -CVMGEN_INFINITY;
+                            largest[q_lane] = INT64_MIN;
                         for (int64_t r = 0; r < R; ++r) {
                             const int64_t place = p * SH - PH + r;
                             if (0 <= place && place < H) {
                                 for (int64_t s = 0; s < S; ++s) {
                                     for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
                                         const int64_t i = place;
-                                        largest[q_lane] = cvmgen_max_f64(largest[q_lane],
-                                            x[n * (C * H * W)
+                                        largest[q_lane] = cvmgen_max_i64(largest[q_lane],
+                                            cvmgen_max_key_f64(x[n * (C * H * W)
                                             + ((c * H + i) * W
-                                            + ((q_block + q_lane) * SW - PW + s))]);
+                                            + ((q_block + q_lane) * SW - PW + s))]));
                                     }
                                 }
                             }
@@ -262,11 +266,12 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                         for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
                             y[n * (C * YH * YW)
                                 + ((c * YH + p) * YW
-                                + (q_block + q_lane))] = cvmgen_stored_f64(largest[q_lane]);
+                                + (q_block
+                                + q_lane))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_lane]));
                     }
                 }
                 for (int64_t q_right = q_middle_high; q_right < YW; ++q_right) {
-                    double largest = -CVMGEN_INFINITY;
+                    int64_t largest = INT64_MIN;
                     for (int64_t r = 0; r < R; ++r) {
                         const int64_t place = p * SH - PH + r;
                         if (0 <= place && place < H) {
@@ -275,14 +280,16 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                                 if (0 <= place_2 && place_2 < W) {
                                     const int64_t i = place;
                                     const int64_t j = place_2;
-                                    largest = cvmgen_max_f64(largest,
-                                        x[n * (C * H * W) + ((c * H + i) * W + j)]);
+                                    largest = cvmgen_max_i64(largest,
+                                        cvmgen_max_key_f64(x[n * (C * H * W)
+                                        + ((c * H + i) * W + j)]));
                                 }
                             }
                         }
                     }
                     y[n * (C * YH * YW)
-                        + ((c * YH + p) * YW + q_right)] = cvmgen_stored_f64(largest);
+                        + ((c * YH + p) * YW
+                        + q_right)] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                 }
             }
         }
