@@ -63,10 +63,9 @@ def shares(loop: i.Loop, count: int, index: str, share: i.Var, together: i.Let) 
         value = substitute(step.value, {loop.index: place})
         return replace(step, name=together.name, value=value)
 
-    more = map(taken, range(1, count))
-    body = (
+    body: Block = (
         replace(together, value=taken(0).value),
-        *more,
+        *map(taken, range(1, count)),
         replace(step, value=i.Var(together.name)),
     )
     end = i.Binary("truncdiv", loop.high, i.Const(count))
