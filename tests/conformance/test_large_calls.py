@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import cvmgen
 from cvmgen.api import Operators
 from tests.conformance.calls import Array
 
@@ -40,3 +43,14 @@ def test_the_greatest_real_number(c: Operators) -> None:
 def test_places_in_a_table(c: Operators) -> None:
     indices, table = drawn(WIDE, low=-5), drawn(900)
     assert np.array_equal(c.cvm.cvm_lut(indices, table), table[np.clip(indices, 0, 899)])
+
+
+def test_boxes_in_many_blocks(c: Operators, generated: Path) -> None:
+    random = np.random.default_rng(2)
+    corners, count = random.integers(0, 200, (1, 250, 2)), np.array([250], np.int32)
+    ids, scores = random.integers(0, 2, (2, 1, 250, 1))
+    parts = (ids, scores, corners, corners + random.integers(-30, 30, (1, 250, 2)))
+    boxes = np.concatenate(parts, axis=2).astype(np.int32)
+    expected = cvmgen.load("python", folder=generated).cvm.non_max_suppression(boxes, count)
+    assert (expected[0, 70:, 0] >= 0).any(), "more are kept than two blocks hold"
+    assert np.array_equal(c.cvm.non_max_suppression(boxes, count), expected)

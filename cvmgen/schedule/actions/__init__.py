@@ -90,7 +90,7 @@ ACTIONS: Mapping[str, Kind] = {
         parallelise,
     ),
     "stage": Kind(
-        ("stage LOOP by NUMBER",),
+        ("stage LOOP by NUMBER into NEW",),
         "what is asked of the entries of a list so far lies side by side, tested in blocks",
         stage,
     ),
