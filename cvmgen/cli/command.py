@@ -234,8 +234,8 @@ def add_build(commands: Commands) -> None:
         type=Path,
         metavar=("SYMBOL", "PARAMS"),
         help="write a library for one model instead: all its nodes for their shapes, in one C file "
-        "with a header, and its parameters in another, by the schedules of --spec, a folder with nothing "
-        "else (default for --out: the model's name)",
+        "with a header, and its parameters in another, by the schedules of --spec, a folder with "
+        "nothing else (default for --out: the model's name)",
     )
     made.add_argument(
         "--name",

@@ -38,10 +38,12 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """The body of a nest whose entries lie side by side, and the arrays for them."""
+    """The body of a nest whose entries lie side by side, the arrays for them, and the index of the
+    loop that tests a block of them."""
 
     body: Block
     arrays: tuple[Kept, ...]
+    together: str
 
 
 def side_by_side(
@@ -95,6 +97,7 @@ class Staging:
         self.kept: list[Kept] = []
         self.locals: dict[str, i.Let] = {}
         self.marks: tuple[Kept, ...] = ()  # which entries of a block are tested one by one
+        self.together = ""  # the index of the loop over a block
 
     def entries(self) -> Entries | None:
         chain = flat(self.found.test.body)
@@ -111,7 +114,7 @@ class Staging:
         if not self.may_come_first([each.value for each in self.kept]):
             return None
         body = self.selection(of_entry, of_candidate, filter_, tuple(tail))
-        return Entries(body, (*self.kept, *self.marks))
+        return Entries(body, (*self.kept, *self.marks), self.together)
 
     @property
     def entry(self) -> str:
@@ -329,6 +332,7 @@ class Staging:
         index, first, end, near, at = (
             i.Var(fresh(each, self.taken)) for each in ("block", "first", "end", "near", "at")
         )
+        self.together = at.name
         size = i.Const(self.block)
         highest = i.Call("min_i64", (i.Binary("+", first, size), count))
         together = i.Logic("both", tuple(map(evaluated, filter_)))

@@ -24,6 +24,7 @@ ANY_ORDER = {
     "min": {"i32", "i64", "i128", "f64"},
     "and": {"bool"},
     "or": {"bool"},
+    "|": {"i32"},
 }
 ZERO, ONE = i.Const(0), i.Const(1)
 SETS = (i.Let, i.Assign, i.Accumulate)

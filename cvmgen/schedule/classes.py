@@ -119,10 +119,14 @@ def gather(subject: Subject) -> Roles | None:
 
 def innermost(body: tuple[i.Stmt, ...]) -> tuple[str, ...]:
     """The loops without loops in them whose iterations share nothing."""
-    loops = [each for each in walk(body) if isinstance(each, i.Loop)]
-    around = {id(each) for each in loops for below in walk(each.body) if isinstance(below, i.Loop)}
-    last = (each for each in loops if id(each) not in around and not dependences.carried(each))
+    last = (each for each in lowest(body) if not dependences.carried(each))
     return tuple(dict.fromkeys(each.index for each in last))
+
+
+def lowest(body: tuple[i.Stmt, ...]) -> list[i.Loop]:
+    """The loops without loops in them."""
+    loops = [each for each in walk(body) if isinstance(each, i.Loop)]
+    return [each for each in loops if not any(isinstance(b, i.Loop) for b in walk(each.body))]
 
 
 def other(subject: Subject) -> Roles:
@@ -201,6 +205,22 @@ def reduction(subject: Subject) -> Roles | None:
     return found.roles
 
 
+def sweeps(subject: Subject) -> Roles | None:
+    """A nest that, for each result, goes through elements in one way or another, and combines
+    numbers in its innermost loops by operations that give the same bits in every order."""
+    if subject.memory:
+        return None
+    types = dependences.Locals.of(subject.body).types
+    found = dict.fromkeys(
+        each.index
+        for each in lowest(subject.body)
+        if set((dependences.combined(each, types) or {}).values()) & {"+", "*", "max", "min"}
+    )
+    around = tuple(each.index for each in chain(subject.body) if each.index not in found)
+    roles = {"outer": around[:-1], "results": around[-1:], "summed": tuple(found)}
+    return roles if found else None
+
+
 # What changes a local otherwise than by accumulating.
 LASTING = (i.Assign, i.AddAt, i.SetAt, i.Append)
 
@@ -275,9 +295,12 @@ def chain(body: tuple[i.Stmt, ...]) -> list[i.Loop]:
 
 OUTER = {"outer": "the loops around everything else"}
 ELEMENTS = {**OUTER, "inner": "the innermost loops whose iterations share nothing"}
-SUMS = {
+RESULTS = {
     "outer": "the loops around those over results",
     "results": "the innermost loop over results",
+}
+SUMS = {
+    **RESULTS,
     "totals": "what is accumulated for each result",
     "summed": "the loops over what is combined",
 }
@@ -322,6 +345,11 @@ CLASSES: Mapping[str, Class] = {
     "window": Class("combines elements of a box around each result", WINDOWS, window),
     "reduction": Class("combines elements in any order", SUMS, reduction),
     "ordered_reduction": Class("combines elements in their order", SUMS, ordered_reduction),
+    "sweeps": Class(
+        "combines elements in any order, in more than one way for each result",
+        {**RESULTS, "summed": "the innermost loops over what is combined"},
+        sweeps,
+    ),
     "listed": Class(
         "has rows up to the length of a list, and others behind them",
         {**OUTER, "rows": "the loop over the rows"},

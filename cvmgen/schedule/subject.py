@@ -10,6 +10,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
 from cvmgen.lower.contraction import factor_sizes
 from cvmgen.lower.entries import Kept
+from cvmgen.lower.extremes import integer_extremes
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.guards import assigned
 from cvmgen.lower.inside import Inside
@@ -55,6 +56,7 @@ class Subject:
         reserved |= names_in(prepared) | assigned(prepared)
         facts, inside = Facts.of(program, nest), Inside.of(program.operator)
         place, points = nest.span.place, tuple(extents(body))
+        body = integer_extremes(body, dtypes)
         return cls(body, dtypes, facts, shape, own, inside, reserved, points, place, {}, sizes)
 
     @property

@@ -45,6 +45,40 @@ static inline int64_t cvmgen_quotient_or_0(int32_t a, int32_t b) {
     const double divisor = (double)(b + (b == 0));
     return (int64_t)((double)a / divisor) & -(int64_t)(b != 0);
 }
+/* The greatest, or least, of real numbers as that of integers: the bits of negative numbers are
+   turned around but for the sign, and a shift by `beyond` leaves every NaN above, or below, all
+   numbers. No number is below the key of -infinity, which is the least integer; for the least one
+   the other way round. */
+#define CVMGEN_KEYS(kind, type, bits, beyond)                                                  \
+    static inline uint##bits##_t cvmgen_turned_##kind(uint##bits##_t number) {                 \
+        return number ^ (uint##bits##_t)((int##bits##_t)number >> (bits - 1)) >> 1;            \
+    }                                                                                          \
+    static inline uint##bits##_t cvmgen_ordered_##kind(type value) {                           \
+        uint##bits##_t number;                                                                 \
+        memcpy(&number, &value, sizeof number);                                                \
+        return cvmgen_turned_##kind(number);                                                   \
+    }                                                                                          \
+    static inline double cvmgen_number_##kind(uint##bits##_t ordered) {                        \
+        const uint##bits##_t number = cvmgen_turned_##kind(ordered);                           \
+        type value;                                                                            \
+        memcpy(&value, &number, sizeof value);                                                 \
+        return (double)value;                                                                  \
+    }                                                                                          \
+    static inline int##bits##_t cvmgen_max_key_##kind(type value) {                            \
+        return (int##bits##_t)(cvmgen_ordered_##kind(value) - beyond);                         \
+    }                                                                                          \
+    static inline int##bits##_t cvmgen_min_key_##kind(type value) {                            \
+        return (int##bits##_t)(cvmgen_ordered_##kind(value) + beyond);                         \
+    }                                                                                          \
+    static inline double cvmgen_of_max_key_##kind(int##bits##_t key) {                         \
+        return cvmgen_number_##kind((uint##bits##_t)key + beyond);                             \
+    }                                                                                          \
+    static inline double cvmgen_of_min_key_##kind(int##bits##_t key) {                         \
+        return cvmgen_number_##kind((uint##bits##_t)key - beyond);                             \
+    }
+CVMGEN_KEYS(f32, float, 32, UINT32_C(0x007fffff))
+CVMGEN_KEYS(f64, double, 64, UINT64_C(0x000fffffffffffff))
+
 static inline int64_t cvmgen_saturating_add(int64_t a, int64_t b) {
     return cvmgen_saturate((__int128)a + b);
 }

@@ -41,6 +41,8 @@ TWO: dict[str, Callable[[float, float], Any]] = {
     "power_f64": reals.power,
     "over": reals.over,
 }
+# By way of integers that keep the order of numbers.
+KEYS = {f"{op}_f{bits}": (op, bits) for op in ("max", "min") for bits in (32, 64)}
 RESULTS = {"to_int": "int64_t", "isnan": "bool", "stored_f32": "float"}
 KINDS = {"int64_t": ctypes.c_int64, "bool": ctypes.c_bool, "float": ctypes.c_float}
 
@@ -48,13 +50,19 @@ KINDS = {"int64_t": ctypes.c_int64, "bool": ctypes.c_bool, "float": ctypes.c_flo
 @pytest.fixture(scope="module")
 def helpers() -> ctypes.CDLL:
     """The functions of the header, to be called from here; a quotient is written as it is."""
-    lines = ['#include "cvmgen_kernel.h"', "double call_over(double a, double b);"]
+    lines = ['#include "cvmgen_runtime.h"', "double call_over(double a, double b);"]
     lines.append("double call_over(double a, double b) { return a / b; }")
     for name in sorted((ONE | TWO).keys() - {"over"}):
         names = ("a",) if name in ONE else ("a", "b")
         parameters = ", ".join(f"double {each}" for each in names)
         head = f"{RESULTS.get(name, 'double')} call_{name}({parameters})"
         lines += [f"{head};", f"{head} {{ return cvmgen_{name}({', '.join(names)}); }}"]
+    for op, bits in KEYS.values():
+        kind, type_name = f"{op}_key_f{bits}", "float" if bits == 32 else "double"
+        keys = ", ".join(f"cvmgen_{kind}(({type_name}){each})" for each in "ab")
+        head = f"double call_{kind}(double a, double b)"
+        chosen = f"cvmgen_of_{kind}(cvmgen_{op}_i{bits}({keys}))"
+        lines += [f"{head};", f"{head} {{ return {chosen}; }}"]
     headers = {name: text for name, text in c.emit_support().items() if name.endswith(".h")}
     sources = headers | {"helpers.c": "\n".join(lines) + "\n"}
     return ctypes.CDLL(str(compile_library(sources, name="helpers")))
@@ -84,6 +92,17 @@ def test_functions_of_one_number(helpers: ctypes.CDLL, name: str) -> None:
 def test_functions_of_two_numbers(helpers: ctypes.CDLL, name: str) -> None:
     for pair in product(SPECIAL, repeat=2):
         assert same(called(helpers, name, *pair), TWO[name](*pair)), pair
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_extremes_by_integers(helpers: ctypes.CDLL, name: str) -> None:
+    op, bits = KEYS[name]
+    extreme = reals.maximum if op == "max" else reals.minimum
+    rounded = reals.to_float32 if bits == 32 else float
+    for pair in product((*SPECIAL, math.copysign(math.nan, -1.0)), repeat=2):
+        one, other = map(rounded, pair)
+        found = called(helpers, f"{op}_key_f{bits}", one, other)
+        assert same(found, extreme(one, other)), pair
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)

@@ -76,13 +76,14 @@ STAGED = [
 def test_arrays_of_entries(test: str, more: str, arrays: list[str], why: str) -> None:
     text = emitted("c", operator(KEPT.format(width=2, test=test, more=more)))
     assert [name for name in ("U_X", "U_X_2") if f"*restrict {name}" in text] == arrays, why
+    assert ("CVMGEN_FOR_AVX2\nstatic void f_U_" in text) == bool(arrays), "blocks by vectors"
 
 
 def test_a_block_has_entries() -> None:
     with pytest.raises(SpecError, match="a block has at least one entry"):
         lines(
             KEPT.format(width=1, more="", test="X[p, 0] == X[q, 0]"),
-            schedules("schedule selection for c {\n  stage entries by 0\n}\n"),
+            schedules("schedule selection for c {\n  stage entries by 0 into together\n}\n"),
         )
 
 

@@ -36,7 +36,7 @@ CLASSES_OF = [
     (CONVOLVED, "window", "guards at both sides of products"),
     (ROW, "window", "a guard at one side"),
     (TOTAL, "reduction", "no guard"),
-    (BESIDE, "other", "a guard that holds for a whole row or for none of it"),
+    (BESIDE, "sweeps", "a guard that holds for a whole row or for none of it"),
 ]
 
 

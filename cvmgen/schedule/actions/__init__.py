@@ -121,7 +121,7 @@ ACTIONS: Mapping[str, Kind] = {
         C_AND_MODELS,
     ),
     "stage": Kind(
-        ("stage LOOP by NUMBER", "stage LOOP over LOOP by NUMBER into NEW, NEW, NEW, NEW"),
+        ("stage LOOP by NUMBER into NEW", "stage LOOP over LOOP by NUMBER into NEW, NEW, NEW, NEW"),
         "what is asked of the entries of a list so far, or what windows read, lies side by side",
         stage,
     ),

@@ -19,7 +19,10 @@ def stage_entries(subject: Subject, use: Use) -> Subject:
     found = side_by_side(
         subject.body, subject.own, subject.dtypes, subject.inside, subject.taken, block
     )
-    return subject if found is None else replace(subject, body=found.body, kept=found.arrays)
+    if found is None:
+        return subject.with_roles({use.roles(2)[0]: ()})
+    made = replace(subject, body=found.body, kept=found.arrays)
+    return made.with_roles({use.roles(2)[0]: (found.together,)})
 
 
 def append(subject: Subject, use: Use) -> Subject:

@@ -24,14 +24,17 @@ def specialise(subject: Subject, use: Use) -> Subject:
     """Copies of loops for the steps 1 and 0, the usual ones, in front of the loop for all others;
     or for a step that is named.
 
-    Between neighbours and for an element that stays the same compilers know vector instructions.
-    Legal for every loop: a copy runs where its steps are those of the call.
+    Between neighbours and for an element that stays the same compilers know vector instructions,
+    but not for a loop that may end early. Legal for every loop: a copy runs where its steps are
+    those of the call.
     """
     names, extents = set(use.loops(subject, 0)), extents_of(subject.body)
     usual = ONE if len(use.given) == 1 else i.Const(use.number(1))
 
     def change(statement: i.Stmt) -> Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
+            return None
+        if any(isinstance(each, i.Break) for each in walk(statement.body)):
             return None
         result: i.Stmt = statement
         found = variants(statement, extents, usual)
@@ -140,7 +143,7 @@ def steady(loop: i.Loop, condition: i.Expr) -> bool:
 
 def variants(loop: i.Loop, extents: Collection[str], usual: i.Const = ONE) -> Iterator[Steps]:
     """The values of open steps that get a loop of their own: all the usual one; besides 1, one
-    of them 0."""
+    of them 0, where what is read in every iteration is stored."""
     sources = all_steps(loop, extents, stores=False)
     targets = all_steps(loop, extents, stores=True)
     if sources is None or targets is None:
@@ -152,8 +155,8 @@ def variants(loop: i.Loop, extents: Collection[str], usual: i.Const = ONE) -> It
         return
     ones: dict[str, i.Expr] = dict.fromkeys(names, usual)
     yield ones
-    for each in read:
-        if each not in stored and usual == ONE:
+    for each in read if targets and usual == ONE else ():
+        if each not in stored:
             yield ones | {each: ZERO}
 
 

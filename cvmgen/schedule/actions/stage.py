@@ -17,7 +17,7 @@ def stage(subject: Subject, use: Use) -> Subject:
     Legal for entries where what is asked may be computed before the tests around it; for windows
     where the padding of the copy has an element that changes no total. Others stay as they are.
     """
-    return stage_entries(subject, use) if len(use.given) == 2 else stage_windows(subject, use)
+    return stage_entries(subject, use) if len(use.given) == 3 else stage_windows(subject, use)
 
 
 def stage_windows(subject: Subject, use: Use) -> Subject:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, substitute
-from cvmgen.schedule.actions.expand import combined
 from cvmgen.schedule.dependences import Locals, conflict
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import Block, renamed, rewritten
+from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
 
 
@@ -37,13 +35,17 @@ def streams(subject: Subject, use: Use) -> Subject:
             )
         match statement:
             case i.Loop(
-                low=i.Const(value=0), step=1, body=(i.Accumulate(op="+" | "*" | "max" | "min"),)
+                low=i.Const(value=0),
+                step=1,
+                body=(i.Accumulate(name=name, op="+" | "*" | "max" | "min", value=value),),
             ):
                 base = statement.index.removesuffix(old)
                 index = fresh(f"{base}_{role}", used)
                 share = i.Var(fresh(f"{base}_share", used))
                 made[index] = None
-                return shares(statement, count, index, share, locals_)
+                together = fresh("together", used)
+                first = i.Let(together, locals_.types[name], value, statement.span)
+                return shares(statement, count, index, share, first)
             case _:
                 made[statement.index] = None
                 return None
@@ -51,20 +53,25 @@ def streams(subject: Subject, use: Use) -> Subject:
     return subject.with_body(rewritten(subject.body, change)).with_roles({role: tuple(made)})
 
 
-def shares(loop: i.Loop, count: int, index: str, share: i.Var, locals_: Locals) -> Block:
-    (step,) = renamed(loop.body, loop.index, index)
+def shares(loop: i.Loop, count: int, index: str, share: i.Var, together: i.Let) -> Block:
+    """The loop over all shares at once, and what is left over."""
+    (step,) = loop.body
     assert isinstance(step, i.Accumulate)
-    op, kind, value = step.op, locals_.types[step.name], step.value
-    values = [
-        substitute(value, {index: i.Binary("+", i.Var(index), times(at, share))} if at else {})
-        for at in range(count)
-    ]
-    together = reduce(lambda left, right: combined(op, kind, left, right), values)
+
+    def taken(at: int) -> i.Accumulate:
+        place = i.Binary("+", i.Var(index), times(at, share)) if at else i.Var(index)
+        value = substitute(step.value, {loop.index: place})
+        return replace(step, name=together.name, value=value)
+
+    body: Block = (
+        replace(together, value=taken(0).value),
+        *map(taken, range(1, count)),
+        replace(step, value=i.Var(together.name)),
+    )
     end = i.Binary("truncdiv", loop.high, i.Const(count))
-    main = i.Loop(index, i.Const(0), share, (replace(step, value=together),), 0, loop.span)
     return (
         i.Let(share.name, "i64", end, loop.span),
-        main,
+        i.Loop(index, i.Const(0), share, body, 0, loop.span),
         replace(loop, low=times(count, share)),
     )
 

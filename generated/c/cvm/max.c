@@ -351,20 +351,24 @@ static void max_Y_0_int8_int8(const max_plan *plan, const int8_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    largest = cvmgen_max_i32(largest,
-                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row
-                                        + (d_K_group + d_K_result) * X_K_step
-                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)],
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    int32_t together = X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)];
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step)]),
+                                        * X_R_step)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step)]),
+                                        * X_R_step)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
-                                        * X_R_step)]));
+                                        * X_R_step)]);
+                                    largest = cvmgen_max_i32(largest, together);
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
@@ -460,20 +464,24 @@ static void max_Y_0_int8_int32(const max_plan *plan, const int8_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    largest = cvmgen_max_i32(largest,
-                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row
-                                        + (d_K_group + d_K_result) * X_K_step
-                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)],
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    int32_t together = X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)];
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step)]),
+                                        * X_R_step)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step)]),
+                                        * X_R_step)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
-                                        * X_R_step)]));
+                                        * X_R_step)]);
+                                    largest = cvmgen_max_i32(largest, together);
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
@@ -569,20 +577,24 @@ static void max_Y_0_int32_int8(const max_plan *plan, const int32_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    largest = cvmgen_max_i32(largest,
-                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row
-                                        + (d_K_group + d_K_result) * X_K_step
-                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)],
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    int32_t together = X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)];
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step)]),
+                                        * X_R_step)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step)]),
+                                        * X_R_step)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
-                                        * X_R_step)]));
+                                        * X_R_step)]);
+                                    largest = cvmgen_max_i32(largest, together);
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
@@ -678,20 +690,24 @@ static void max_Y_0_int32_int32(const max_plan *plan, const int32_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    largest = cvmgen_max_i32(largest,
-                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row
-                                        + (d_K_group + d_K_result) * X_K_step
-                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)],
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    int32_t together = X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)];
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step)]),
+                                        * X_R_step)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step)]),
+                                        * X_R_step)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
-                                        * X_R_step)]));
+                                        * X_R_step)]);
+                                    largest = cvmgen_max_i32(largest, together);
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
@@ -784,20 +800,24 @@ static void max_Y_1_int8_int8(const max_plan *plan, const int8_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    largest = cvmgen_max_i32(largest,
-                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row_2
-                                        + (d_K_group + d_K_result) * X_K_step_2
-                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)],
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    int32_t together = X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)];
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step_2)]),
+                                        * X_R_step_2)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step_2)]),
+                                        * X_R_step_2)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share))
-                                        * X_R_step_2)]));
+                                        * X_R_step_2)]);
+                                    largest = cvmgen_max_i32(largest, together);
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
@@ -891,20 +911,24 @@ static void max_Y_1_int8_int32(const max_plan *plan, const int8_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    largest = cvmgen_max_i32(largest,
-                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row_2
-                                        + (d_K_group + d_K_result) * X_K_step_2
-                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)],
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    int32_t together = X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)];
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step_2)]),
+                                        * X_R_step_2)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step_2)]),
+                                        * X_R_step_2)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share))
-                                        * X_R_step_2)]));
+                                        * X_R_step_2)]);
+                                    largest = cvmgen_max_i32(largest, together);
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
@@ -998,20 +1022,24 @@ static void max_Y_1_int32_int8(const max_plan *plan, const int32_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    largest = cvmgen_max_i32(largest,
-                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row_2
-                                        + (d_K_group + d_K_result) * X_K_step_2
-                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)],
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    int32_t together = X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)];
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step_2)]),
+                                        * X_R_step_2)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step_2)]),
+                                        * X_R_step_2)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share))
-                                        * X_R_step_2)]));
+                                        * X_R_step_2)]);
+                                    largest = cvmgen_max_i32(largest, together);
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
@@ -1105,20 +1133,24 @@ static void max_Y_1_int32_int32(const max_plan *plan, const int32_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    largest = cvmgen_max_i32(largest,
-                                        cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[X_K_row_2
-                                        + (d_K_group + d_K_result) * X_K_step_2
-                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)],
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    int32_t together = X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)];
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step_2)]),
+                                        * X_R_step_2)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step_2)]),
+                                        * X_R_step_2)]);
+                                    together = cvmgen_max_i32(together,
                                         X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share))
-                                        * X_R_step_2)]));
+                                        * X_R_step_2)]);
+                                    largest = cvmgen_max_i32(largest, together);
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     largest = cvmgen_max_i32(largest,
@@ -1154,11 +1186,13 @@ static void max_Y_2_int8_int8(const max_plan *plan, const int8_t *restrict X,
         for (int64_t d_part = 0; d_part < n_size; d_part += 131072) {
             const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
             const int64_t d_share = d_pieces / 4;
-            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream)
-                largest = cvmgen_max_i32(largest,
-                    cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[d_part + d_stream],
-                    X[d_part + (d_stream + d_share)]), X[d_part + (d_stream + 2 * d_share)]),
-                    X[d_part + (d_stream + 3 * d_share)]));
+            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream) {
+                int32_t together = X[d_part + d_stream];
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + d_share)]);
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + 2 * d_share)]);
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + 3 * d_share)]);
+                largest = cvmgen_max_i32(largest, together);
+            }
             for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
                 largest = cvmgen_max_i32(largest, X[d_part + d_piece]);
         }
@@ -1180,11 +1214,13 @@ static void max_Y_2_int8_int32(const max_plan *plan, const int8_t *restrict X,
         for (int64_t d_part = 0; d_part < n_size; d_part += 131072) {
             const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
             const int64_t d_share = d_pieces / 4;
-            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream)
-                largest = cvmgen_max_i32(largest,
-                    cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[d_part + d_stream],
-                    X[d_part + (d_stream + d_share)]), X[d_part + (d_stream + 2 * d_share)]),
-                    X[d_part + (d_stream + 3 * d_share)]));
+            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream) {
+                int32_t together = X[d_part + d_stream];
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + d_share)]);
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + 2 * d_share)]);
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + 3 * d_share)]);
+                largest = cvmgen_max_i32(largest, together);
+            }
             for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
                 largest = cvmgen_max_i32(largest, X[d_part + d_piece]);
         }
@@ -1206,11 +1242,13 @@ static void max_Y_2_int32_int8(const max_plan *plan, const int32_t *restrict X,
         for (int64_t d_part = 0; d_part < n_size; d_part += 131072) {
             const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
             const int64_t d_share = d_pieces / 4;
-            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream)
-                largest = cvmgen_max_i32(largest,
-                    cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[d_part + d_stream],
-                    X[d_part + (d_stream + d_share)]), X[d_part + (d_stream + 2 * d_share)]),
-                    X[d_part + (d_stream + 3 * d_share)]));
+            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream) {
+                int32_t together = X[d_part + d_stream];
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + d_share)]);
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + 2 * d_share)]);
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + 3 * d_share)]);
+                largest = cvmgen_max_i32(largest, together);
+            }
             for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
                 largest = cvmgen_max_i32(largest, X[d_part + d_piece]);
         }
@@ -1232,11 +1270,13 @@ static void max_Y_2_int32_int32(const max_plan *plan, const int32_t *restrict X,
         for (int64_t d_part = 0; d_part < n_size; d_part += 131072) {
             const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
             const int64_t d_share = d_pieces / 4;
-            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream)
-                largest = cvmgen_max_i32(largest,
-                    cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(X[d_part + d_stream],
-                    X[d_part + (d_stream + d_share)]), X[d_part + (d_stream + 2 * d_share)]),
-                    X[d_part + (d_stream + 3 * d_share)]));
+            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream) {
+                int32_t together = X[d_part + d_stream];
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + d_share)]);
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + 2 * d_share)]);
+                together = cvmgen_max_i32(together, X[d_part + (d_stream + 3 * d_share)]);
+                largest = cvmgen_max_i32(largest, together);
+            }
             for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
                 largest = cvmgen_max_i32(largest, X[d_part + d_piece]);
         }

@@ -164,6 +164,7 @@ static void non_max_suppression_I_int32(const non_max_suppression_plan *plan,
     }
 }
 
+CVMGEN_FOR_AVX2
 static void non_max_suppression_U_int8(const non_max_suppression_plan *plan,
                                        const int8_t *restrict X,
                                        const int32_t *restrict valid_count,
@@ -197,10 +198,11 @@ static void non_max_suppression_U_int8(const non_max_suppression_plan *plan,
                 const int32_t X_p = X[(b * N + I[b * N + p]) * 6];
                 bool keeps = true;
                 if (right > left && bottom > top) {
-                    for (int64_t block = 0; block < (entries + 63) / 64; ++block) {
-                        const int64_t first = block * 64;
-                        const int64_t end = cvmgen_min_i64(first + 64, entries);
+                    for (int64_t block = 0; block < (entries + 31) / 32; ++block) {
+                        const int64_t first = block * 32;
+                        const int64_t end = cvmgen_min_i64(first + 32, entries);
                         int32_t near = 0;
+                        CVMGEN_APART
                         for (int64_t at = first; at < end; ++at) {
                             const int32_t X_q = U_X[b * N + at];
                             const int32_t left_2 = U_left[b * N + at];
@@ -256,6 +258,7 @@ static void non_max_suppression_U_int8(const non_max_suppression_plan *plan,
     }
 }
 
+CVMGEN_FOR_AVX2
 static void non_max_suppression_U_int32(const non_max_suppression_plan *plan,
                                         const int32_t *restrict X,
                                         const int32_t *restrict valid_count,
@@ -289,10 +292,11 @@ static void non_max_suppression_U_int32(const non_max_suppression_plan *plan,
                 const int32_t X_p = X[(b * N + I[b * N + p]) * 6];
                 bool keeps = true;
                 if (right > left && bottom > top) {
-                    for (int64_t block = 0; block < (entries + 63) / 64; ++block) {
-                        const int64_t first = block * 64;
-                        const int64_t end = cvmgen_min_i64(first + 64, entries);
+                    for (int64_t block = 0; block < (entries + 31) / 32; ++block) {
+                        const int64_t first = block * 32;
+                        const int64_t end = cvmgen_min_i64(first + 32, entries);
                         int32_t near = 0;
+                        CVMGEN_APART
                         for (int64_t at = first; at < end; ++at) {
                             const int32_t X_q = U_X[b * N + at];
                             const int32_t left_2 = U_left[b * N + at];

@@ -350,19 +350,24 @@ static void sum_Y_0_int8_int8(const sum_plan *plan, const int8_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    total += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    uint32_t together = (uint32_t)X[X_K_row
+                                        + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)];
+                                    together += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
                                         * X_K_step
-                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)]
-                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step)]
-                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        * X_R_step)];
+                                    together += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step)]
-                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        * X_R_step)];
+                                    together += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
                                         * X_R_step)];
+                                    total += together;
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     total += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
@@ -453,19 +458,24 @@ static void sum_Y_0_int8_int32(const sum_plan *plan, const int8_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    total += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    uint32_t together = (uint32_t)X[X_K_row
+                                        + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)];
+                                    together += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
                                         * X_K_step
-                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)]
-                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step)]
-                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        * X_R_step)];
+                                    together += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step)]
-                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        * X_R_step)];
+                                    together += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
                                         * X_R_step)];
+                                    total += together;
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     total += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
@@ -556,19 +566,24 @@ static void sum_Y_0_int32_int8(const sum_plan *plan, const int32_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    total += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    uint32_t together = (uint32_t)X[X_K_row
+                                        + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)];
+                                    together += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
                                         * X_K_step
-                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)]
-                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step)]
-                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        * X_R_step)];
+                                    together += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step)]
-                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        * X_R_step)];
+                                    together += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
                                         * X_R_step)];
+                                    total += together;
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     total += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
@@ -659,19 +674,24 @@ static void sum_Y_0_int32_int32(const sum_plan *plan, const int32_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    total += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    uint32_t together = (uint32_t)X[X_K_row
+                                        + (d_K_group + d_K_result) * X_K_step
+                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)];
+                                    together += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
                                         * X_K_step
-                                        + (X_R_row + (d_R_part + d_R_stream) * X_R_step)]
-                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step)]
-                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        * X_R_step)];
+                                    together += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step)]
-                                        + (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                                        * X_R_step)];
+                                    together += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
+                                        * X_K_step
                                         + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
                                         * X_R_step)];
+                                    total += together;
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     total += (uint32_t)X[X_K_row + (d_K_group + d_K_result)
@@ -757,22 +777,24 @@ static void sum_Y_1_int8_int8(const sum_plan *plan, const int8_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
-                                        * X_K_step_2
-                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)]
-                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    uint32_t together = (uint32_t)X[X_K_row_2
+                                        + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)];
+                                    together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
                                         * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step_2)]
-                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_R_step_2)];
+                                    together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
                                         * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step_2)]
-                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_R_step_2)];
+                                    together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
                                         * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share))
                                         * X_R_step_2)];
+                                    total += together;
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
@@ -860,22 +882,24 @@ static void sum_Y_1_int8_int32(const sum_plan *plan, const int8_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
-                                        * X_K_step_2
-                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)]
-                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    uint32_t together = (uint32_t)X[X_K_row_2
+                                        + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)];
+                                    together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
                                         * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step_2)]
-                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_R_step_2)];
+                                    together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
                                         * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step_2)]
-                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_R_step_2)];
+                                    together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
                                         * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share))
                                         * X_R_step_2)];
+                                    total += together;
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
@@ -963,22 +987,24 @@ static void sum_Y_1_int32_int8(const sum_plan *plan, const int32_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
-                                        * X_K_step_2
-                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)]
-                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    uint32_t together = (uint32_t)X[X_K_row_2
+                                        + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)];
+                                    together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
                                         * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step_2)]
-                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_R_step_2)];
+                                    together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
                                         * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step_2)]
-                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_R_step_2)];
+                                    together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
                                         * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share))
                                         * X_R_step_2)];
+                                    total += together;
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
@@ -1066,22 +1092,24 @@ static void sum_Y_1_int32_int32(const sum_plan *plan, const int32_t *restrict X,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
-                                        * X_K_step_2
-                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)]
-                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    uint32_t together = (uint32_t)X[X_K_row_2
+                                        + (d_K_group + d_K_result) * X_K_step_2
+                                        + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)];
+                                    together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
                                         * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share))
-                                        * X_R_step_2)]
-                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_R_step_2)];
+                                    together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
                                         * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * X_R_step_2)]
-                                        + (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
+                                        * X_R_step_2)];
+                                    together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
                                         * X_K_step_2
                                         + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share))
                                         * X_R_step_2)];
+                                    total += together;
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result)
@@ -1116,11 +1144,13 @@ static void sum_Y_2_int8_int8(const sum_plan *plan, const int8_t *restrict X,
         for (int64_t d_part = 0; d_part < n_size; d_part += 131072) {
             const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
             const int64_t d_share = d_pieces / 4;
-            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream)
-                total += (uint32_t)X[d_part + d_stream]
-                    + (uint32_t)X[d_part + (d_stream + d_share)]
-                    + (uint32_t)X[d_part + (d_stream + 2 * d_share)]
-                    + (uint32_t)X[d_part + (d_stream + 3 * d_share)];
+            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream) {
+                uint32_t together = (uint32_t)X[d_part + d_stream];
+                together += (uint32_t)X[d_part + (d_stream + d_share)];
+                together += (uint32_t)X[d_part + (d_stream + 2 * d_share)];
+                together += (uint32_t)X[d_part + (d_stream + 3 * d_share)];
+                total += together;
+            }
             for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
                 total += (uint32_t)X[d_part + d_piece];
         }
@@ -1142,11 +1172,13 @@ static void sum_Y_2_int8_int32(const sum_plan *plan, const int8_t *restrict X,
         for (int64_t d_part = 0; d_part < n_size; d_part += 131072) {
             const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
             const int64_t d_share = d_pieces / 4;
-            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream)
-                total += (uint32_t)X[d_part + d_stream]
-                    + (uint32_t)X[d_part + (d_stream + d_share)]
-                    + (uint32_t)X[d_part + (d_stream + 2 * d_share)]
-                    + (uint32_t)X[d_part + (d_stream + 3 * d_share)];
+            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream) {
+                uint32_t together = (uint32_t)X[d_part + d_stream];
+                together += (uint32_t)X[d_part + (d_stream + d_share)];
+                together += (uint32_t)X[d_part + (d_stream + 2 * d_share)];
+                together += (uint32_t)X[d_part + (d_stream + 3 * d_share)];
+                total += together;
+            }
             for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
                 total += (uint32_t)X[d_part + d_piece];
         }
@@ -1168,11 +1200,13 @@ static void sum_Y_2_int32_int8(const sum_plan *plan, const int32_t *restrict X,
         for (int64_t d_part = 0; d_part < n_size; d_part += 131072) {
             const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
             const int64_t d_share = d_pieces / 4;
-            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream)
-                total += (uint32_t)X[d_part + d_stream]
-                    + (uint32_t)X[d_part + (d_stream + d_share)]
-                    + (uint32_t)X[d_part + (d_stream + 2 * d_share)]
-                    + (uint32_t)X[d_part + (d_stream + 3 * d_share)];
+            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream) {
+                uint32_t together = (uint32_t)X[d_part + d_stream];
+                together += (uint32_t)X[d_part + (d_stream + d_share)];
+                together += (uint32_t)X[d_part + (d_stream + 2 * d_share)];
+                together += (uint32_t)X[d_part + (d_stream + 3 * d_share)];
+                total += together;
+            }
             for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
                 total += (uint32_t)X[d_part + d_piece];
         }
@@ -1194,11 +1228,13 @@ static void sum_Y_2_int32_int32(const sum_plan *plan, const int32_t *restrict X,
         for (int64_t d_part = 0; d_part < n_size; d_part += 131072) {
             const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
             const int64_t d_share = d_pieces / 4;
-            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream)
-                total += (uint32_t)X[d_part + d_stream]
-                    + (uint32_t)X[d_part + (d_stream + d_share)]
-                    + (uint32_t)X[d_part + (d_stream + 2 * d_share)]
-                    + (uint32_t)X[d_part + (d_stream + 3 * d_share)];
+            for (int64_t d_stream = 0; d_stream < d_share; ++d_stream) {
+                uint32_t together = (uint32_t)X[d_part + d_stream];
+                together += (uint32_t)X[d_part + (d_stream + d_share)];
+                together += (uint32_t)X[d_part + (d_stream + 2 * d_share)];
+                together += (uint32_t)X[d_part + (d_stream + 3 * d_share)];
+                total += together;
+            }
             for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
                 total += (uint32_t)X[d_part + d_piece];
         }

@@ -162,7 +162,7 @@ static int max_pool_prepare(const systemml_max_pool_args *args, max_pool_plan *p
     return CVMGEN_OK;
 }
 
-CVMGEN_FOR_AVX2
+CVMGEN_FOR_AVX512
 static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                        double *restrict y) {
     const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, R = plan->R, S = plan->S;
@@ -179,246 +179,255 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                     const int64_t q_lanes = cvmgen_min_i64(1024, YW - q_block);
                     const int64_t q_columns = (q_lanes - 1) * SW + (S - 1) + 1;
                     if (q_columns <= 4096) {
-                        double q_column_largest[4096];
+                        int64_t q_column_largest[4096];
                         const int64_t q_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW
                             * q_block), q_columns);
                         const int64_t q_column_high = cvmgen_max_i64(cvmgen_min_i64(q_columns, PW
                             - SW * q_block + W), q_column_low);
                         for (int64_t q_column = 0; q_column < q_column_low; ++q_column)
-                            q_column_largest[q_column] = -CVMGEN_INFINITY;
+                            q_column_largest[q_column] = INT64_MIN;
                         const int64_t r_low = cvmgen_max_i64(0, PH - SH * p);
                         const int64_t r_high = cvmgen_min_i64(R, H + PH - SH * p);
                         if (r_high - r_low == 3) {
                             for (int64_t q_column_tall = q_column_low;
                                 q_column_tall < q_column_high; ++q_column_tall) {
-                                double largest = -CVMGEN_INFINITY;
-                                largest = cvmgen_max_f64(largest,
-                                    x[n * (C * H * W)
+                                int64_t largest = INT64_MIN;
+                                largest = cvmgen_max_i64(largest,
+                                    cvmgen_max_key_f64(x[n * (C * H * W)
                                     + ((c * H + (p * SH - PH + r_low)) * W
-                                    + (q_column_tall + (q_block * SW - PW)))]);
-                                largest = cvmgen_max_f64(largest,
-                                    x[n * (C * H * W)
+                                    + (q_column_tall + (q_block * SW - PW)))]));
+                                largest = cvmgen_max_i64(largest,
+                                    cvmgen_max_key_f64(x[n * (C * H * W)
                                     + ((c * H + (p * SH - PH + (r_low + 1))) * W
-                                    + (q_column_tall + (q_block * SW - PW)))]);
-                                largest = cvmgen_max_f64(largest,
-                                    x[n * (C * H * W)
+                                    + (q_column_tall + (q_block * SW - PW)))]));
+                                largest = cvmgen_max_i64(largest,
+                                    cvmgen_max_key_f64(x[n * (C * H * W)
                                     + ((c * H + (p * SH - PH + (r_low + 2))) * W
-                                    + (q_column_tall + (q_block * SW - PW)))]);
+                                    + (q_column_tall + (q_block * SW - PW)))]));
                                 q_column_largest[q_column_tall] = largest;
                             }
                         } else if (r_high - r_low == 2) {
                             for (int64_t q_column_tall = q_column_low;
                                 q_column_tall < q_column_high; ++q_column_tall) {
-                                double largest = -CVMGEN_INFINITY;
-                                largest = cvmgen_max_f64(largest,
-                                    x[n * (C * H * W)
+                                int64_t largest = INT64_MIN;
+                                largest = cvmgen_max_i64(largest,
+                                    cvmgen_max_key_f64(x[n * (C * H * W)
                                     + ((c * H + (p * SH - PH + r_low)) * W
-                                    + (q_column_tall + (q_block * SW - PW)))]);
-                                largest = cvmgen_max_f64(largest,
-                                    x[n * (C * H * W)
+                                    + (q_column_tall + (q_block * SW - PW)))]));
+                                largest = cvmgen_max_i64(largest,
+                                    cvmgen_max_key_f64(x[n * (C * H * W)
                                     + ((c * H + (p * SH - PH + (r_low + 1))) * W
-                                    + (q_column_tall + (q_block * SW - PW)))]);
+                                    + (q_column_tall + (q_block * SW - PW)))]));
                                 q_column_largest[q_column_tall] = largest;
                             }
                         } else {
                             for (int64_t q_column = q_column_low; q_column < q_column_high;
                                 ++q_column)
-                                q_column_largest[q_column] = -CVMGEN_INFINITY;
+                                q_column_largest[q_column] = INT64_MIN;
                             const int64_t r_whole = r_low + (r_high - r_low) / 3 * 3;
                             for (int64_t r = r_low; r < r_whole; r += 3) {
                                 for (int64_t q_column = q_column_low; q_column < q_column_high;
                                     ++q_column) {
-                                    double q_column_largest_so_far = q_column_largest[q_column];
-                                    q_column_largest_so_far = cvmgen_max_f64(q_column_largest_so_far,
-                                        x[n * (C * H * W)
+                                    int64_t q_column_largest_so_far = q_column_largest[q_column];
+                                    q_column_largest_so_far = cvmgen_max_i64(q_column_largest_so_far,
+                                        cvmgen_max_key_f64(x[n * (C * H * W)
                                         + ((c * H + (p * SH - PH + r)) * W
-                                        + (q_column + (q_block * SW - PW)))]);
-                                    q_column_largest_so_far = cvmgen_max_f64(q_column_largest_so_far,
-                                        x[n * (C * H * W)
+                                        + (q_column + (q_block * SW - PW)))]));
+                                    q_column_largest_so_far = cvmgen_max_i64(q_column_largest_so_far,
+                                        cvmgen_max_key_f64(x[n * (C * H * W)
                                         + ((c * H + (p * SH - PH + (r + 1))) * W
-                                        + (q_column + (q_block * SW - PW)))]);
-                                    q_column_largest_so_far = cvmgen_max_f64(q_column_largest_so_far,
-                                        x[n * (C * H * W)
+                                        + (q_column + (q_block * SW - PW)))]));
+                                    q_column_largest_so_far = cvmgen_max_i64(q_column_largest_so_far,
+                                        cvmgen_max_key_f64(x[n * (C * H * W)
                                         + ((c * H + (p * SH - PH + (r + 2))) * W
-                                        + (q_column + (q_block * SW - PW)))]);
+                                        + (q_column + (q_block * SW - PW)))]));
                                     q_column_largest[q_column] = q_column_largest_so_far;
                                 }
                             }
                             for (int64_t r = r_whole; r < r_high; ++r) {
                                 for (int64_t q_column = q_column_low; q_column < q_column_high;
                                     ++q_column)
-                                    q_column_largest[q_column] = cvmgen_max_f64(q_column_largest[q_column],
-                                        x[n * (C * H * W)
+                                    q_column_largest[q_column] = cvmgen_max_i64(q_column_largest[q_column],
+                                        cvmgen_max_key_f64(x[n * (C * H * W)
                                         + ((c * H + (p * SH - PH + r)) * W
-                                        + (q_column + (q_block * SW - PW)))]);
+                                        + (q_column + (q_block * SW - PW)))]));
                             }
                         }
                         for (int64_t q_column = q_column_high; q_column < q_columns; ++q_column)
-                            q_column_largest[q_column] = -CVMGEN_INFINITY;
+                            q_column_largest[q_column] = INT64_MIN;
                         if (S == 3) {
                             if (SW == 1) {
                                 for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
                                     ++q_near_wide) {
-                                    double largest = -CVMGEN_INFINITY;
-                                    largest = cvmgen_max_f64(largest,
+                                    int64_t largest = INT64_MIN;
+                                    largest = cvmgen_max_i64(largest,
                                         q_column_largest[q_near_wide]);
-                                    largest = cvmgen_max_f64(largest,
+                                    largest = cvmgen_max_i64(largest,
                                         q_column_largest[q_near_wide + 1]);
-                                    largest = cvmgen_max_f64(largest,
+                                    largest = cvmgen_max_i64(largest,
                                         q_column_largest[q_near_wide + 2]);
                                     y[n * (C * YH * YW)
                                         + ((c * YH + p) * YW
-                                        + (q_block + q_near_wide))] = cvmgen_stored_f64(largest);
+                                        + (q_block
+                                        + q_near_wide))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                                 }
                             } else if (SW == 2) {
                                 for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
                                     ++q_near_wide) {
-                                    double largest = -CVMGEN_INFINITY;
-                                    largest = cvmgen_max_f64(largest,
+                                    int64_t largest = INT64_MIN;
+                                    largest = cvmgen_max_i64(largest,
                                         q_column_largest[q_near_wide * 2]);
-                                    largest = cvmgen_max_f64(largest,
+                                    largest = cvmgen_max_i64(largest,
                                         q_column_largest[q_near_wide * 2 + 1]);
-                                    largest = cvmgen_max_f64(largest,
+                                    largest = cvmgen_max_i64(largest,
                                         q_column_largest[q_near_wide * 2 + 2]);
                                     y[n * (C * YH * YW)
                                         + ((c * YH + p) * YW
-                                        + (q_block + q_near_wide))] = cvmgen_stored_f64(largest);
+                                        + (q_block
+                                        + q_near_wide))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                                 }
                             } else {
                                 for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
                                     ++q_near_wide) {
-                                    double largest = -CVMGEN_INFINITY;
-                                    largest = cvmgen_max_f64(largest,
+                                    int64_t largest = INT64_MIN;
+                                    largest = cvmgen_max_i64(largest,
                                         q_column_largest[q_near_wide * SW]);
-                                    largest = cvmgen_max_f64(largest,
+                                    largest = cvmgen_max_i64(largest,
                                         q_column_largest[q_near_wide * SW + 1]);
-                                    largest = cvmgen_max_f64(largest,
+                                    largest = cvmgen_max_i64(largest,
                                         q_column_largest[q_near_wide * SW + 2]);
                                     y[n * (C * YH * YW)
                                         + ((c * YH + p) * YW
-                                        + (q_block + q_near_wide))] = cvmgen_stored_f64(largest);
+                                        + (q_block
+                                        + q_near_wide))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                                 }
                             }
                         } else if (S == 2) {
                             if (SW == 1) {
                                 for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
                                     ++q_near_wide) {
-                                    double largest = -CVMGEN_INFINITY;
-                                    largest = cvmgen_max_f64(largest,
+                                    int64_t largest = INT64_MIN;
+                                    largest = cvmgen_max_i64(largest,
                                         q_column_largest[q_near_wide]);
-                                    largest = cvmgen_max_f64(largest,
+                                    largest = cvmgen_max_i64(largest,
                                         q_column_largest[q_near_wide + 1]);
                                     y[n * (C * YH * YW)
                                         + ((c * YH + p) * YW
-                                        + (q_block + q_near_wide))] = cvmgen_stored_f64(largest);
+                                        + (q_block
+                                        + q_near_wide))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                                 }
                             } else if (SW == 2) {
                                 for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
                                     ++q_near_wide) {
-                                    double largest = -CVMGEN_INFINITY;
-                                    largest = cvmgen_max_f64(largest,
+                                    int64_t largest = INT64_MIN;
+                                    largest = cvmgen_max_i64(largest,
                                         q_column_largest[q_near_wide * 2]);
-                                    largest = cvmgen_max_f64(largest,
+                                    largest = cvmgen_max_i64(largest,
                                         q_column_largest[q_near_wide * 2 + 1]);
                                     y[n * (C * YH * YW)
                                         + ((c * YH + p) * YW
-                                        + (q_block + q_near_wide))] = cvmgen_stored_f64(largest);
+                                        + (q_block
+                                        + q_near_wide))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                                 }
                             } else {
                                 for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
                                     ++q_near_wide) {
-                                    double largest = -CVMGEN_INFINITY;
-                                    largest = cvmgen_max_f64(largest,
+                                    int64_t largest = INT64_MIN;
+                                    largest = cvmgen_max_i64(largest,
                                         q_column_largest[q_near_wide * SW]);
-                                    largest = cvmgen_max_f64(largest,
+                                    largest = cvmgen_max_i64(largest,
                                         q_column_largest[q_near_wide * SW + 1]);
                                     y[n * (C * YH * YW)
                                         + ((c * YH + p) * YW
-                                        + (q_block + q_near_wide))] = cvmgen_stored_f64(largest);
+                                        + (q_block
+                                        + q_near_wide))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                                 }
                             }
                         } else if (SW == 1) {
-                            double largest[1024];
+                            int64_t largest[1024];
                             for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                                largest[q_near] = -CVMGEN_INFINITY;
+                                largest[q_near] = INT64_MIN;
                             const int64_t s_whole = S / 3 * 3;
                             for (int64_t s = 0; s < s_whole; s += 3) {
                                 for (int64_t q_near = 0; q_near < q_lanes; ++q_near) {
-                                    double largest_so_far = largest[q_near];
-                                    largest_so_far = cvmgen_max_f64(largest_so_far,
+                                    int64_t largest_so_far = largest[q_near];
+                                    largest_so_far = cvmgen_max_i64(largest_so_far,
                                         q_column_largest[q_near + s]);
-                                    largest_so_far = cvmgen_max_f64(largest_so_far,
+                                    largest_so_far = cvmgen_max_i64(largest_so_far,
                                         q_column_largest[q_near + (s + 1)]);
-                                    largest_so_far = cvmgen_max_f64(largest_so_far,
+                                    largest_so_far = cvmgen_max_i64(largest_so_far,
                                         q_column_largest[q_near + (s + 2)]);
                                     largest[q_near] = largest_so_far;
                                 }
                             }
                             for (int64_t s = s_whole; s < S; ++s) {
                                 for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                                    largest[q_near] = cvmgen_max_f64(largest[q_near],
+                                    largest[q_near] = cvmgen_max_i64(largest[q_near],
                                         q_column_largest[q_near + s]);
                             }
                             for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
                                 y[n * (C * YH * YW)
                                     + ((c * YH + p) * YW
-                                    + (q_block + q_near))] = cvmgen_stored_f64(largest[q_near]);
+                                    + (q_block
+                                    + q_near))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
                         } else if (SW == 2) {
-                            double largest[1024];
+                            int64_t largest[1024];
                             for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                                largest[q_near] = -CVMGEN_INFINITY;
+                                largest[q_near] = INT64_MIN;
                             const int64_t s_whole_2 = S / 3 * 3;
                             for (int64_t s = 0; s < s_whole_2; s += 3) {
                                 for (int64_t q_near = 0; q_near < q_lanes; ++q_near) {
-                                    double largest_so_far_2 = largest[q_near];
-                                    largest_so_far_2 = cvmgen_max_f64(largest_so_far_2,
+                                    int64_t largest_so_far_2 = largest[q_near];
+                                    largest_so_far_2 = cvmgen_max_i64(largest_so_far_2,
                                         q_column_largest[q_near * 2 + s]);
-                                    largest_so_far_2 = cvmgen_max_f64(largest_so_far_2,
+                                    largest_so_far_2 = cvmgen_max_i64(largest_so_far_2,
                                         q_column_largest[q_near * 2 + (s + 1)]);
-                                    largest_so_far_2 = cvmgen_max_f64(largest_so_far_2,
+                                    largest_so_far_2 = cvmgen_max_i64(largest_so_far_2,
                                         q_column_largest[q_near * 2 + (s + 2)]);
                                     largest[q_near] = largest_so_far_2;
                                 }
                             }
                             for (int64_t s = s_whole_2; s < S; ++s) {
                                 for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                                    largest[q_near] = cvmgen_max_f64(largest[q_near],
+                                    largest[q_near] = cvmgen_max_i64(largest[q_near],
                                         q_column_largest[q_near * 2 + s]);
                             }
                             for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
                                 y[n * (C * YH * YW)
                                     + ((c * YH + p) * YW
-                                    + (q_block + q_near))] = cvmgen_stored_f64(largest[q_near]);
+                                    + (q_block
+                                    + q_near))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
                         } else {
-                            double largest[1024];
+                            int64_t largest[1024];
                             for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                                largest[q_near] = -CVMGEN_INFINITY;
+                                largest[q_near] = INT64_MIN;
                             const int64_t s_whole_3 = S / 3 * 3;
                             for (int64_t s = 0; s < s_whole_3; s += 3) {
                                 for (int64_t q_near = 0; q_near < q_lanes; ++q_near) {
-                                    double largest_so_far_3 = largest[q_near];
-                                    largest_so_far_3 = cvmgen_max_f64(largest_so_far_3,
+                                    int64_t largest_so_far_3 = largest[q_near];
+                                    largest_so_far_3 = cvmgen_max_i64(largest_so_far_3,
                                         q_column_largest[q_near * SW + s]);
-                                    largest_so_far_3 = cvmgen_max_f64(largest_so_far_3,
+                                    largest_so_far_3 = cvmgen_max_i64(largest_so_far_3,
                                         q_column_largest[q_near * SW + (s + 1)]);
-                                    largest_so_far_3 = cvmgen_max_f64(largest_so_far_3,
+                                    largest_so_far_3 = cvmgen_max_i64(largest_so_far_3,
                                         q_column_largest[q_near * SW + (s + 2)]);
                                     largest[q_near] = largest_so_far_3;
                                 }
                             }
                             for (int64_t s = s_whole_3; s < S; ++s) {
                                 for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                                    largest[q_near] = cvmgen_max_f64(largest[q_near],
+                                    largest[q_near] = cvmgen_max_i64(largest[q_near],
                                         q_column_largest[q_near * SW + s]);
                             }
                             for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
                                 y[n * (C * YH * YW)
                                     + ((c * YH + p) * YW
-                                    + (q_block + q_near))] = cvmgen_stored_f64(largest[q_near]);
+                                    + (q_block
+                                    + q_near))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
                         }
                     } else {
                         for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                            double largest = -CVMGEN_INFINITY;
+                            int64_t largest = INT64_MIN;
                             const int64_t r_low_2 = cvmgen_max_i64(0, PH - SH * p);
                             const int64_t r_high_2 = cvmgen_min_i64(R, H + PH - SH * p);
                             const int64_t s_low = cvmgen_max_i64(0, PW - SW * q_block - SW
@@ -430,13 +439,15 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                                 for (int64_t s = s_low; s < s_high; ++s) {
                                     const int64_t i = place;
                                     const int64_t j = (q_block + q_lane) * SW - PW + s;
-                                    largest = cvmgen_max_f64(largest,
-                                        x[n * (C * H * W) + ((c * H + i) * W + j)]);
+                                    largest = cvmgen_max_i64(largest,
+                                        cvmgen_max_key_f64(x[n * (C * H * W)
+                                        + ((c * H + i) * W + j)]));
                                 }
                             }
                             y[n * (C * YH * YW)
                                 + ((c * YH + p) * YW
-                                + (q_block + q_lane))] = cvmgen_stored_f64(largest);
+                                + (q_block
+                                + q_lane))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     }
                 }

@@ -345,23 +345,27 @@ static void reduce_min_output1_int8(const reduce_min_plan *plan, const int8_t *r
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_4
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    smallest_2 = cvmgen_min_i32(smallest_2,
-                                        cvmgen_min_i32(cvmgen_min_i32(cvmgen_min_i32(input1[input1_K_row
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    int32_t together = input1[input1_K_row
                                         + (d_K_group + d_K_result) * input1_K_step
-                                        + (input1_4_row + (d_R_part + d_R_stream) * input1_4_step)],
+                                        + (input1_4_row + (d_R_part + d_R_stream) * input1_4_step)];
+                                    together = cvmgen_min_i32(together,
                                         input1[input1_K_row + (d_K_group + d_K_result)
                                         * input1_K_step
                                         + (input1_4_row + (d_R_part + (d_R_stream + d_R_share))
-                                        * input1_4_step)]),
+                                        * input1_4_step)]);
+                                    together = cvmgen_min_i32(together,
                                         input1[input1_K_row + (d_K_group + d_K_result)
                                         * input1_K_step
                                         + (input1_4_row + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * input1_4_step)]),
+                                        * input1_4_step)]);
+                                    together = cvmgen_min_i32(together,
                                         input1[input1_K_row + (d_K_group + d_K_result)
                                         * input1_K_step
                                         + (input1_4_row + (d_R_part + (d_R_stream + 3 * d_R_share))
-                                        * input1_4_step)]));
+                                        * input1_4_step)]);
+                                    smallest_2 = cvmgen_min_i32(smallest_2, together);
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     smallest_2 = cvmgen_min_i32(smallest_2,
@@ -467,23 +471,27 @@ static void reduce_min_output1_int16(const reduce_min_plan *plan,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_4
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    smallest_2 = cvmgen_min_i32(smallest_2,
-                                        cvmgen_min_i32(cvmgen_min_i32(cvmgen_min_i32(input1[input1_K_row
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    int32_t together = input1[input1_K_row
                                         + (d_K_group + d_K_result) * input1_K_step
-                                        + (input1_4_row + (d_R_part + d_R_stream) * input1_4_step)],
+                                        + (input1_4_row + (d_R_part + d_R_stream) * input1_4_step)];
+                                    together = cvmgen_min_i32(together,
                                         input1[input1_K_row + (d_K_group + d_K_result)
                                         * input1_K_step
                                         + (input1_4_row + (d_R_part + (d_R_stream + d_R_share))
-                                        * input1_4_step)]),
+                                        * input1_4_step)]);
+                                    together = cvmgen_min_i32(together,
                                         input1[input1_K_row + (d_K_group + d_K_result)
                                         * input1_K_step
                                         + (input1_4_row + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * input1_4_step)]),
+                                        * input1_4_step)]);
+                                    together = cvmgen_min_i32(together,
                                         input1[input1_K_row + (d_K_group + d_K_result)
                                         * input1_K_step
                                         + (input1_4_row + (d_R_part + (d_R_stream + 3 * d_R_share))
-                                        * input1_4_step)]));
+                                        * input1_4_step)]);
+                                    smallest_2 = cvmgen_min_i32(smallest_2, together);
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     smallest_2 = cvmgen_min_i32(smallest_2,
@@ -589,23 +597,27 @@ static void reduce_min_output1_int32(const reduce_min_plan *plan,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_4
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    smallest_2 = cvmgen_min_i32(smallest_2,
-                                        cvmgen_min_i32(cvmgen_min_i32(cvmgen_min_i32(input1[input1_K_row
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    int32_t together = input1[input1_K_row
                                         + (d_K_group + d_K_result) * input1_K_step
-                                        + (input1_4_row + (d_R_part + d_R_stream) * input1_4_step)],
+                                        + (input1_4_row + (d_R_part + d_R_stream) * input1_4_step)];
+                                    together = cvmgen_min_i32(together,
                                         input1[input1_K_row + (d_K_group + d_K_result)
                                         * input1_K_step
                                         + (input1_4_row + (d_R_part + (d_R_stream + d_R_share))
-                                        * input1_4_step)]),
+                                        * input1_4_step)]);
+                                    together = cvmgen_min_i32(together,
                                         input1[input1_K_row + (d_K_group + d_K_result)
                                         * input1_K_step
                                         + (input1_4_row + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * input1_4_step)]),
+                                        * input1_4_step)]);
+                                    together = cvmgen_min_i32(together,
                                         input1[input1_K_row + (d_K_group + d_K_result)
                                         * input1_K_step
                                         + (input1_4_row + (d_R_part + (d_R_stream + 3 * d_R_share))
-                                        * input1_4_step)]));
+                                        * input1_4_step)]);
+                                    smallest_2 = cvmgen_min_i32(smallest_2, together);
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     smallest_2 = cvmgen_min_i32(smallest_2,
@@ -631,6 +643,7 @@ static void reduce_min_output1_int32(const reduce_min_plan *plan,
     }
 }
 
+CVMGEN_FOR_AVX2
 static void reduce_min_output1_float32(const reduce_min_plan *plan,
                                        const float *restrict input1, float *restrict output1) {
     const int64_t nan_mode = plan->nan_mode, d_K_rows = plan->d_K_rows;
@@ -657,70 +670,99 @@ static void reduce_min_output1_float32(const reduce_min_plan *plan,
        j in R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j]
        for j in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...]))
        else min[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_PARALLEL(if (d_K_rows >= 256))
+    CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
     for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-        const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
-        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-        for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
-            bool test = nan_mode == TOSA_REDUCE_MIN_NAN_MODE_IGNORE;
-            if (test) {
-                bool found = false;
-                for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                    const int64_t input1_row = cvmgen_walk_offset(d_R_row, d_R_box, input1_steps);
-                    for (int64_t d_R = 0; d_R < d_R_run; ++d_R) {
-                        if (cvmgen_isnan((double)input1[input1_K_row + d_K * input1_K_step
-                            + (input1_row + d_R * input1_step)])) {
-                            found = true;
-                            break;
+        for (int64_t d_K_group = 0; d_K_group < d_K_run; d_K_group += 64) {
+            const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+            const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+            const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
+            for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                bool test = nan_mode == TOSA_REDUCE_MIN_NAN_MODE_IGNORE;
+                if (test) {
+                    bool found = false;
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                        const int64_t input1_row = cvmgen_walk_offset(d_R_row, d_R_box,
+                            input1_steps);
+                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R) {
+                            if (cvmgen_isnan((double)input1[input1_K_row + (d_K_group + d_K_result)
+                                * input1_K_step + (input1_row + d_R * input1_step)])) {
+                                found = true;
+                                break;
+                            }
                         }
                     }
+                    test = found;
                 }
-                test = found;
-            }
-            bool test_2 = test;
-            if (test_2) {
-                bool found_2 = false;
-                for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                    const int64_t input1_2_row = cvmgen_walk_offset(d_R_row, d_R_box_2,
-                        input1_steps_2);
-                    for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R) {
-                        if (!cvmgen_isnan((double)input1[input1_K_row + d_K * input1_K_step
-                            + (input1_2_row + d_R * input1_2_step)])) {
-                            found_2 = true;
-                            break;
+                bool test_2 = test;
+                if (test_2) {
+                    bool found_2 = false;
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                        const int64_t input1_2_row = cvmgen_walk_offset(d_R_row, d_R_box_2,
+                            input1_steps_2);
+                        for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R) {
+                            if (!cvmgen_isnan((double)input1[input1_K_row
+                                + (d_K_group + d_K_result) * input1_K_step
+                                + (input1_2_row + d_R * input1_2_step)])) {
+                                found_2 = true;
+                                break;
+                            }
                         }
                     }
+                    test_2 = found_2;
                 }
-                test_2 = found_2;
-            }
-            double chosen = 0.0;
-            if (test_2) {
-                double smallest = CVMGEN_INFINITY;
-                for (int64_t d_R_row = 0; d_R_row < d_R_rows_3; ++d_R_row) {
-                    const int64_t input1_3_row = cvmgen_walk_offset(d_R_row, d_R_box_3,
-                        input1_steps_3);
-                    for (int64_t d_R = 0; d_R < d_R_run_3; ++d_R) {
-                        if (!cvmgen_isnan((double)input1[input1_K_row + d_K * input1_K_step
-                            + (input1_3_row + d_R * input1_3_step)]))
-                            smallest = cvmgen_min_f64(smallest,
-                                (double)input1[input1_K_row + d_K * input1_K_step
-                                + (input1_3_row + d_R * input1_3_step)]);
+                double chosen = 0.0;
+                if (test_2) {
+                    int32_t smallest = INT32_MAX;
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_3; ++d_R_row) {
+                        const int64_t input1_3_row = cvmgen_walk_offset(d_R_row, d_R_box_3,
+                            input1_steps_3);
+                        if (input1_3_step == 1) {
+                            for (int64_t d_R = 0; d_R < d_R_run_3; ++d_R) {
+                                if (!cvmgen_isnan((double)input1[input1_K_row
+                                    + (d_K_group + d_K_result) * input1_K_step
+                                    + (input1_3_row + d_R)]))
+                                    smallest = cvmgen_min_i32(smallest,
+                                        cvmgen_min_key_f32(input1[input1_K_row
+                                        + (d_K_group + d_K_result) * input1_K_step
+                                        + (input1_3_row + d_R)]));
+                            }
+                        } else {
+                            for (int64_t d_R = 0; d_R < d_R_run_3; ++d_R) {
+                                if (!cvmgen_isnan((double)input1[input1_K_row
+                                    + (d_K_group + d_K_result) * input1_K_step
+                                    + (input1_3_row + d_R * input1_3_step)]))
+                                    smallest = cvmgen_min_i32(smallest,
+                                        cvmgen_min_key_f32(input1[input1_K_row
+                                        + (d_K_group + d_K_result) * input1_K_step
+                                        + (input1_3_row + d_R * input1_3_step)]));
+                            }
+                        }
                     }
+                    chosen = cvmgen_of_min_key_f32(smallest);
+                } else {
+                    int32_t smallest_2 = INT32_MAX;
+                    for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
+                        const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
+                            input1_steps_4);
+                        if (input1_4_step == 1) {
+                            for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
+                                smallest_2 = cvmgen_min_i32(smallest_2,
+                                    cvmgen_min_key_f32(input1[input1_K_row
+                                    + (d_K_group + d_K_result) * input1_K_step
+                                    + (input1_4_row + d_R)]));
+                        } else {
+                            for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
+                                smallest_2 = cvmgen_min_i32(smallest_2,
+                                    cvmgen_min_key_f32(input1[input1_K_row
+                                    + (d_K_group + d_K_result) * input1_K_step
+                                    + (input1_4_row + d_R * input1_4_step)]));
+                        }
+                    }
+                    chosen = cvmgen_of_min_key_f32(smallest_2);
                 }
-                chosen = smallest;
-            } else {
-                double smallest_2 = CVMGEN_INFINITY;
-                for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
-                    const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
-                        input1_steps_4);
-                    for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
-                        smallest_2 = cvmgen_min_f64(smallest_2,
-                            (double)input1[input1_K_row + d_K * input1_K_step
-                            + (input1_4_row + d_R * input1_4_step)]);
-                }
-                chosen = smallest_2;
+                output1[output1_K_row + (d_K_group + d_K_result)
+                    * output1_K_step] = cvmgen_stored_f32(chosen);
             }
-            output1[output1_K_row + d_K * output1_K_step] = cvmgen_stored_f32(chosen);
         }
     }
 }

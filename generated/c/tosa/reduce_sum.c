@@ -293,22 +293,24 @@ static void reduce_sum_output1_int32(const reduce_sum_plan *plan,
                                 const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run
                                     - d_R_part);
                                 const int64_t d_R_share = d_R_pieces / 4;
-                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream)
-                                    total += (uint64_t)input1[input1_K_row
+                                for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+                                    uint64_t together = (uint64_t)input1[input1_K_row
                                         + (d_K_group + d_K_result) * input1_K_step
-                                        + (input1_R_row + (d_R_part + d_R_stream) * input1_R_step)]
-                                        + (uint64_t)input1[input1_K_row + (d_K_group + d_K_result)
-                                        * input1_K_step
+                                        + (input1_R_row + (d_R_part + d_R_stream) * input1_R_step)];
+                                    together += (uint64_t)input1[input1_K_row
+                                        + (d_K_group + d_K_result) * input1_K_step
                                         + (input1_R_row + (d_R_part + (d_R_stream + d_R_share))
-                                        * input1_R_step)]
-                                        + (uint64_t)input1[input1_K_row + (d_K_group + d_K_result)
-                                        * input1_K_step
+                                        * input1_R_step)];
+                                    together += (uint64_t)input1[input1_K_row
+                                        + (d_K_group + d_K_result) * input1_K_step
                                         + (input1_R_row + (d_R_part + (d_R_stream + 2 * d_R_share))
-                                        * input1_R_step)]
-                                        + (uint64_t)input1[input1_K_row + (d_K_group + d_K_result)
-                                        * input1_K_step
+                                        * input1_R_step)];
+                                    together += (uint64_t)input1[input1_K_row
+                                        + (d_K_group + d_K_result) * input1_K_step
                                         + (input1_R_row + (d_R_part + (d_R_stream + 3 * d_R_share))
                                         * input1_R_step)];
+                                    total += together;
+                                }
                                 for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces;
                                     ++d_R_piece)
                                     total += (uint64_t)input1[input1_K_row

@@ -1,0 +1,56 @@
+"""Calls of C that are large enough for blocks, threads and reads in several places at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cvmgen
+from cvmgen.api import Operators
+from tests.conformance.calls import Array
+
+LONG, WIDE = 300_001, 20_011  # more than there are in a part, or in a row of totals
+SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0], np.float32)
+
+
+@pytest.fixture(scope="module")
+def c(libraries: dict[str, Operators]) -> Operators:
+    return libraries["c"]
+
+
+def drawn(*shape: int, low: int = -1000) -> Array:
+    return np.random.default_rng(1).integers(low, 1000, shape, np.int32)
+
+
+@pytest.mark.parametrize(("shape", "axes"), [((LONG,), (0,)), ((3, LONG), (1,)), ((5, WIDE), (0,))])
+def test_reductions(c: Operators, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+    x = drawn(*shape)
+    assert np.array_equal(np.ravel(c.cvm.sum(x, axes=axes)), np.ravel(x.sum(axis=axes)))
+    assert np.array_equal(np.ravel(c.cvm.max(x, axes=axes)), np.ravel(x.max(axis=axes)))
+
+
+def test_the_greatest_real_number(c: Operators) -> None:
+    x = drawn(len(SPECIAL) + 1, WIDE).astype(np.float32)
+    x[:-1, WIDE // 2] = SPECIAL
+    with np.errstate(invalid="ignore"):
+        expected = x.max(axis=1)
+    found = c.tosa.reduce_max(x, axis=1)
+    assert np.array_equal(found.ravel(), expected, equal_nan=True)
+
+
+def test_places_in_a_table(c: Operators) -> None:
+    indices, table = drawn(WIDE, low=-5), drawn(900)
+    assert np.array_equal(c.cvm.cvm_lut(indices, table), table[np.clip(indices, 0, 899)])
+
+
+def test_boxes_in_many_blocks(c: Operators, generated: Path) -> None:
+    random = np.random.default_rng(2)
+    corners, count = random.integers(0, 200, (1, 250, 2)), np.array([250], np.int32)
+    ids, scores = random.integers(0, 2, (2, 1, 250, 1))
+    parts = (ids, scores, corners, corners + random.integers(-30, 30, (1, 250, 2)))
+    boxes = np.concatenate(parts, axis=2).astype(np.int32)
+    expected = cvmgen.load("python", folder=generated).cvm.non_max_suppression(boxes, count)
+    assert (expected[0, 70:, 0] >= 0).any(), "more are kept than two blocks hold"
+    assert np.array_equal(c.cvm.non_max_suppression(boxes, count), expected)
