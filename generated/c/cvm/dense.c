@@ -190,10 +190,11 @@ static bool dense_Y_int32_by_tiles(const dense_plan *plan, cvmgen_factor X, cvmg
         .row_group = M,
         .column_group = N,
         .least_products = 8192,
+        .y = B != NULL ? NULL : Y,
         .line_count = 1,
-        .lines = {{M, 1, -1, 0, 0, M, K}},
+        .lines = {{M, 1, -1, 0, 0, M, K, N}},
         .column_count = 1,
-        .columns = {{N, K}},
+        .columns = {{N, K, 1}},
         .summed_count = 1,
         .summed = {{K, 1, 1}},
     };
