@@ -16,7 +16,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.guards import assigned
-from cvmgen.lower.tiling import Flat, Tiling, flattened, read_locals
+from cvmgen.lower.tiling import Flat, Steps, Stored, Tiling, flattened, read_locals
 
 ZERO: i.Expr = i.Const(0)
 OWN = ("call", "given", "block", "row", "column", "totals", "first", "space", "nest")
@@ -231,6 +231,8 @@ class TilePrinter(KernelPrinter):
         tiling, found = self.tiling, self.tiling.found
         summed = [loop.index for loop in found.summed]
         taps = {line.tap for line in tiling.lines}
+        x, w = tiling.x_steps, tiling.w_steps
+        y = {} if self.stored is None else self.stored.steps
         lines = [
             (
                 line.loop.high,
@@ -240,16 +242,17 @@ class TilePrinter(KernelPrinter):
                 line.start,
                 line.places,
                 line.x_step,
+                *y_step(y, line.loop),
             )
             for line in tiling.lines
         ]
-        x, w = tiling.x_steps, tiling.w_steps
         rows: dict[str, Sequence[tuple[i.Expr, ...]]] = {
             "batches": [
-                (e.high, x.get(e.index, ZERO), w.get(e.index, ZERO)) for e in found.batches
+                (e.high, x.get(e.index, ZERO), w.get(e.index, ZERO), *y_step(y, e))
+                for e in found.batches
             ],
             "lines": lines,
-            "columns": [(e.high, w.get(e.index, ZERO)) for e in tiling.w.lines],
+            "columns": [(e.high, w.get(e.index, ZERO), *y_step(y, e)) for e in tiling.w.lines],
             "summed": [
                 (e.high, ZERO if e.index in taps else x.get(e.index, ZERO), w.get(e.index, ZERO))
                 for e in found.summed
@@ -266,6 +269,8 @@ class TilePrinter(KernelPrinter):
             f".row_group = {self.product(self.rows.inner)},",
             f".column_group = {self.product(self.columns.inner)},",
         ]
+        if self.stored is not None:
+            text.append(f".y = {self.first_element(self.stored)},")
         for name, entries in rows.items():
             if not entries:
                 continue
@@ -275,11 +280,31 @@ class TilePrinter(KernelPrinter):
             text += wrapped_list(f".{name} = {{", texts, "},", 92)
         return text
 
+    @property
+    def stored(self) -> Stored | None:
+        """Where totals of 32 bits are stored as they are."""
+        found = self.tiling.stored
+        types = {each.name: each.type for each in self.parameters}
+        return found if found is not None and types[found.tensor] == "int32_t" else None
+
+    def first_element(self, stored: Stored) -> str:
+        """Where the first total goes, or NULL if there is more to do with totals."""
+        first = identifier(stored.tensor)
+        if stored.start != ZERO:
+            first = f"{first} + {self.expr(stored.start, 10)}"
+        given = [f"{identifier(name)} != NULL" for name in dict.fromkeys(stored.without)]
+        return f"{' || '.join(given)} ? NULL : {first}" if given else first
+
     def size(self, tensor: str) -> str:
         return self.expr(self.tiling.sizes[tensor])
 
     def product(self, loops: Sequence[i.Loop]) -> str:
         return " * ".join(self.expr(loop.high, 10) for loop in loops) or "1"
+
+
+def y_step(steps: Steps, loop: i.Loop) -> tuple[i.Expr, ...]:
+    """What the index of a loop adds to the place of a total, if totals are stored as they are."""
+    return (steps.get(loop.index, ZERO),) if steps else ()
 
 
 def word_in(word: str, text: str) -> bool:

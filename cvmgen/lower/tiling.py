@@ -39,6 +39,17 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Stored:
+    """Totals that are stored as they are, where these optional inputs are not given: each in the
+    element of `tensor` that the steps of its indices lead to from `start`."""
+
+    tensor: str
+    without: tuple[str, ...]
+    start: i.Expr
+    steps: Steps
+
+
+@dataclass(frozen=True, slots=True)
 class Tiling:
     """A contraction as the register tile computes it, by steps over host values.
 
@@ -55,6 +66,7 @@ class Tiling:
     w_steps: Steps
     lines: tuple[Line, ...]
     turned: bool
+    stored: Stored | None
     sizes: Steps = field(default_factory=dict)  # the elements of inputs, both tensors among them
     worth: i.Expr | None = None  # whether there is enough to do
 
@@ -91,7 +103,8 @@ def sides_tiling(found: Contraction, facts: Facts, x: Side, w: Side, turned: boo
     lines = image_lines(found, facts, x, x_steps)
     if lines is None:
         return None
-    return Tiling(found, x, w, x_start, w_start, x_steps, w_steps, lines, turned)
+    result = stored(found, x if turned else w)
+    return Tiling(found, x, w, x_start, w_start, x_steps, w_steps, lines, turned, result)
 
 
 def indices(found: Contraction, side: Side) -> list[str]:
@@ -157,6 +170,11 @@ def described(made: Tiling) -> list[str]:
     }
     lines.append(f"  in each of them {text(moved(within, ZERO))}")
     lines.append(f"packs {made.w.load.tensor} at {text(moved(made.w_steps, made.w_start))}")
+    if made.stored is not None:
+        place = text(moved(made.stored.steps, made.stored.start))
+        unless = " or ".join(f"{name} is given" for name in made.stored.without)
+        where = f"stores totals as they are in {made.stored.tensor} at {place}"
+        lines.append(f"{where}, unless {unless}" if unless else where)
     return lines
 
 
@@ -263,6 +281,62 @@ def opposite(steps: Steps, others: Steps) -> bool:
 
 
 # ---------------------------------------------------------------- behind the totals
+
+
+def stored(found: Contraction, inner: Side) -> Stored | None:
+    """Where totals are stored as they are, those of neighbouring lines of `inner` side by side;
+    None where there is more to do with them."""
+    match found.after:
+        case (i.Store(target=i.Load(which=None) as target, value=value),):
+            without = only_total(value, found.total.name)
+        case _:
+            return None
+    if without is None or names_in(target.offset) & {each.name for each in found.before}:
+        return None
+    divided = found.divided
+    values = {} if divided is None else {divided.index: divided.whole}
+    names = [loop.index for loop in (*found.batches, *found.rows.lines, *found.columns.lines)]
+    made = algebra.linear(
+        bare(substitute(target.offset, values)), [*map(i.Var, names)], frozenset(names)
+    )
+    if made is None:
+        return None
+    steps = {each.name: plain(step) for each, step in made[0].items() if isinstance(each, i.Var)}
+    if not inner.lines or not algebra.equal(steps.get(inner.lines[-1].index, ZERO), ONE):
+        return None
+    return Stored(target.tensor, without, plain(made[1]), steps)
+
+
+def only_total(value: i.Expr, total: str) -> tuple[str, ...] | None:
+    """The optional inputs without which a value of 32 bits is the total and nothing else; None
+    where it is another."""
+    match value:
+        case i.Var(name=name) if name == total:
+            return ()
+        case i.Convert(type="i32" | "u32", operand=operand):
+            return only_total(operand, total)
+        case i.Binary(op="+", left=left, right=right):
+            for one, other in ((left, right), (right, left)):
+                first, second = only_total(one, total), zero_without(other)
+                if first is not None and second is not None:
+                    return (*first, *second)
+            return None
+        case _:
+            return None
+
+
+def zero_without(value: i.Expr) -> tuple[str, ...] | None:
+    """The optional inputs without which a value is 0; None where it need not be."""
+    match value:
+        case i.Const(value=0):
+            return ()
+        case i.Convert(operand=operand):
+            return zero_without(operand)
+        case i.Select(condition=i.Given(name=name), otherwise=otherwise):
+            rest = zero_without(otherwise)
+            return None if rest is None else (name, *rest)
+        case _:
+            return None
 
 
 @dataclass(frozen=True, slots=True)

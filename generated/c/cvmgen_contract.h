@@ -16,17 +16,20 @@ typedef struct cvmgen_contraction {
     int64_t x_count, w_count; /* elements of the tensors; others are not read */
     /* A block of totals never goes on from one group of so many rows, or columns, to the next. */
     int64_t row_group, column_group;
+    /* Where totals are stored as they are, from this element on; NULL where they are not. In a
+       group the next row, or column, is the y_step of the last index further. */
+    int32_t *y;
     int batch_count, line_count, column_count, summed_count;
-    struct { int64_t extent, x_step, w_step; } batches[CVMGEN_MOST_LOOPS];
+    struct { int64_t extent, x_step, w_step, y_step; } batches[CVMGEN_MOST_LOOPS];
     /* The indices of a row. The place start + step * index + tap_step * summed[tap], in steps of
        x_step elements, is one of 0..places-1, or the element is 0; tap is -1 where no summed index
        moves the place, and the element at place `start` is at x_start. */
     struct {
         int64_t extent, step;
         int64_t tap, tap_step;
-        int64_t start, places, x_step;
+        int64_t start, places, x_step, y_step;
     } lines[CVMGEN_MOST_LOOPS];
-    struct { int64_t extent, w_step; } columns[CVMGEN_MOST_LOOPS];
+    struct { int64_t extent, w_step, y_step; } columns[CVMGEN_MOST_LOOPS];
     struct { int64_t extent, x_step, w_step; } summed[CVMGEN_MOST_LOOPS]; /* taps have no x_step */
 } cvmgen_contraction;
 
@@ -38,8 +41,8 @@ typedef struct cvmgen_totals {
     const int32_t *totals;
     int64_t step;
 } cvmgen_totals;
-/* What becomes of totals: `call` is whatever the caller of cvmgen_contract() gave. Blocks come from
-   several threads, in any order, each once. */
+/* What becomes of totals that are not stored as they are: `call` is whatever the caller of
+   cvmgen_contract() gave. Blocks come from several threads, in any order, each once. */
 typedef void cvmgen_take_totals(const void *call, const cvmgen_totals *block);
 
 /* Memory that contractions of one shape use one after the other. With `keeps_w`, w is the same in
@@ -66,7 +69,7 @@ static inline bool cvmgen_may_be_int8(const cvmgen_tensor *tensor) {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Compute all totals, each modulo 2^32, and give them to `take`. Returns false, having done
+/* Compute all totals, each modulo 2^32, and store them or give them to `take`. Returns false, having done
    nothing, where tiles do not pay, an element of int32 does not fit int8, or there is no memory:
    the nest is to be run as the formula says it. `workspace` may be NULL. */
 bool cvmgen_contract(const cvmgen_contraction *contraction, cvmgen_factor x, cvmgen_factor w,

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from tests.conformance.calls import Conformance, Given, compare, wanted_dtype
 from tests.conformance.random_calls import call
 
 CALLS = 40
-LEAST = re.compile(r"(\.least_products = |LEAST_(?:DEPTH|COLUMNS|USES) = )\d+")
+LEAST = re.compile(r"(LEAST_(?:DEPTH|COLUMNS|USES) = |if \([\w *]+ < (?=8192))\d+")
 CONTRACTIONS = ("cvm.conv2d", "cvm.dense", "extra.scaled_product", "extra.batched_product")
 
 
@@ -74,6 +75,34 @@ def narrow(given: Given) -> Given:
     """An array as int8, where its elements fit."""
     fits = isinstance(given, np.ndarray) and (given == given.astype(np.int8)).all()
     return given.astype(np.int8) if isinstance(given, np.ndarray) and fits else given
+
+
+WHOLE = [
+    ((2, 32, 5, 7), (48, 16, 3, 3), {"padding": (1, 1), "groups": 2}),
+    ((1, 16, 9, 8), (40, 16, 1, 1), {}),
+    ((70, 20), (48, 20), {}),
+]
+
+
+@pytest.mark.parametrize(("of_x", "of_w", "attributes"), WHOLE)
+@pytest.mark.parametrize("with_bias", [False, True])
+def test_totals_by_whole_panels(
+    of_x: tuple[int, ...], of_w: tuple[int, ...], attributes: dict[str, Any], with_bias: bool
+) -> None:
+    """They are stored as they are where nothing is added."""
+    random = np.random.default_rng(1)
+    x, w = (random.integers(-128, 128, of).astype(np.int8) for of in (of_x, of_w))
+    more = (random.integers(-999, 999, of_w[0]).astype(np.int32),) if with_bias else ()
+    name = "dense" if len(of_x) == 2 else "conv2d"
+    wanted = getattr(cvmgen.load("numpy").cvm, name)(x, w, *more, **attributes)
+    loaded = cvmgen.load("c")
+    for threads in (1, 3):
+        loaded.threads = threads
+        for variant in loaded.variants:
+            loaded.variant = variant
+            found = getattr(loaded.cvm, name)(x, w, *more, **attributes)
+            np.testing.assert_array_equal(found, wanted, f"{variant}, {threads} threads")
+    loaded.variant, loaded.threads = None, 0
 
 
 def test_a_variant_that_is_not_there() -> None:

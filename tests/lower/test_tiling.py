@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cvmgen.driver import C_LIKE, lower
-from cvmgen.dtypes import INT8
+from cvmgen.dtypes import INT8, INT32, DType
 from cvmgen.ir.text import block_lines
 from cvmgen.lower.contraction import factor_sizes
 from cvmgen.lower.facts import Facts
@@ -23,11 +23,11 @@ WINDOW = (
 )
 
 
-def found(items: str) -> tuple[Tiling | None, Facts]:
+def found(items: str, result: DType = INT8) -> tuple[Tiling | None, Facts]:
     program = lower(operator(items), C_LIKE)
     (nest,) = program.nests
     names = (*(item.name for item in program.operator.inputs), *program.operator.output_names)
-    dtypes = dict.fromkeys(names, INT8)
+    dtypes = dict.fromkeys(names, INT8) | {"Y": result}
     facts = Facts.of(program, nest)
     body = type_nest(program, nest, dtypes).body
     made = find_contraction(body, facts, factor_sizes(program, dtypes))
@@ -71,6 +71,27 @@ TILINGS = [
 def test_tilings(items: str, expected: list[str] | None) -> None:
     made, _ = found(items)
     assert (None if made is None else described(made)) == expected
+
+
+STORED = [
+    ("a sum", PLAIN, "{}", "stores totals as they are in Y at i * J + j"),
+    ("an optional input", PLAIN.replace("output", "input C : cvm[J] optional\noutput"),
+     "{} + (C[j] if present(C) else 0)",
+     "stores totals as they are in Y at i * J + j, unless C is given"),
+    ("another element", PLAIN.replace("output", "input C : cvm[J]\noutput"), "{} + C[j]", None),
+    ("a value of the total", PLAIN, "2 * {}", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("items", "value", "expected"), [row[1:] for row in STORED], ids=[row[0] for row in STORED]
+)
+def test_totals_that_are_stored_as_they_are(items: str, value: str, expected: str | None) -> None:
+    total = value.format("sum[k < K](A[i, k] * B[j, k])")
+    made, _ = found(f"{items}Y[i, j] = {total}", INT32)
+    assert made is not None
+    (*_, last) = described(made)
+    assert (last if last.startswith("stores") else None) == expected
 
 
 @pytest.mark.parametrize(("expected", "more"), [(2, ""), (1, " + v")])

@@ -191,10 +191,11 @@ static bool dense_Y_int32_by_tiles(const dense_plan *plan, cvmgen_factor X, cvmg
         .w_count = N * K,
         .row_group = M,
         .column_group = N,
+        .y = B != NULL ? NULL : Y,
         .line_count = 1,
-        .lines = {{M, 1, -1, 0, 0, M, K}},
+        .lines = {{M, 1, -1, 0, 0, M, K, N}},
         .column_count = 1,
-        .columns = {{N, K}},
+        .columns = {{N, K, 1}},
         .summed_count = 1,
         .summed = {{K, 1, 1}},
     };
