@@ -345,7 +345,8 @@ class CPrinter:
     def move(self, move: i.Move) -> str:
         to = f"{self.address(move.target)}, {self.pointer(move.steps)}"
         source = f"{self.address(move.source)}, {self.pointer(move.source_steps)}"
-        return f"cvmgen_move_{move.type}({to}, {source}, {self.pointer(move.extents)});"
+        kind = move.type if move.source_type == move.type else f"{move.type}_{move.source_type}"
+        return f"cvmgen_move_{kind}({to}, {source}, {self.pointer(move.extents)});"
 
     def address(self, place: i.Load) -> str:
         if place.offset == i.Const(0):

@@ -396,10 +396,12 @@ class Move:
     """target[at . steps] = source[at . source_steps] for each multi-index `at` of a box, from the
     two places on.
 
-    `extents` and the steps are lists of one length; `type` is that of the elements on both sides.
+    `extents` and the steps are lists of one length; `type` is that of the target's elements,
+    `source_type` that of the source's.
     """
 
     type: str
+    source_type: str
     target: Load
     steps: Expr
     source: Load

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cvmgen import algebra
-from cvmgen.dtypes import LIST_CAPACITY
+from cvmgen.dtypes import CVM_TYPES, LIST_CAPACITY
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
-from cvmgen.lower.copies import Copies, copy_runs, inlined
+from cvmgen.lower.copies import BITS_OF, copy_runs, inlined
 from cvmgen.schedule.subject import Subject
 
 ZERO, ONE = i.Const(0), i.Const(1)
@@ -37,7 +37,7 @@ def move_of(subject: Subject) -> tuple[Path, i.Move] | None:
     if found is None or subject.memory:
         return None
     loaded = unchanged(subject, found.store)
-    if loaded is None or is_run(subject):
+    if loaded is None or is_run(subject, found.store, loaded):
         return None
     target = found.store.target
     assert isinstance(target, i.Load)
@@ -45,8 +45,8 @@ def move_of(subject: Subject) -> tuple[Path, i.Move] | None:
     to, source = both
     if to is None or source is None:
         return None
-    kind = f"i{subject.dtypes[target.tensor].bits}"
-    return found, i.Move(kind, *to, *source, box(found), found.store.span)
+    kind, loaded_kind = (f"i{subject.dtypes[each.tensor].bits}" for each in (target, loaded))
+    return found, i.Move(kind, loaded_kind, *to, *source, box(found), found.store.span)
 
 
 def path(body: tuple[i.Stmt, ...]) -> Path | None:
@@ -71,18 +71,27 @@ def path(body: tuple[i.Stmt, ...]) -> Path | None:
 
 
 def unchanged(subject: Subject, store: i.Store) -> i.Load | None:
-    """The element that is stored as it is: a real number is not, it is brought to one form."""
+    """The element that is stored as it is, in its own type or as an element of `cvm` in the other
+    one that those have: a real number is not, it is brought to one form."""
     assert isinstance(store.target, i.Load)
     stored = subject.dtypes[store.target.tensor]
-    value = Copies(subject.dtypes, subject.facts, frozenset()).unconverted(store)
-    if not isinstance(value, i.Load) or subject.dtypes.get(value.tensor) != stored:
+    if stored.kind != "int":
         return None
-    return value if stored.kind == "int" else None
+    value = store.value
+    while isinstance(value, i.Convert) and BITS_OF[value.type] >= stored.bits:
+        value = value.operand
+    if not isinstance(value, i.Load):
+        return None
+    loaded = subject.dtypes.get(value.tensor)
+    known = loaded == stored or (loaded in CVM_TYPES and stored in CVM_TYPES)
+    return value if known else None
 
 
-def is_run(subject: Subject) -> bool:
-    """Whether the elements lie side by side on both sides: a copy is all that it takes."""
-    match copy_runs(subject.body, subject.dtypes, subject.facts):
+def is_run(subject: Subject, store: i.Store, loaded: i.Load) -> bool:
+    """Whether the elements lie side by side on both sides: one loop over all is what it takes."""
+    assert isinstance(store.target, i.Load)
+    alike = {**subject.dtypes, loaded.tensor: subject.dtypes[store.target.tensor]}
+    match copy_runs(subject.body, alike, subject.facts):
         case (i.Copy(step=i.Const(value=1), source_step=i.Const(value=1)),):
             return True
         case _:

@@ -179,9 +179,10 @@ static cvmgen_turned_block *cvmgen_turned_block_of(int64_t to_bytes, int64_t fro
 
 /* ---------------------------------------------------------------- the box in blocks */
 
-#define CVMGEN_MOST 2048  /* elements of a run in a block, but for what completes its lines */
-#define CVMGEN_SHORT 1024 /* bytes of a target's run of which the next ones are written at once */
-#define CVMGEN_ALIAS 2048 /* bytes between lines of which a cache holds few at a time */
+#define CVMGEN_MOST 2048     /* elements of a run in a block, but for what completes its lines */
+#define CVMGEN_SHORT 1024    /* bytes of runs of the target that are written one after the other */
+#define CVMGEN_AT_ONCE 32768 /* bytes of small entries that a thread turns one after the other */
+#define CVMGEN_ALIAS 2048    /* bytes between lines of which a cache holds few at a time */
 #define CVMGEN_PLACES (CVMGEN_MOST + (CVMGEN_AHEAD + 2) * CVMGEN_LINE)
 
 /* Dimensions that a side walks one behind the other without gaps, the fastest one first. */
@@ -278,15 +279,26 @@ typedef struct cvmgen_turned {
     cvmgen_axes left;
     bool target_first, crowded, lines_to, lines_from;
     int64_t across_part, along_part, across_parts, along_parts;
+    int64_t entries, entries_at_once;
     cvmgen_turned_block *turn;
 } cvmgen_turned;
 
+static inline char *cvmgen_entry_to(const cvmgen_turned *box, int64_t entry) {
+    return box->to + cvmgen_place(&box->left, false, entry) * box->to_bytes;
+}
+static inline const char *cvmgen_entry_from(const cvmgen_turned *box, int64_t entry) {
+    return box->from + cvmgen_place(&box->left, true, entry) * box->from_bytes;
+}
+
+/* A block, or the only one of each of several entries: its places are the same in all of them. */
 static void cvmgen_turn_part(const cvmgen_turned *box, int64_t number) {
-    const int64_t parts = box->across_parts * box->along_parts, plane = number / parts;
+    const int64_t parts = box->across_parts * box->along_parts;
+    const int64_t first = number / parts * box->entries_at_once;
+    const int64_t end = cvmgen_min_i64(first + box->entries_at_once, box->entries);
     const int64_t u_part = number % box->across_parts;
     const int64_t s_part = number % parts / box->across_parts;
-    char *const to = box->to + cvmgen_place(&box->left, false, plane) * box->to_bytes;
-    const char *const from = box->from + cvmgen_place(&box->left, true, plane) * box->from_bytes;
+    char *const to = cvmgen_entry_to(box, first);
+    const char *const from = cvmgen_entry_from(box, first);
     const int64_t u_low = cvmgen_part_begin(to, box->to_bytes, u_part, box->across_part);
     const int64_t s_low = cvmgen_part_begin(from, box->from_bytes, s_part, box->along_part);
     const int64_t u_high = u_part + 1 == box->across_parts
@@ -298,19 +310,22 @@ static void cvmgen_turn_part(const cvmgen_turned *box, int64_t number) {
     const int64_t shorter = cvmgen_min_i64(u_high - u_low, s_high - s_low);
     const int64_t side = CVMGEN_LINE / cvmgen_max_i64(box->to_bytes, box->from_bytes);
     const int64_t fetched = shorter < side ? 0 : (CVMGEN_AHEAD + 1) * CVMGEN_LINE / box->to_bytes;
+    const int64_t to_low = (u_low + cvmgen_place(&box->along.axes, false, s_low)) * box->to_bytes;
+    const int64_t from_low =
+        (s_low + cvmgen_place(&box->across.axes, true, u_low)) * box->from_bytes;
     int64_t sources[CVMGEN_PLACES], targets[CVMGEN_PLACES];
-    const cvmgen_turn turn = {
-        to + u_low * box->to_bytes + cvmgen_place(&box->along.axes, false, s_low) * box->to_bytes,
-        from + s_low * box->from_bytes +
-            cvmgen_place(&box->across.axes, true, u_low) * box->from_bytes,
-        u_high - u_low, s_high - s_low, sources, targets,
-        box->along.axes.rank == 1 ? box->along.axes.at[0].to : 0,
-        box->across.axes.rank == 1 ? box->across.axes.at[0].from : 0,
-        box->target_first, box->crowded, box->lines_to, box->lines_from,
-    };
-    cvmgen_places(&box->across, true, box->from_bytes, u_low, turn.across + fetched, sources);
-    cvmgen_places(&box->along, false, box->to_bytes, s_low, turn.along + fetched, targets);
-    box->turn(&turn);
+    cvmgen_places(&box->across, true, box->from_bytes, u_low, u_high - u_low + fetched, sources);
+    cvmgen_places(&box->along, false, box->to_bytes, s_low, s_high - s_low + fetched, targets);
+    for (int64_t entry = first; entry < end; ++entry) {
+        const cvmgen_turn turn = {
+            cvmgen_entry_to(box, entry) + to_low, cvmgen_entry_from(box, entry) + from_low,
+            u_high - u_low, s_high - s_low, sources, targets,
+            box->along.axes.rank == 1 ? box->along.axes.at[0].to : 0,
+            box->across.axes.rank == 1 ? box->across.axes.at[0].from : 0,
+            box->target_first, box->crowded, box->lines_to, box->lines_from,
+        };
+        box->turn(&turn);
+    }
 }
 
 /* The order of blocks and what they hold: where the target's runs are short and lie one behind the
@@ -334,23 +349,25 @@ static void cvmgen_divide(cvmgen_turned *box) {
 void cvmgen_move_turned(char *to, int64_t to_bytes, const char *from, int64_t from_bytes,
                         const cvmgen_axes *axes) {
     cvmgen_turned box = {.to = to, .from = from, .to_bytes = to_bytes, .from_bytes = from_bytes};
-    int64_t planes = 1;
     box.left = *axes;
-    box.across.length = box.along.length = 1;
+    box.across.length = box.along.length = box.entries = 1;
     for (bool longer = true; longer;) {
         longer = cvmgen_lengthen(&box.across, &box.left, false);
         longer = cvmgen_lengthen(&box.along, &box.left, true) || longer;
     }
-    for (int i = 0; i < box.left.rank; ++i) planes *= box.left.at[i].extent;
+    for (int i = 0; i < box.left.rank; ++i) box.entries *= box.left.at[i].extent;
     box.lines_to = cvmgen_by_lines(&box.along, false, to_bytes);
     box.lines_from = cvmgen_by_lines(&box.across, true, from_bytes);
     box.crowded = box.along.axes.at[0].to * to_bytes % CVMGEN_ALIAS == 0;
     box.turn = cvmgen_turned_block_of(to_bytes, from_bytes);
     cvmgen_divide(&box);
-    const bool threads =
-        planes * box.across.length * box.along.length * to_bytes >= CVMGEN_PIECE;
-    const int64_t parts = planes * box.across_parts * box.along_parts;
+    const int64_t parts = box.across_parts * box.along_parts;
+    const int64_t bytes = box.across.length * box.along.length * to_bytes;
+    const bool threads = box.entries * bytes >= CVMGEN_PIECE;
+    box.entries_at_once = parts > 1 ? 1 : cvmgen_pieces(CVMGEN_AT_ONCE, bytes);
     (void)threads; /* without OpenMP */
     CVMGEN_PARALLEL(if (threads))
-    for (int64_t number = 0; number < parts; ++number) cvmgen_turn_part(&box, number);
+    for (int64_t number = 0; number < cvmgen_pieces(box.entries, box.entries_at_once) * parts;
+         ++number)
+        cvmgen_turn_part(&box, number);
 }

@@ -100,6 +100,7 @@ def transposes() -> Iterator[Box]:
     yield from (transposed((3, 9, 4, 20), order) for order in permutations(range(4)))
     yield transposed((2, 3, 5, 2, 3, 4), (5, 3, 1, 4, 2, 0))
     yield transposed((512, 48), (1, 0))  # rows a power of 2 apart
+    yield transposed((3000, 3, 5), (0, 2, 1))  # many that are small
     yield transposed((5, 130, 3, 67), (2, 1, 3, 0))  # groups of 3, others that are longer
     for count in (2, 3, 4):
         yield transposed((50, 41, count), (2, 0, 1))

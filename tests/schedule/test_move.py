@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from cvmgen import driver
 from cvmgen.driver import stage_text
 from tests.lower.specs import operator
 
@@ -87,3 +90,17 @@ def test_moved(items: str, expected: list[str], why: str) -> None:
 @pytest.mark.parametrize(("items", "why"), NOT_MOVED, ids=[row[-1] for row in NOT_MOVED])
 def test_not_moved(items: str, why: str) -> None:
     assert "  move, by" not in stage_text(operator(items), "schedule"), why
+
+
+TYPES = [
+    ("N, M", "Y[j, i] = X[i, j]", {"i8", "i32_i8", "i8_i32", "i32"}, "from each type to each"),
+    ("M, N", "Y[i, j] = X[i, j]", set(), "side by side: a copy, or a loop that converts"),
+]
+
+
+@pytest.mark.parametrize(("shape", "equation", "kinds", "why"), TYPES, ids=["turned", "flat"])
+def test_types_of_elements(shape: str, equation: str, kinds: set[str], why: str) -> None:
+    """Elements of `cvm` are stored in one of two types on each side."""
+    made = operator(X + f"output Y : cvm[{shape}] precision p(X)\n{equation}")
+    text = driver.generate([made], ("c",))[f"c/{made.opset}/{made.name}.c"]
+    assert set(re.findall(r"cvmgen_move_(\w+)\(", text)) == kinds, why

@@ -121,52 +121,26 @@ static void concatenate_Y_int8_int8(const concatenate_plan *plan, const int8_t *
     cvmgen_move_i8(&Y[Y_base], Y_steps, I, &I_steps, d_box);
 }
 
-CVMGEN_FOR_AVX2
 static void concatenate_Y_int8_int32(const concatenate_plan *plan, const int8_t *restrict I,
                                      int32_t *restrict Y) {
-    const int64_t Y_base = plan->Y_base, d_rows = plan->d_rows, d_run = plan->d_run;
-    const int64_t Y_step = plan->Y_step;
+    const int64_t Y_base = plan->Y_base;
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:60: Y[(start[i] + d[j] if j == a else d[j] for j < N)...] = I[i][d...]
        forall i < M, d... < n[i]... */
-    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
-        if (Y_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[Y_base + (Y_row + d)] = I[d_row * d_run + d];
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[Y_base + (Y_row + d * Y_step)] = I[d_row * d_run + d];
-        }
-    }
+    cvmgen_list I_steps = cvmgen_strides(d_box);
+    cvmgen_move_i32_i8(&Y[Y_base], Y_steps, I, &I_steps, d_box);
 }
 
-CVMGEN_FOR_AVX2
 static void concatenate_Y_int32_int8(const concatenate_plan *plan, const int32_t *restrict I,
                                      int8_t *restrict Y) {
-    const int64_t Y_base = plan->Y_base, d_rows = plan->d_rows, d_run = plan->d_run;
-    const int64_t Y_step = plan->Y_step;
+    const int64_t Y_base = plan->Y_base;
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:60: Y[(start[i] + d[j] if j == a else d[j] for j < N)...] = I[i][d...]
        forall i < M, d... < n[i]... */
-    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
-        if (Y_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[Y_base + (Y_row + d)] = (int8_t)I[d_row * d_run + d];
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[Y_base + (Y_row + d * Y_step)] = (int8_t)I[d_row * d_run + d];
-        }
-    }
+    cvmgen_list I_steps = cvmgen_strides(d_box);
+    cvmgen_move_i8_i32(&Y[Y_base], Y_steps, I, &I_steps, d_box);
 }
 
 static void concatenate_Y_int32_int32(const concatenate_plan *plan, const int32_t *restrict I,

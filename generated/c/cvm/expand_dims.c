@@ -101,50 +101,24 @@ static void expand_dims_Y_int8_int8(const expand_dims_plan *plan, const int8_t *
     cvmgen_move_i8(Y, Y_steps, X, &X_steps, d_box);
 }
 
-CVMGEN_FOR_AVX2
 static void expand_dims_Y_int8_int32(const expand_dims_plan *plan, const int8_t *restrict X,
                                      int32_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, Y_step = plan->Y_step;
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:173: Y[(d[j] if j < a else (0 if j < a + num_newaxis else d[j -
        num_newaxis]) for j < N + num_newaxis)...] = X[d...] forall d... < n... */
-    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
-        if (Y_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[Y_row + d] = X[d_row * d_run + d];
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[Y_row + d * Y_step] = X[d_row * d_run + d];
-        }
-    }
+    cvmgen_list X_steps = cvmgen_strides(d_box);
+    cvmgen_move_i32_i8(Y, Y_steps, X, &X_steps, d_box);
 }
 
-CVMGEN_FOR_AVX2
 static void expand_dims_Y_int32_int8(const expand_dims_plan *plan, const int32_t *restrict X,
                                      int8_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, Y_step = plan->Y_step;
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:173: Y[(d[j] if j < a else (0 if j < a + num_newaxis else d[j -
        num_newaxis]) for j < N + num_newaxis)...] = X[d...] forall d... < n... */
-    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
-        if (Y_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[Y_row + d] = (int8_t)X[d_row * d_run + d];
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[Y_row + d * Y_step] = (int8_t)X[d_row * d_run + d];
-        }
-    }
+    cvmgen_list X_steps = cvmgen_strides(d_box);
+    cvmgen_move_i8_i32(Y, Y_steps, X, &X_steps, d_box);
 }
 
 static void expand_dims_Y_int32_int32(const expand_dims_plan *plan, const int32_t *restrict X,

@@ -181,58 +181,24 @@ static void slice_Y_int8_int8(const slice_plan *plan, const int8_t *restrict X,
     cvmgen_move_i8(Y, &Y_steps, &X[X_base], X_steps, d_box);
 }
 
-CVMGEN_FOR_AVX2
 static void slice_Y_int8_int32(const slice_plan *plan, const int8_t *restrict X,
                                int32_t *restrict Y) {
-    const int64_t X_base = plan->X_base, d_rows = plan->d_rows, d_run = plan->d_run;
-    const int64_t X_step = plan->X_step;
+    const int64_t X_base = plan->X_base;
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:104: Y[d...] = X[(b[i] + s[i]*d[i] for i < N)...] */
-    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
-        if (X_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = X[X_base + (X_row + d)];
-        } else if (X_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = X[X_base + X_row];
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = X[X_base + (X_row + d * X_step)];
-        }
-    }
+    cvmgen_list Y_steps = cvmgen_strides(d_box);
+    cvmgen_move_i32_i8(Y, &Y_steps, &X[X_base], X_steps, d_box);
 }
 
-CVMGEN_FOR_AVX2
 static void slice_Y_int32_int8(const slice_plan *plan, const int32_t *restrict X,
                                int8_t *restrict Y) {
-    const int64_t X_base = plan->X_base, d_rows = plan->d_rows, d_run = plan->d_run;
-    const int64_t X_step = plan->X_step;
+    const int64_t X_base = plan->X_base;
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:104: Y[d...] = X[(b[i] + s[i]*d[i] for i < N)...] */
-    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
-        if (X_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)X[X_base + (X_row + d)];
-        } else if (X_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)X[X_base + X_row];
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)X[X_base + (X_row + d * X_step)];
-        }
-    }
+    cvmgen_list Y_steps = cvmgen_strides(d_box);
+    cvmgen_move_i8_i32(Y, &Y_steps, &X[X_base], X_steps, d_box);
 }
 
 static void slice_Y_int32_int32(const slice_plan *plan, const int32_t *restrict X,

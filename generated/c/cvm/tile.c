@@ -105,56 +105,22 @@ static void tile_Y_int8_int8(const tile_plan *plan, const int8_t *restrict X,
     cvmgen_move_i8(Y, &Y_steps, X, X_steps, k_box);
 }
 
-CVMGEN_FOR_AVX2
 static void tile_Y_int8_int32(const tile_plan *plan, const int8_t *restrict X,
                               int32_t *restrict Y) {
-    const int64_t k_rows = plan->k_rows, k_run = plan->k_run, X_step = plan->X_step;
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const k_box = &plan->k_box;
     /* spec/cvm/transform.cvm:28: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    CVMGEN_PARALLEL(if (k_rows * k_run >= 16384))
-    for (int64_t k_row = 0; k_row < k_rows; ++k_row) {
-        const int64_t X_row = cvmgen_walk_offset(k_row, k_box, X_steps);
-        if (X_step == 1) {
-            CVMGEN_APART
-            for (int64_t k = 0; k < k_run; ++k)
-                Y[k_row * k_run + k] = X[X_row + k];
-        } else if (X_step == 0) {
-            CVMGEN_APART
-            for (int64_t k = 0; k < k_run; ++k)
-                Y[k_row * k_run + k] = X[X_row];
-        } else {
-            CVMGEN_APART
-            for (int64_t k = 0; k < k_run; ++k)
-                Y[k_row * k_run + k] = X[X_row + k * X_step];
-        }
-    }
+    cvmgen_list Y_steps = cvmgen_strides(k_box);
+    cvmgen_move_i32_i8(Y, &Y_steps, X, X_steps, k_box);
 }
 
-CVMGEN_FOR_AVX2
 static void tile_Y_int32_int8(const tile_plan *plan, const int32_t *restrict X,
                               int8_t *restrict Y) {
-    const int64_t k_rows = plan->k_rows, k_run = plan->k_run, X_step = plan->X_step;
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const k_box = &plan->k_box;
     /* spec/cvm/transform.cvm:28: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    CVMGEN_PARALLEL(if (k_rows * k_run >= 16384))
-    for (int64_t k_row = 0; k_row < k_rows; ++k_row) {
-        const int64_t X_row = cvmgen_walk_offset(k_row, k_box, X_steps);
-        if (X_step == 1) {
-            CVMGEN_APART
-            for (int64_t k = 0; k < k_run; ++k)
-                Y[k_row * k_run + k] = (int8_t)X[X_row + k];
-        } else if (X_step == 0) {
-            CVMGEN_APART
-            for (int64_t k = 0; k < k_run; ++k)
-                Y[k_row * k_run + k] = (int8_t)X[X_row];
-        } else {
-            CVMGEN_APART
-            for (int64_t k = 0; k < k_run; ++k)
-                Y[k_row * k_run + k] = (int8_t)X[X_row + k * X_step];
-        }
-    }
+    cvmgen_list Y_steps = cvmgen_strides(k_box);
+    cvmgen_move_i8_i32(Y, &Y_steps, X, X_steps, k_box);
 }
 
 static void tile_Y_int32_int32(const tile_plan *plan, const int32_t *restrict X,

@@ -110,48 +110,22 @@ static void transpose_Y_int8_int8(const transpose_plan *plan, const int8_t *rest
     cvmgen_move_i8(Y, Y_steps, X, &X_steps, d_box);
 }
 
-CVMGEN_FOR_AVX2
 static void transpose_Y_int8_int32(const transpose_plan *plan, const int8_t *restrict X,
                                    int32_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, Y_step = plan->Y_step;
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:75: Y[(d[R[i]] for i < N)...] = X[d...] forall d... < n... */
-    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
-        if (Y_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[Y_row + d] = X[d_row * d_run + d];
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[Y_row + d * Y_step] = X[d_row * d_run + d];
-        }
-    }
+    cvmgen_list X_steps = cvmgen_strides(d_box);
+    cvmgen_move_i32_i8(Y, Y_steps, X, &X_steps, d_box);
 }
 
-CVMGEN_FOR_AVX2
 static void transpose_Y_int32_int8(const transpose_plan *plan, const int32_t *restrict X,
                                    int8_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, Y_step = plan->Y_step;
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
     /* spec/cvm/transform.cvm:75: Y[(d[R[i]] for i < N)...] = X[d...] forall d... < n... */
-    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
-        if (Y_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[Y_row + d] = (int8_t)X[d_row * d_run + d];
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[Y_row + d * Y_step] = (int8_t)X[d_row * d_run + d];
-        }
-    }
+    cvmgen_list X_steps = cvmgen_strides(d_box);
+    cvmgen_move_i8_i32(Y, Y_steps, X, &X_steps, d_box);
 }
 
 static void transpose_Y_int32_int32(const transpose_plan *plan, const int32_t *restrict X,

@@ -77,32 +77,24 @@ static void upsampling_Y_int8_int32(const upsampling_plan *plan, const int8_t *r
                                     int32_t *restrict Y) {
     const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, scale = plan->scale;
     /* spec/cvm/nn.cvm:74: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    CVMGEN_PARALLEL(collapse(3) if (N * C * H * scale * W * scale >= 16384))
-    for (int64_t h_outer = 0; h_outer < N * (C * H); ++h_outer) {
-        for (int64_t h_inner = 0; h_inner < scale; ++h_inner) {
-            for (int64_t w_outer = 0; w_outer < W; ++w_outer) {
-                cvmgen_fill_i32(&Y[(h_outer * scale + h_inner) * (W * scale) + w_outer * scale],
-                    X[h_outer * W + w_outer],
-                    scale);
-            }
-        }
-    }
+    const cvmgen_list box = {6, {N, C, H, scale, W, scale}};
+    const cvmgen_list Y_steps = {6,
+        {C * H * W * (scale * scale), H * W * (scale * scale), W * (scale * scale), W * scale,
+        scale, 1}};
+    const cvmgen_list X_steps = {6, {C * H * W, H * W, W, 0, 1, 0}};
+    cvmgen_move_i32_i8(Y, &Y_steps, X, &X_steps, &box);
 }
 
 static void upsampling_Y_int32_int8(const upsampling_plan *plan, const int32_t *restrict X,
                                     int8_t *restrict Y) {
     const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, scale = plan->scale;
     /* spec/cvm/nn.cvm:74: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    CVMGEN_PARALLEL(collapse(3) if (N * C * H * scale * W * scale >= 16384))
-    for (int64_t h_outer = 0; h_outer < N * (C * H); ++h_outer) {
-        for (int64_t h_inner = 0; h_inner < scale; ++h_inner) {
-            for (int64_t w_outer = 0; w_outer < W; ++w_outer) {
-                cvmgen_fill_i8(&Y[(h_outer * scale + h_inner) * (W * scale) + w_outer * scale],
-                    (int8_t)X[h_outer * W + w_outer],
-                    scale);
-            }
-        }
-    }
+    const cvmgen_list box = {6, {N, C, H, scale, W, scale}};
+    const cvmgen_list Y_steps = {6,
+        {C * H * W * (scale * scale), H * W * (scale * scale), W * (scale * scale), W * scale,
+        scale, 1}};
+    const cvmgen_list X_steps = {6, {C * H * W, H * W, W, 0, 1, 0}};
+    cvmgen_move_i8_i32(Y, &Y_steps, X, &X_steps, &box);
 }
 
 static void upsampling_Y_int32_int32(const upsampling_plan *plan, const int32_t *restrict X,
