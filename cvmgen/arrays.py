@@ -11,18 +11,24 @@ The numpy target carries a copy of this file beside its operators.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-Term = tuple[int, int, int]  # axis, step, count
+Digit = tuple[int, int, int]  # (axis, unit, extent): the place on an axis in units, cut by a count
+Term = tuple[int | Digit, int, int]  # axis or digit of one, step, count
 BEYOND = 1 << 10  # the axes of boxes are below
 BLOCK = 1 << 15  # elements that a few arrays of 8 bytes each fit a cache with
+SHORT = 4  # elements of an axis that are better copied one by one, each along the other axes
 
 
 class Index:
-    """The integers start + step * k + ..., for k below the count of each axis."""
+    """The integers start + step * k + ..., for k below the count of each axis.
+
+    A term may also go by a digit of the place k on an axis: k // unit % count.
+    """
 
     __slots__ = ("start", "terms")
     __array_priority__ = 1000  # numpy leaves operators to this class
@@ -47,8 +53,10 @@ class Index:
     def array(self) -> Array:
         """The values along their axes."""
         found: Any = np.int64(self.start)
-        for axis, step, count in self.terms:
-            found = found + step * np.arange(count).reshape(count, *[1] * axis)
+        for at, step, count in self.terms:
+            axis, unit, extent = at if isinstance(at, tuple) else (at, 1, count)
+            digits = np.arange(extent) // unit % max(count, 1)
+            found = found + step * digits.reshape(extent, *[1] * axis)
         return np.asarray(found)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -56,10 +64,11 @@ class Index:
 
     def __add__(self, other: Any) -> Any:
         if isinstance(other, Index):
-            steps = {axis: (step, count) for axis, step, count in self.terms}
-            for axis, step, count in other.terms:
-                steps[axis] = (steps.get(axis, (0, count))[0] + step, count)
-            return Index(self.start + other.start, tuple((a, s, n) for a, (s, n) in steps.items()))
+            steps = {(at, count): step for at, step, count in self.terms}
+            for at, step, count in other.terms:
+                steps[at, count] = steps.get((at, count), 0) + step
+            terms = tuple((at, step, count) for (at, count), step in steps.items())
+            return Index(self.start + other.start, terms)
         if is_integer(other):
             return Index(self.start + int(other), self.terms)
         return self.array() + other
@@ -91,10 +100,17 @@ class Index:
 
     def digits(self, divisor: Any) -> tuple[Any, Any] | None:
         """Quotient and remainder where both are affine: the steps that the divisor divides make
-        the quotient, if what is left stays in one run of `divisor` numbers."""
+        the quotient, if what is left stays in one run of `divisor` numbers. Those of the place on
+        an axis are digits of it, if the divisor divides its extent."""
         if not is_integer(divisor) or divisor <= 0:
             return None
         divisor = int(divisor)
+        match self.start, self.terms:
+            case 0, ((int() as axis, 1, count),) if 1 < divisor < count and count % divisor == 0:
+                quotient = ((axis, divisor, count), 1, count // divisor)
+                return Index(0, (quotient,)), Index(0, (((axis, 1, count), 1, divisor),))
+            case _:
+                pass
         upper = tuple((a, step // divisor, n) for a, step, n in self.terms if step % divisor == 0)
         rest = Index(self.start, tuple(each for each in self.terms if each[1] % divisor))
         low, high = rest.ends
@@ -142,6 +158,20 @@ class Index:
     __hash__ = None  # type: ignore[assignment]
 
 
+@dataclass(frozen=True, slots=True)
+class Split:
+    """An extent of two axes, of quotients and remainders; if there is a remainder of all, it is
+    that of the first one."""
+
+    extent: int
+    divisor: int
+
+    @property
+    def extents(self) -> tuple[int, int]:
+        whole = self.divisor > 0 and self.extent % self.divisor == 0
+        return (self.extent // self.divisor, self.divisor) if whole else (self.extent, 1)
+
+
 Slot = Any  # of an access: an integer, an Index, or an array of integers
 
 
@@ -154,15 +184,27 @@ def axes(*extents: Any, inside: int = 0) -> Any:
 
     `inside` is how many axes the box has that they stand in front of.
     """
-    axis = inside + sum(1 if is_integer(each) else len(each) for each in extents)
+    axis = inside + sum(map(axis_count, extents))
     found: list[Any] = []
     for each in extents:
-        entries = []
-        for extent in [each] if is_integer(each) else each:
-            axis -= 1
-            entries.append(Index(0, ((axis, 1, max(int(extent), 0)),)))
-        found.append(entries[0] if is_integer(each) else tuple(entries))
+        axis -= axis_count(each)
+        if is_integer(each):
+            found.append(along(axis, each))
+        elif isinstance(each, Split):
+            quotients, remainders = each.extents
+            found.append(along(axis + 1, quotients) * remainders + along(axis, remainders))
+        else:
+            last = axis + len(each) - 1
+            found.append(tuple(along(last - at, extent) for at, extent in enumerate(each)))
     return found[0] if len(found) == 1 else tuple(found)
+
+
+def axis_count(extent: Any) -> int:
+    return 1 if is_integer(extent) else 2 if isinstance(extent, Split) else len(extent)
+
+
+def along(axis: int, extent: Any) -> Index:
+    return Index(0, ((axis, 1, max(int(extent), 0)),))
 
 
 def span(low: int, high: int, number: int) -> Index:
@@ -178,6 +220,11 @@ def placed(slots: Sequence[int], entries: Sequence[Any], around: Sequence[Any] =
     return found
 
 
+def axis_counts(indices: Sequence[Index]) -> dict[int, int]:
+    """The axes that plain indices run along, and how far."""
+    return {at: count for each in indices for at, _, count in each.terms if isinstance(at, int)}
+
+
 def longest(low: Any, high: Any) -> int:
     """How many numbers the longest of some ranges has."""
     lengths = np.asarray(high) - np.asarray(low)
@@ -187,23 +234,64 @@ def longest(low: Any, high: Any) -> int:
 # ---------------------------------------------------------------- elements
 
 
-def blocks(*tensors: Any) -> Iterator[tuple[Any, ...]]:
-    """Tensors of one shape by blocks of elements, so that what is made of a block stays in the
-    cache; whole where they are small or have gaps."""
-    if tensors[0].size <= BLOCK or not all(each.flags.c_contiguous for each in tensors):
-        yield tensors
+def blocks(
+    computed: Sequence[Any], kept: Sequence[Any], integer: Any = None, spare: int = 0
+) -> Iterator[tuple[Any, ...]]:
+    """Tensors by blocks of elements, so that what is made of a block stays in the cache.
+
+    The last of them has the shape that the others broadcast to. Those to compute with come in the
+    type for that, then those that are kept as they are, then `spare` arrays for results on the way,
+    the same ones for each block.
+    """
+    shape = kept[-1].shape
+    if kept[-1].size <= BLOCK:
+        memory = [np.empty(shape, integer) for _ in range(spare)]
+        yield (*(elements(each, integer) for each in computed), *kept, *memory)
         return
-    lines = [each.reshape(-1) for each in tensors]
-    for at in range(0, tensors[0].size, BLOCK):
-        yield tuple(each[at : at + BLOCK] for each in lines)
+    tensors = [*computed, *kept]
+    if all(each.shape == shape and each.flags.c_contiguous for each in tensors):
+        tensors = [each.reshape(-1) for each in tensors]
+    shape = tensors[-1].shape
+    tensors = [each if each.shape == shape else np.broadcast_to(each, shape) for each in tensors]
+    kinds = [number_kind(each.dtype, integer) for each in computed]
+    made = [
+        None if each.dtype == kind else np.empty(BLOCK, kind)
+        for each, kind in zip(computed, kinds, strict=True)
+    ]
+    memory = [np.empty(BLOCK, integer) for _ in range(spare)]
+    for place in places(shape):
+        block = [each[place] for each in tensors]
+        size, box = block[-1].size, block[-1].shape
+        for number, array in enumerate(made):
+            if array is not None:
+                array[:size].reshape(box)[...] = block[number]
+                block[number] = array[:size].reshape(box)
+        yield (*block, *(each[:size].reshape(box) for each in memory))
+
+
+def places(shape: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    """Blocks of a box: parts of one axis, with all of those behind it."""
+    axis, inner = len(shape) - 1, 1
+    while inner * shape[axis] <= BLOCK:
+        inner *= shape[axis]
+        axis -= 1
+    pieces = -(-shape[axis] // (BLOCK // inner))
+    rows = -(-shape[axis] // pieces)
+    for front in np.ndindex(*shape[:axis]):
+        for low in range(0, shape[axis], rows):
+            yield (*front, slice(low, low + rows))
 
 
 def elements(array: Any, integer: Any) -> Any:
     """The elements in a type to compute with: `integer`, binary64, or conditions as they are."""
     if array is None:
         return None
-    kind = {"f": np.float64, "b": np.bool_}.get(array.dtype.kind, integer)
+    kind = number_kind(array.dtype, integer)
     return np.ascontiguousarray(array.astype(kind, copy=False)).reshape(array.shape)
+
+
+def number_kind(dtype: np.dtype[Any], integer: Any) -> Any:
+    return {"f": np.float64, "b": np.bool_}.get(dtype.kind, integer)
 
 
 def numbers(array: Any) -> Any:
@@ -269,33 +357,74 @@ def read(tensor: Array | Padded, *slots: Slot, fill: Any = None) -> Any:
     if isinstance(tensor, Padded):
         slots = tuple(slot + by for slot, by in zip(slots, tensor.before, strict=True))
         tensor = tensor.array
-    affine = all(isinstance(slot, Index) or is_integer(slot) for slot in slots)
-    if fill is not None or affine:
+    parts = parts_of(slots)
+    if fill is not None or parts is not None:
         for slot, extent in zip(slots, tensor.shape, strict=True):
             low, high = slot_ends(slot)
             if low < 0 or high >= extent:
                 return read(padded(tensor, fill or 0, *slots), *slots)
-    return view(tensor, slots) if affine else gathered(tensor, slots)
+    if parts is None:
+        return gathered(tensor, slots)
+    return view(tensor, slots, parts).reshape(whole_axes(parts))
 
 
-def view(tensor: Array, slots: Sequence[Slot]) -> Array:
-    """The elements at affine slots inside a tensor, without a copy."""
-    steps: dict[int, int] = {}
-    counts: dict[int, int] = {}
+Part = tuple[int, int, int]  # axis, unit, count: a digit of the places on an axis
+
+
+def parts_of(slots: Sequence[Slot], box: Sequence[int] = ()) -> list[Part] | None:
+    """The axes of affine slots, the outermost first, cut into the digits that the slots go by, and
+    axes of a box that they do not go along.
+
+    None where a slot is not affine, or digits overlap.
+    """
+    units = {axis: {1, extent} for axis, extent in enumerate(reversed(box))}
+    for slot in slots:
+        if not isinstance(slot, Index):
+            if is_integer(slot):
+                continue
+            return None
+        for at, _, count in slot.terms:
+            axis, unit, extent = at if isinstance(at, tuple) else (at, 1, count)
+            units.setdefault(axis, {1, extent}).update((unit, unit * count))
+    found: list[Part] = []
+    for axis in range(max(units, default=-1), -1, -1):
+        ends = sorted(units.get(axis, {1}))
+        if ends[0] == 0 or len(ends) == 1:
+            found.append((axis, 1, ends[0]))
+            continue
+        for low, high in zip(ends[-2::-1], ends[:0:-1], strict=True):
+            if high % low:
+                return None
+            found.append((axis, low, high // low))
+    return found
+
+
+def whole_axes(parts: Sequence[Part]) -> list[int]:
+    """The extents of axes that are cut into parts."""
+    extents = [1] * (1 + max((axis for axis, _, _ in parts), default=-1))
+    for axis, _, count in parts:
+        extents[-1 - axis] *= count
+    return extents
+
+
+def view(tensor: Array, slots: Sequence[Slot], parts: Sequence[Part]) -> Array:
+    """The elements at affine slots inside a tensor, without a copy: a dimension for each part."""
+    shape = [count for _, _, count in parts]
+    if 0 in shape:
+        return np.empty(shape, tensor.dtype)
+    steps = dict.fromkeys(parts, 0)
     offset = 0
     for slot, stride in zip(slots, tensor.strides, strict=True):
         if not isinstance(slot, Index):
             offset += int(slot) * stride
             continue
         offset += slot.start * stride
-        for axis, step, count in slot.terms:
-            counts[axis] = count
-            steps[axis] = steps.get(axis, 0) + step * stride
-    order = range(max(counts, default=-1), -1, -1)
-    shape = [counts.get(axis, 1) for axis in order]
-    if 0 in shape:
-        return np.empty(shape, tensor.dtype)
-    strides = [steps.get(axis, 0) for axis in order]
+        for at, step, count in slot.terms:
+            axis, unit, _ = at if isinstance(at, tuple) else (at, 1, count)
+            for part in parts:
+                if part[0] == axis and unit <= part[1] < unit * count:
+                    steps[part] += step * stride * (part[1] // unit)
+    strides = list(steps.values())
     if tensor.flags.c_contiguous and tensor.dtype != object:
         return np.ndarray(shape, tensor.dtype, tensor, offset, strides)
     first = [slot.start if isinstance(slot, Index) else int(slot) for slot in slots]
@@ -303,10 +432,47 @@ def view(tensor: Array, slots: Sequence[Slot]) -> Array:
     return np.lib.stride_tricks.as_strided(corner, shape, strides)
 
 
+def copy(target: Array, tensor: Array, *slots: Slot) -> None:
+    """Fill a tensor with the elements at a multi-index; the axes of the indices are its own."""
+    parts = parts_of(slots, target.shape)
+    if parts is None or not inside(tensor, slots):
+        looked_up(target, tensor, slots)
+    else:
+        assign(target.reshape([count for _, _, count in parts]), view(tensor, slots, parts))
+
+
+def inside(tensor: Array, slots: Sequence[Slot]) -> bool:
+    ends = map(slot_ends, slots)
+    return all(
+        low >= 0 and high < extent for (low, high), extent in zip(ends, tensor.shape, strict=True)
+    )
+
+
+def assign(target: Array, source: Array) -> None:
+    """Copy elements; numpy's innermost loop goes along the last axis, which should not be short."""
+    if 1 < target.shape[-1] <= SHORT < target.size:
+        source = np.broadcast_to(source, target.shape)
+        for at in range(target.shape[-1]):
+            target[..., at] = source[..., at]
+    else:
+        target[...] = source
+
+
+def looked_up(target: Array, tensor: Array, slots: Sequence[Slot]) -> None:
+    """Fill a tensor with the elements at slots that are not affine."""
+    places = slots[0]
+    direct = tensor.ndim == 1 and isinstance(places, np.ndarray) and places.shape == target.shape
+    if direct and tensor.dtype == target.dtype and tensor.size:
+        np.take(tensor, places, out=target, mode="clip")
+    else:
+        target[...] = wrapped(read(tensor, *slots), target.dtype)
+
+
 def axes_of(slot: Slot) -> set[int]:
     """The axes along which a slot changes."""
     if isinstance(slot, Index):
-        return {axis for axis, _, count in slot.terms if count != 1}
+        counted = [at for at, _, count in slot.terms if count != 1]
+        return {at[0] if isinstance(at, tuple) else at for at in counted}
     shape = np.shape(slot)
     return {axis for axis, extent in enumerate(reversed(shape)) if extent != 1}
 
@@ -342,7 +508,7 @@ def whole(slot: Slot, extent: int) -> bool:
     """Whether a slot is an index that runs over all of a dimension."""
     if not isinstance(slot, Index) or slot.start != 0 or len(slot.terms) != 1:
         return False
-    return slot.terms[0][1:] == (1, extent)
+    return isinstance(slot.terms[0][0], int) and slot.terms[0][1:] == (1, extent)
 
 
 def gathered_together(tensor: Array, slots: Sequence[Slot]) -> Array:
@@ -366,10 +532,14 @@ def flat(tensor: Array, kept: int = 0) -> Array:
 def store(tensor: Array, value: Any, *slots: Slot) -> None:
     """Write elements at a multi-index; integers beyond the type wrap in two's complement."""
     value = wrapped(value, tensor.dtype)
-    if all(isinstance(slot, Index) or is_integer(slot) for slot in slots):
-        view(tensor, slots)[...] = value
+    parts = parts_of(slots)
+    if parts is None:
+        tensor[tuple(np.broadcast_arrays(*map(np.asarray, slots)))] = value
         return
-    tensor[tuple(np.broadcast_arrays(*map(np.asarray, slots)))] = value
+    target = view(tensor, slots, parts)
+    if value.ndim and target.ndim > len(whole_axes(parts)):
+        value = np.broadcast_to(value, whole_axes(parts)).reshape(target.shape)
+    target[...] = value
 
 
 def store_all(tensor: Array, value: Any) -> None:
