@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from cvmgen import reals
-from cvmgen.arrays import Array, Index, axis_counts, peak, wrapped
+from cvmgen.arrays import peak, wrapped
+from cvmgen.indices import Array, Index, axis_counts
 from cvmgen.support import refuse, unflatten
 from cvmgen.typed import overflow_rule
 

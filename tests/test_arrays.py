@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from cvmgen import arrays, reals, vectors
-from cvmgen.arrays import Index, axes, read
+from cvmgen.arrays import read
+from cvmgen.indices import Index, axes, span
 
 i, j = axes(6, 4)
 AFFINE: list[tuple[Any, Callable[[Any, Any], Any], bool, str]] = [
@@ -105,7 +106,7 @@ def test_blocks_of_broadcast_tensors() -> None:
 def test_reads_beyond_a_tensor() -> None:
     k = axes(8)
     assert read(np.array([1, 2, 3]), k - 2, fill=7).tolist() == [7, 7, 1, 2, 3, 7, 7, 7]
-    border = arrays.padded(np.array([1, 2, 3]), 0, arrays.span(-1, 4, 0))
+    border = arrays.padded(np.array([1, 2, 3]), 0, span(-1, 4, 0))
     assert [read(border, at).item() for at in range(-1, 4)] == [0, 1, 2, 3, 0]
 
 

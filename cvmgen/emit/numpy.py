@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cvmgen import arrays, vectors
+from cvmgen import arrays, indices, vectors
 from cvmgen.emit import python
 from cvmgen.emit.numpy_calls import ArrayCalls
 from cvmgen.emit.numpy_loops import LoopPrinter
@@ -38,14 +38,15 @@ def emit_support() -> dict[str, str]:
     """The modules that operators import: copies of cvmgen's own."""
     return {
         **python.emit_support(),
-        "_arrays.py": read(arrays),
+        "_arrays.py": relative(read(arrays)),
+        "_indices.py": read(indices),
         "_vectors.py": relative(read(vectors)),
     }
 
 
 def relative(text: str) -> str:
     """A module that stands beside those that it imports."""
-    for name in ("arrays", "support", "typed"):
+    for name in ("arrays", "indices", "support", "typed"):
         text = text.replace(f"from cvmgen.{name} import", f"from ._{name} import")
     return text.replace("from cvmgen import reals", "from . import _reals as reals")
 

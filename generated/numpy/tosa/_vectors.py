@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from . import _reals as reals
-from ._arrays import Array, Index, axis_counts, peak, wrapped
+from ._arrays import peak, wrapped
+from ._indices import Array, Index, axis_counts
 from ._support import refuse, unflatten
 from ._typed import overflow_rule
 
