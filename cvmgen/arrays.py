@@ -251,12 +251,28 @@ def assign(target: Array, source: Array) -> None:
 
 def looked_up(target: Array, tensor: Array, slots: Sequence[Slot]) -> None:
     """Fill a tensor with the elements at slots that are not affine."""
-    places = slots[0]
-    direct = tensor.ndim == 1 and isinstance(places, np.ndarray) and places.shape == target.shape
-    if direct and tensor.dtype == target.dtype and tensor.size:
-        np.take(tensor, places, out=target, mode="clip")
-    else:
+    axis = only_lookup(tensor, slots)
+    if axis is None or target.dtype != tensor.dtype or not target.flags.c_contiguous:
         target[...] = wrapped(read(tensor, *slots), target.dtype)
+        return
+    places = slots[axis].reshape([extent for extent in slots[axis].shape if extent != 1])
+    shape = (*tensor.shape[:axis], *places.shape, *tensor.shape[axis + 1 :])
+    if target.size == np.prod(shape, dtype=np.int64):
+        np.take(tensor, places, axis=axis, out=target.reshape(shape), mode="clip")
+    else:
+        target[...] = read(tensor, *slots)
+
+
+def only_lookup(tensor: Array, slots: Sequence[Slot]) -> int | None:
+    """The one dimension whose places are looked up, where the others stay whole and in order."""
+    found = [at for at, slot in enumerate(slots) if isinstance(slot, np.ndarray)]
+    if len(found) != 1 or not tensor.size:
+        return None
+    for at, (slot, extent) in enumerate(zip(slots, tensor.shape, strict=True)):
+        if at != found[0] and not whole(slot, extent):
+            return None
+    axes = [axis for slot in slots for axis in sorted(axes_of(slot), reverse=True)]
+    return found[0] if axes == sorted(set(axes), reverse=True) else None
 
 
 def axes_of(slot: Slot) -> set[int]:

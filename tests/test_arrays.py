@@ -85,10 +85,24 @@ def test_copies() -> None:
         ((np.arange(40) // 7,), np.arange(40) // 7),
         ((np.arange(40)[::-1] - 30,), np.clip(np.arange(9, -31, -1), 0, 9)),
     ):
-        for dtype in (np.int8, np.int64):
-            target = np.zeros((3, 80), dtype)[:, ::2]
+        for target in (np.zeros((3, 80), np.int8)[:, ::2], np.zeros((3, 40), source.dtype)):
             arrays.copy(target, source, *slots)
             assert np.array_equal(target, np.broadcast_to(expected, target.shape))
+
+
+def test_lookups() -> None:
+    """Along one dimension of a tensor, with the others behind, in front and exchanged."""
+    source = np.arange(60).reshape(3, 4, 5)
+    rows = np.array([[3, 0], [9, -1]])
+    i, j, k, m = axes(3, 2, 2, 5)
+    places = read(rows, j, k)
+    target = np.zeros((3, 2, 2, 5), source.dtype)
+    arrays.copy(target, source, i, places, m)
+    assert np.array_equal(target, source[:, np.clip(rows, 0, 3)])
+    n, m = axes(4, 3)
+    square = np.zeros((4, 3), source.dtype)
+    arrays.copy(square, source[:, :, 0], m, np.asarray(n))
+    assert np.array_equal(square, source[:, :, 0].T)
 
 
 def test_blocks_of_broadcast_tensors() -> None:
