@@ -20,9 +20,10 @@ class NestPrinter(ChainPrinter):
             self.one(each)
 
     def one_store(self) -> bool:
-        """Whether there is nothing in the box but a store for each place."""
+        """Whether the nest is one box with nothing in it but a store for each place."""
         chain = chain_of(self.nest.body[0])
-        return len(self.nest.body) == len(chain.body) == 1 and bool(self.free)
+        alone = len(self.nest.body) == len(chain.body) == 1 and bool(self.free)
+        return alone and not self.single and self.nest.each is None
 
     def elementwise(self) -> bool:
         """Whether the nest does the same to each element, whatever its place."""
