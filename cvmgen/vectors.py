@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from cvmgen import reals
-from cvmgen.arrays import Array, Index, peak, wrapped
+from cvmgen.arrays import peak, wrapped
+from cvmgen.indices import Array, Index, axis_counts
 from cvmgen.support import refuse, unflatten
 from cvmgen.typed import overflow_rule
 
@@ -164,16 +165,21 @@ def ceil_log2(value: Any) -> Any:
     return bit_length(np.maximum(value, 1) - 1)
 
 
-def bit_length(value: Any) -> Any:
-    """How many bits numbers take that are not negative."""
+def bit_length(value: Any, out: Any = None, casting: Any = "unsafe") -> Any:
+    """How many bits the magnitudes of integers take."""
     if value.dtype == object:
         return np.frompyfunc(int.bit_length, 1, 1)(value)
-    exponent = (np.asarray(value, np.float64).view(np.int64) >> 52) - 1022
-    found = np.maximum(exponent, 0)
-    if peak(value) >= MOST_EXACT[np.float64]:  # it may have been rounded up to a power of two
-        least = np.left_shift(1, np.clip(found - 1, 0, 62))
-        found -= (found > 63) | (least > np.maximum(value, 1))
-    return found
+    number = np.array(value, np.float64)
+    np.abs(number, out=number)
+    exponent = number.view(np.int64)  # above 52 bits that are cut off; there is no sign
+    exponent >>= 52
+    length = np.subtract(exponent, 1022, out=exponent if out is None else out, casting=casting)
+    np.maximum(length, 0, out=length)
+    if value.itemsize > 4 and peak(value) >= MOST_EXACT[np.float64]:
+        # The number may have been rounded up to a power of two.
+        least = np.left_shift(np.uint64(1), np.maximum(length - 1, 0).astype(np.uint64))
+        length -= least > np.maximum(np.abs(value).view(np.uint64), 1)
+    return length
 
 
 def over(left: Any, right: Any) -> Any:
@@ -211,7 +217,7 @@ def isnan(value: Any) -> Any:
 
 def spread(array: Array, over: Sequence[Any]) -> tuple[Array, tuple[int, ...]]:
     """An array with all values along the axes of reduced indices, and the axes as numpy's."""
-    counts = {axis: count for each in over for axis, _, count in each.terms}
+    counts = axis_counts(over)
     rank = max(array.ndim, *(axis + 1 for axis in counts)) if counts else array.ndim
     shape = [1] * (rank - array.ndim) + list(array.shape)
     for axis, count in counts.items():
@@ -366,7 +372,7 @@ def dot(left: Any, right: Any, *over: Index) -> Any:
 
     Axes of both operands are those of a stack of matrices, the others make rows and columns.
     """
-    counts = {axis: count for each in over for axis, _, count in each.terms}
+    counts = axis_counts(over)
     rank = max(np.ndim(left), np.ndim(right), 1 + max(counts))
     left, right = lifted(left, rank), lifted(right, rank)
     factor = 1

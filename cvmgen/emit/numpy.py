@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cvmgen import arrays, vectors
+from cvmgen import arrays, indices, vectors
 from cvmgen.emit import python
 from cvmgen.emit.numpy_calls import ArrayCalls
 from cvmgen.emit.numpy_loops import LoopPrinter
@@ -22,8 +22,9 @@ from cvmgen.emit.wrap import wrap_python
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
 from cvmgen.lower.guards import place_guards
+from cvmgen.lower.idioms import with_idioms
 from cvmgen.lower.unfold import unfold_bindings, unfold_nests
-from cvmgen.lower.widths import Width, nest_width
+from cvmgen.lower.widths import Width, host_ranges, nest_width
 
 __all__ = ["emit_header", "emit_operator", "emit_support"]
 
@@ -37,14 +38,15 @@ def emit_support() -> dict[str, str]:
     """The modules that operators import: copies of cvmgen's own."""
     return {
         **python.emit_support(),
-        "_arrays.py": read(arrays),
+        "_arrays.py": relative(read(arrays)),
+        "_indices.py": read(indices),
         "_vectors.py": relative(read(vectors)),
     }
 
 
 def relative(text: str) -> str:
     """A module that stands beside those that it imports."""
-    for name in ("arrays", "support", "typed"):
+    for name in ("arrays", "indices", "support", "typed"):
         text = text.replace(f"from cvmgen.{name} import", f"from ._{name} import")
     return text.replace("from cvmgen import reals", "from . import _reals as reals")
 
@@ -55,6 +57,7 @@ class NumpyEmitter(PythonEmitter):
     def __init__(self, program: i.Program) -> None:
         super().__init__(program)
         self.calls = ArrayCalls(self)
+        self.ranges = host_ranges(program)
         self.inner = [self.body(nest) for nest in program.nests]
 
     def also_read(self) -> frozenset[str]:
@@ -93,9 +96,10 @@ class NumpyEmitter(PythonEmitter):
 
     def body(self, nest: i.Nest) -> tuple[Width, list[str]]:
         """The integers of a nest, and its statements."""
-        width = nest_width(self.program, nest)
+        simple = with_idioms(self.program, nest, self.ranges)
+        width = nest_width(self.program, simple, self.ranges)
         try:
-            return width, self.array_nest(nest, width)
+            return width, self.array_nest(simple, width)
         except NotAnArray:
             return Width("object"), self.loop_nest(nest)
 
@@ -133,15 +137,18 @@ class NumpyEmitter(PythonEmitter):
                     raise NotAnArray("loops that depend on each other") from None
                 single |= found.names
             else:
-                head = self.head(nest, width, integer)
+                lines = printer.read_lines()
+                head = self.head(nest, width, integer, printer.computed)
                 if printer.elementwise():
-                    return self.by_blocks(nest, head, printer.read_lines())
-                return self.around(nest, head, printer.read_lines())
+                    return self.by_blocks(nest, printer, head, lines)
+                return self.around(nest, head, lines)
 
-    def head(self, nest: i.Nest, width: Width, integer: str, *, loops: bool = False) -> list[str]:
-        """The tensors of a nest as arrays of the type that it computes in."""
+    def head(
+        self, nest: i.Nest, width: Width, integer: str, computed: set[str], *, loops: bool = False
+    ) -> list[str]:
+        """The tensors that a nest computes with, as arrays of the type that it does so in."""
         lines = []
-        loaded = [each for each in self.tensors(nest) if each in self.printer.tensors]
+        loaded = [each for each in self.tensors(nest) if each in self.printer.tensors & computed]
         scratch = {each.name: each for each in self.program.scratch}
         for name in self.tensors(nest):
             if name in scratch:
@@ -161,15 +168,22 @@ class NumpyEmitter(PythonEmitter):
             lines.append(f"{local} = {made}")
         return lines
 
-    def by_blocks(self, nest: i.Nest, head: list[str], lines: list[str]) -> list[str]:
-        """What a nest does to each block of elements."""
-        tensors = ", ".join(identifier(name) for name in self.tensors(nest))
-        first = [line for line in head if "arrays.elements(" not in line]
-        inside = [line for line in head if line not in first]
-        loop = f"for {tensors} in arrays.blocks({tensors}):"
-        if "," not in tensors:
-            loop = f"for ({tensors},) in arrays.blocks({tensors}):"
-        return [*first, loop, *indent([*inside, *lines])]
+    def by_blocks(
+        self, nest: i.Nest, printer: NestPrinter, head: list[str], lines: list[str]
+    ) -> list[str]:
+        """What a nest does to each block of elements of the tensors that it goes through."""
+        walked = [each for each in self.tensors(nest) if each in printer.walked]
+        elements = self.printer.tensors & printer.computed
+        computed = [identifier(each) for each in walked if each in elements]
+        kept = [identifier(each) for each in walked if each not in elements]
+        converted = tuple(f"{each} = arrays.elements(" for each in computed)
+        first = [line for line in head if not line.startswith(converted)]
+        arguments = [f"[{', '.join(computed)}]", f"[{', '.join(kept)}]"]
+        arguments += [printer.integer] * bool(computed)
+        names = ", ".join([*computed, *kept])
+        names += "," * ("," not in names)
+        loop = f"for {names} in arrays.blocks({', '.join(arguments)}):"
+        return [*first, loop, *indent(lines)]
 
     def around(self, nest: i.Nest, head: list[str], lines: list[str]) -> list[str]:
         """What a nest does, for each tensor of a variadic input."""
@@ -188,5 +202,5 @@ class NumpyEmitter(PythonEmitter):
         body = unfold_bindings(nest.body)
         printer = LoopPrinter(program)
         printer.reals = self.operator.has_reals
-        head = self.head(nest, Width("object"), "object", loops=True)
+        head = self.head(nest, Width("object"), "object", self.printer.tensors, loops=True)
         return self.around(nest, head, [*self.whole_packs(body), *printer.block(body)])

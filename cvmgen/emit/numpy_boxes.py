@@ -9,7 +9,7 @@ from cvmgen.emit.numpy_reductions import ReductionPrinter
 from cvmgen.emit.plan import plan_fields
 from cvmgen.emit.python_names import identifier
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in
+from cvmgen.ir.visit import names_in, walk
 
 Block = tuple[i.Stmt, ...]
 
@@ -124,6 +124,12 @@ class BoxPrinter(ReductionPrinter):
                 continue
             low = loop.low
             assert low is not None
+            divisor = self.divisor(name) if low == i.Const(0) else None
+            if divisor is not None:
+                self.box.append("2")
+                extents.append(f"arrays.Split({self.index(loop.high)}, {self.index(divisor)})")
+                self.free.append(Axis(name, False, loop.high, split=True))
+                continue
             self.box.append("1")
             if low == i.Const(0):
                 extents.append(self.index(loop.high))
@@ -136,3 +142,22 @@ class BoxPrinter(ReductionPrinter):
             self.emit(f"{', '.join(declared)} = arrays.axes({', '.join(extents)})")
         for line in later:
             self.emit(line)
+
+    def divisor(self, index: str) -> i.Expr | None:
+        """What reductions divide a free index by: quotient and remainder become two axes, as a
+        view with both in one axis would be a copy with all terms."""
+        for fold in walk(self.nest.body):
+            if not isinstance(fold, i.Fold):
+                continue
+            bound = frozenset(
+                each.index if isinstance(each, i.Over) else each.pack for each in fold.over
+            )
+            for each in walk(fold):
+                match each:
+                    case i.Binary(op="floordiv" | "mod", left=i.Var(name=name), right=right) if (
+                        name == index and self.kind(right) == HOST and not names_in(right) & bound
+                    ):
+                        return right
+                    case _:
+                        pass
+        return None

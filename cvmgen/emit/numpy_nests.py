@@ -5,19 +5,25 @@ from __future__ import annotations
 import re
 
 from cvmgen.emit.numpy_boxes import Block, Chain, chain_of, ends, name_of
-from cvmgen.emit.numpy_lists import ListPrinter
-from cvmgen.emit.numpy_printer import ARRAY, INDEX, UFUNCS, NotAnArray, OneByOne, inlined
+from cvmgen.emit.numpy_chains import UFUNCS, ChainPrinter
+from cvmgen.emit.numpy_printer import ARRAY, INDEX, NotAnArray, OneByOne, inlined
 from cvmgen.emit.python_names import identifier
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
 
 
-class NestPrinter(ListPrinter):
+class NestPrinter(ChainPrinter):
     """Prints the statements of a nest."""
 
     def statements(self, body: Block) -> None:
         for each in body:
             self.one(each)
+
+    def one_store(self) -> bool:
+        """Whether the nest is one box with nothing in it but a store for each place."""
+        chain = chain_of(self.nest.body[0])
+        alone = len(self.nest.body) == len(chain.body) == 1 and bool(self.free)
+        return alone and not self.single and self.nest.each is None
 
     def elementwise(self) -> bool:
         """Whether the nest does the same to each element, whatever its place."""
@@ -25,7 +31,8 @@ class NestPrinter(ListPrinter):
         alone = len(self.nest.body) == 1 and bool(chain.loops) and not self.single
         given = any(isinstance(each, i.Given) for each in walk(self.nest.body))
         folded = any(isinstance(each, i.Fold) for each in walk(self.nest.body))
-        return alone and not self.partial and not given and not folded and self.nest.each is None
+        apart = not self.walked & self.looked_up and self.nest.each is None
+        return alone and apart and not self.partial and not given and not folded
 
     def read_lines(self) -> list[str]:
         """The lines of the nest without axes that nothing reads."""
@@ -102,14 +109,36 @@ class NestPrinter(ListPrinter):
         assert isinstance(target, i.Access)
         value = inlined(statement.value)
         tensor = identifier(target.tensor)
-        if not self.whole(target):
-            self.partial = True
-            text = self.expr(value)
-            self.emit(f"arrays.store({tensor}, {text}, {self.slots(target.index)})")
+        if self.whole(target):
+            self.walked.add(target.tensor)
+            self.fill_whole(target, value)
             return
-        ufunc = self.whole_call(value)
-        if ufunc is not None and not self.typed(target.tensor) and not self.checked:
-            self.emit(f'{ufunc[:-1]}, out={tensor}, casting="unsafe")')
+        self.partial = True
+        slots = self.slots(target.index)
+        call = self.whole_call(value) if self.covers(target) else None
+        if call is not None:
+            self.into(call, f"arrays.read({tensor}, {slots})")
+            return
+        text = self.moved(value) if isinstance(value, i.Access) else self.expr(value)
+        self.emit(f"arrays.store({tensor}, {text}, {slots})")
+
+    def fill_whole(self, target: i.Access, value: i.Expr) -> None:
+        """A store for each place of the box, all of a tensor."""
+        tensor = identifier(target.tensor)
+        if isinstance(value, i.Access):
+            where, slots = self.place(value)
+            self.emit(
+                f"arrays.copy({tensor}, {where}, {slots})" if slots else f"{tensor}[...] = {where}"
+            )
+            return
+        typed = self.typed(target.tensor)
+        if self.one_store() and self.pointwise(value) and not typed:
+            self.partial = True  # it makes blocks by itself
+            self.chain(value, target.tensor)
+            return
+        call = None if typed else self.whole_call(value)
+        if call is not None:
+            self.into(call, tensor)
             return
         text = self.expr(value)
         if self.kind(value) == ARRAY and not self.checked:
@@ -117,12 +146,16 @@ class NestPrinter(ListPrinter):
             return
         self.emit(f"arrays.store_all({tensor}, {text})")
 
+    def into(self, call: str, target: str) -> None:
+        """A call with an array for its result."""
+        self.emit(f'{call[:-1]}, out={target}, casting="unsafe")')
+
     def typed(self, tensor: str) -> bool:
         return tensor not in self.operator.precise_outputs
 
     def whole_call(self, value: i.Expr) -> str | None:
         """A value that one ufunc makes of arrays last, as its call."""
-        if self.kind(value) != ARRAY or self.has_reals:
+        if self.kind(value) != ARRAY or self.has_reals or self.checked:
             return None
         match value:
             case i.Binary(op="-", left=i.Const(value=0), right=right):

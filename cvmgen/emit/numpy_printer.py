@@ -15,7 +15,6 @@ from cvmgen.ir.visit import LEAVES, names_in, substitute, walk
 from cvmgen.lower.known_extents import KnownExtents
 
 HOST, INDEX, ARRAY = "host", "index", "array"
-UFUNCS = {"+": "np.add", "-": "np.subtract", "*": "np.multiply"}
 RUNNING = {
     "sum": ("add", "0"),
     "prod": ("times", "1"),
@@ -50,11 +49,13 @@ class OneByOne(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A free index: its name, whether it is a multi-index, and the extents it runs over."""
+    """A free index: its name, whether it is a multi-index, and the extents it runs over; whether
+    it has two axes, of quotients and remainders."""
 
     name: str
     pack: bool
     extents: i.Expr
+    split: bool = False
 
 
 class ArrayPrinter(PythonPrinter, ABC):
@@ -76,7 +77,10 @@ class ArrayPrinter(PythonPrinter, ABC):
         self.free: list[Axis] = []
         self.hoisting: tuple[int, int] | None = None  # in front of the loops of a reduction
         self.spans: dict[str, str] = {}  # what the indices of those loops run over
-        self.partial = False  # whether anything but whole tensors is read or written
+        self.partial = False  # whether a free index is read other than to walk whole tensors
+        self.walked: set[str] = set()  # tensors that the free indices go through as a whole
+        self.looked_up: set[str] = set()  # tensors that are read in any other way
+        self.computed: set[str] = set()  # tensors with elements that are computed with
         self.listing = 0  # how many comprehensions are around
 
     @abstractmethod
@@ -206,9 +210,10 @@ class ArrayPrinter(PythonPrinter, ABC):
 
     def bind(self, name: str, value: i.Expr, body: i.Expr) -> tuple[str, int]:
         kind = self.kind(value)
-        text = self.expr(value)
-        local = self.new(name)
-        self.emit(f"{local} = {text}")
+        local = text = self.expr(value)
+        if not text.isidentifier():
+            local = self.new(name)
+            self.emit(f"{local} = {text}")
         outer = self.kinds.get(name), self.shown.get(name)
         self.kinds[name], self.shown[name] = kind, local
         found = self.leveled(body)
@@ -292,6 +297,11 @@ class ArrayPrinter(PythonPrinter, ABC):
                 for each in arguments[1:]:
                     text = f"np.{name}imum({text}, {each})"
                 return text
+            case "clip" if self.checked:
+                value, low, high = arguments
+                return f"vectors.minimum(vectors.maximum({value}, {low}), {high})"
+            case "clip":
+                return f"np.clip({listed})"
             case "abs":
                 return f"{'' if self.checked else 'np.'}abs({listed})"
             case "floor" | "ceil" | "trunc" | "sqrt" as name:
@@ -302,7 +312,7 @@ class ArrayPrinter(PythonPrinter, ABC):
                 return f"vectors.to_float32({listed})"
             case "int":
                 return f"vectors.to_int({listed}, {self.integer})"
-            case "isnan" | "power" | "floor_log2" | "ceil_log2" as name:
+            case "isnan" | "power" | "floor_log2" | "ceil_log2" | "bit_length" as name:
                 return f"vectors.{name}({listed})"
             case "ceildiv" | "flatten_index" | "unflatten" as name:
                 return f"support.{name}({listed})"
@@ -324,28 +334,42 @@ class ArrayPrinter(PythonPrinter, ABC):
 
     def access(self, access: i.Access, fill: str | None = None) -> str:
         """The elements at a multi-index: the tensor itself where the box is all of it."""
-        tensor = identifier(access.tensor)
-        if access.which is not None:
-            tensor = f"{tensor}[{self.expr(access.which)}]"
-        if self.whole(access):
-            return tensor
+        self.computed.add(access.tensor)
         index = access.index
-        self.partial = True
         single = all(self.kind(each) == HOST and not spread for each, spread in index)
+        tensor, slots = self.place(access)
+        if not slots:
+            return tensor
         if single and fill is None and not self.free:
-            return f"{tensor}[{self.slots(index)}]"
-        position = self.extents.flattened(access)
-        if position is not None:
-            kept = len(index) - 1
-            tensor = f"arrays.flat({tensor}{f', {kept}' * bool(kept)})"
-            index = (*index[:-1], (position, False))
-        slots = self.slots(index)
+            return f"{tensor}[{slots}]"
         if fill is None:
             return f"arrays.read({tensor}, {slots})"
         looped = names_in(tuple(each for each, _ in index)) & set(self.spans)
         if looped and self.hoisting is not None and not self.listing:
             return f"arrays.read({self.hoisted(access, tensor, fill)}, {slots})"
         return f"arrays.read({tensor}, {slots}, fill={fill})"
+
+    def moved(self, access: i.Access) -> str:
+        """Elements that are stored as they are, whatever their type."""
+        tensor, slots = self.place(access)
+        return f"arrays.read({tensor}, {slots})" if slots else tensor
+
+    def place(self, access: i.Access) -> tuple[str, str]:
+        """The tensor of an access and the slots, none where the box is all of it."""
+        tensor = identifier(access.tensor)
+        if access.which is not None:
+            tensor = f"{tensor}[{self.expr(access.which)}]"
+        if self.whole(access):
+            self.walked.add(access.tensor)
+            return tensor, ""
+        self.looked_up.add(access.tensor)
+        index = access.index
+        position = self.extents.flattened(access)
+        if position is not None:
+            kept = len(index) - 1
+            tensor = f"arrays.flat({tensor}{f', {kept}' * bool(kept)})"
+            index = (*index[:-1], (position, False))
+        return tensor, self.slots(index)
 
     def hoisted(self, access: i.Access, tensor: str, fill: str) -> str:
         """The tensor with a border, made in front of the loops that walk beyond it."""
@@ -363,6 +387,10 @@ class ArrayPrinter(PythonPrinter, ABC):
         return local
 
     def whole(self, access: i.Access) -> bool:
+        """Whether an access goes through all of a tensor, whose dimensions are those of the box."""
+        return self.covers(access) and not any(axis.split for axis in self.free)
+
+    def covers(self, access: i.Access) -> bool:
         """Whether an access goes through all of a tensor in the order of the free indices."""
         wanted = tuple((i.Var(axis.name), axis.pack) for axis in self.free)
         if access.which is not None or not wanted or access.index != wanted:

@@ -34,17 +34,22 @@ class Width:
     bits: int | None = None
 
 
-def nest_width(program: i.Program, nest: i.Nest) -> Width:
-    """The integers for a nest, in the form before reductions are loops."""
+def host_ranges(program: i.Program) -> Mapping[str, Range | None]:
+    """The ranges of what the host code computes."""
     host = Typer(program.operator, {}, host=True)
     host.block(unfold_all(program).prepare)
-    most = Widths(program, nest, host.ranges).largest()
+    return host.ranges
+
+
+def nest_width(program: i.Program, nest: i.Nest, host: Mapping[str, Range | None]) -> Width:
+    """The integers for a nest, in the form before reductions are loops."""
+    most = Widths(program, nest, host).largest()
     if most.fits(32):
         return Width("int32")
     if most.fits(64):
         return Width("int64")
     for bits in range(40, 0, -1):
-        if Widths(program, nest, host.ranges, bits).largest().fits(64):
+        if Widths(program, nest, host, bits).largest().fits(64):
             return Width("checked", bits)
     return Width("object")
 
@@ -174,6 +179,9 @@ class Widths:
             case i.Binary(op="+" | "-" | "*", left=left, right=right):
                 self.stored(left)
                 self.stored(right)
+            case i.Binary(op="shl", left=left, right=exponent) if left != i.Const(1):
+                self.stored(left)
+                self.exact(exponent)
             case i.Select(condition=condition, then=then, otherwise=otherwise):
                 self.exact(condition)
                 self.stored(then)
@@ -186,6 +194,8 @@ class Widths:
                 if condition is not None:
                     self.exact(condition)
                 self.stored(element)
+            case i.Call(function="abs", arguments=(operand,)):
+                self.exact(operand)
             case i.Access():
                 pass
             case _:
@@ -277,6 +287,14 @@ class Widths:
         if left is None or right is None or expr.op == "over":
             return None
         match expr.op:
+            case "-" if (
+                isinstance(expr.right, i.Binary)
+                and expr.right.op == "shr"
+                and (expr.right.left == expr.left)
+            ):
+                # A value less a part of itself never decreases as the value grows.
+                exponent = exponents(self.exact(expr.right.right) or UNBOUNDED)
+                return ranges.corners(left, exponent, lambda a, b: a - (a >> b))
             case "+":
                 return Range(left.low + right.low, left.high + right.high)
             case "-":
@@ -290,8 +308,9 @@ class Widths:
             case "mod":
                 return ranges.modulo(left, right)
             case "shl":
-                most = min(max(right.high, 0), 200)
-                return Range(0, 1 << most)
+                return ranges.corners(left, exponents(right), lambda a, b: a << b)
+            case "shr":
+                return ranges.corners(left, exponents(right), lambda a, b: a >> b)
             case _:
                 return left
 
@@ -306,11 +325,15 @@ class Widths:
             case "max" | "min":
                 choose = max if function == "max" else min
                 return Range(choose(e.low for e in known), choose(e.high for e in known))
+            case "clip":
+                value, low, high = known
+                least = min(max(value.low, low.low), high.low)
+                return Range(least, min(max(value.high, low.high), high.high))
             case "abs":
                 return ranges.magnitude(known[0])
             case "negate":
                 return Range(-known[0].high, -known[0].low)
-            case "floor_log2" | "ceil_log2":
+            case "floor_log2" | "ceil_log2" | "bit_length":
                 return LOG
             case "real" | "float32" | "floor" | "ceil" | "trunc" | "sqrt":
                 return None
@@ -377,6 +400,12 @@ class Widths:
                 return Range(-(1 << bits), 1 << bits)
             case _:
                 return found
+
+
+def exponents(found: Range) -> Range:
+    """What powers of two and shifts are computed for; longer ones give nothing new."""
+    low, high = (min(max(end, 0), 200) for end in (found.low, found.high))
+    return Range(low, high)
 
 
 def joined(one: Range | None, other: Range | None) -> Range | None:

@@ -18,9 +18,32 @@ from tests.emit.test_python import ALONE, PRINTED
 
 LINES = [
     ("cvm.relu", "np.maximum(0, X, out=Y, casting=\"unsafe\")", "one call for the whole tensor"),
-    ("cvm.relu", "for X, Y in arrays.blocks(X, Y):", "elementwise: by blocks that fit the cache"),
-    ("cvm.clip", "X = arrays.elements(X, np.int32)", "nothing leaves 32 bits"),
-    ("cvm.cvm_left_shift", "X = arrays.elements(X, np.int64)", "the shifted value needs 64"),
+    ("cvm.relu", "for X, Y in arrays.blocks([X], [Y], np.int32):", "blocks that fit the cache"),
+    (
+        "cvm.cvm_right_shift",
+        "for X, Y, value, value_2 in arrays.blocks([X], [Y], np.int32, spare=2):",
+        "half of a successor fits 32 bits; the same two arrays hold what is on the way",
+    ),
+    (
+        "cvm.cvm_left_shift",
+        "for X, Y, value in arrays.blocks([X], [Y], np.int64, spare=1):",
+        "the shifted value needs 64",
+    ),
+    (
+        "cvm.clip",
+        'np.clip(X, a_min, a_max, out=Y, casting="unsafe")',
+        "two choices by ends that the formula requires to be in order",
+    ),
+    (
+        "cvm.broadcast_mul",
+        "B = arrays.read(B, *(d[Q - N + j] if n[j] != 1 else 0 for j in range(N)))",
+        "views first, then blocks of them",
+    ),
+    (
+        "cvm.repeat",
+        "arrays.copy(Y, X, *(d[i] // repeats if i == a else d[i] for i in range(N)))",
+        "elements that move keep their type",
+    ),
     ("cvm.dense", "i, j = arrays.axes(M, N)", "free indices are axes"),
     ("cvm.dense", "k = arrays.axes(K, inside=2)", "a reduced one stands in front of them"),
     (
@@ -38,7 +61,7 @@ LINES = [
         "arrays.store(Y, X, *(d[R[i]] for i in range(N)))",
         "a store through the axes of the result",
     ),
-    ("cvm.batch_flatten", "Y[...] = arrays.read(arrays.flat(X, 1), i, j)", "a reshape is a view"),
+    ("cvm.batch_flatten", "arrays.copy(Y, arrays.flat(X, 1), i, j)", "a reshape is a view"),
     (
         "cvm.get_valid_count",
         "found = arrays.chosen(arrays.read(X, b, q, 1) > score_threshold, q)",

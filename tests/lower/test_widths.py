@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cvmgen import driver
-from cvmgen.lower.widths import Width, nest_width
+from cvmgen.lower.widths import Width, host_ranges, nest_width
 
 from .specs import operator
 
@@ -30,4 +30,4 @@ def test_widths(value: str, expected: Width, why: str) -> None:
     program = driver.lower(
         operator(f'"Test."\n{HEAD}Y[i] = {value}'), driver.TARGETS["numpy"].passes
     )
-    assert nest_width(program, program.nests[0]) == expected, why
+    assert nest_width(program, program.nests[0], host_ranges(program)) == expected, why

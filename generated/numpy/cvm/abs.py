@@ -17,7 +17,6 @@ import numpy as np
 
 from . import _support as support
 from . import _arrays as arrays
-from . import _vectors as vectors
 
 OPERATOR = "cvm.abs"
 
@@ -44,10 +43,8 @@ def _prepare(X):
 
 def _nest_Y(plan, X, Y):
     # spec/cvm/elementwise.cvm:7: Y[d...] = x if x >= 0 else -x where x = X[d...]
-    for X, Y in arrays.blocks(X, Y):
-        X = arrays.elements(X, np.int32)
-        x = X
-        Y[...] = vectors.where(x >= 0, x, -x)
+    for X, Y in arrays.blocks([X], [Y], np.int32):
+        np.abs(X, out=Y, casting="unsafe")
 
 
 def infer(shapes, precisions):

@@ -44,9 +44,8 @@ def _prepare(X):
 def _nest_Y(plan, X, Y):
     # spec/cvm/transform.cvm:45: Y[i, j] = X[i, unflatten(j, n[1:]...)...]
     n = plan.n
-    X = arrays.elements(X, np.int32)
     i, j = arrays.axes(n[0], support.size(n[1:]))
-    Y[...] = arrays.read(arrays.flat(X, 1), i, j)
+    arrays.copy(Y, arrays.flat(X, 1), i, j)
 
 
 def infer(shapes, precisions):

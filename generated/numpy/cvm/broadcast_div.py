@@ -80,13 +80,11 @@ def _nest_Y(plan, A, B, Y):
     # spec/cvm/broadcast.cvm:15: Y[d...] = quotient(A[(d[Q - M + j] if m[j] != 1 else 0 for j <
     #   M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...])
     m, n, M, N, Q, em, en = plan.m, plan.n, plan.M, plan.N, plan.Q, plan.em, plan.en
-    A = arrays.elements(A, np.int64)
-    B = arrays.elements(B, np.int64)
     d = arrays.axes(tuple(max(em[i], en[i]) for i in range(Q)))
-    b = arrays.read(B, *(d[Q - N + j] if n[j] != 1 else 0 for j in range(N)))
-    Y[...] = vectors.where(b != 0,
-        vectors.truncdiv(arrays.read(A, *(d[Q - M + j] if m[j] != 1 else 0 for j in range(M))), b),
-        0)
+    A = arrays.read(A, *(d[Q - M + j] if m[j] != 1 else 0 for j in range(M)))
+    B = arrays.read(B, *(d[Q - N + j] if n[j] != 1 else 0 for j in range(N)))
+    for A, B, Y in arrays.blocks([A, B], [Y], np.int64):
+        Y[...] = vectors.where(B != 0, vectors.truncdiv(A, B), 0)
 
 
 def infer(shapes, precisions):

@@ -29,7 +29,6 @@ import numpy as np
 
 from . import _support as support
 from . import _arrays as arrays
-from . import _vectors as vectors
 
 OPERATOR = "cvm.broadcast_greater"
 
@@ -81,12 +80,11 @@ def _nest_Y(plan, A, B, Y):
     # spec/cvm/broadcast.cvm:15: Y[d...] = greater(A[(d[Q - M + j] if m[j] != 1 else 0 for j <
     #   M)...], B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...])
     m, n, M, N, Q, em, en = plan.m, plan.n, plan.M, plan.N, plan.Q, plan.em, plan.en
-    A = arrays.elements(A, np.int32)
-    B = arrays.elements(B, np.int32)
     d = arrays.axes(tuple(max(em[i], en[i]) for i in range(Q)))
-    Y[...] = vectors.where(arrays.read(A,
-        *(d[Q - M + j] if m[j] != 1 else 0 for j in range(M))) > arrays.read(B,
-        *(d[Q - N + j] if n[j] != 1 else 0 for j in range(N))), 1, 0)
+    A = arrays.read(A, *(d[Q - M + j] if m[j] != 1 else 0 for j in range(M)))
+    B = arrays.read(B, *(d[Q - N + j] if n[j] != 1 else 0 for j in range(N)))
+    for A, B, Y in arrays.blocks([A, B], [Y], np.int32):
+        Y[...] = A > B
 
 
 def infer(shapes, precisions):

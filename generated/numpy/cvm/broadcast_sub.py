@@ -79,12 +79,11 @@ def _nest_Y(plan, A, B, Y):
     # spec/cvm/broadcast.cvm:15: Y[d...] = OP(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
     #   B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...])
     m, n, M, N, Q, em, en = plan.m, plan.n, plan.M, plan.N, plan.Q, plan.em, plan.en
-    A = arrays.elements(A, np.int32)
-    B = arrays.elements(B, np.int32)
     d = arrays.axes(tuple(max(em[i], en[i]) for i in range(Q)))
-    np.subtract(arrays.read(A, *(d[Q - M + j] if m[j] != 1 else 0 for j in range(M))),
-        arrays.read(B, *(d[Q - N + j] if n[j] != 1 else 0 for j in range(N))), out=Y,
-        casting="unsafe")
+    A = arrays.read(A, *(d[Q - M + j] if m[j] != 1 else 0 for j in range(M)))
+    B = arrays.read(B, *(d[Q - N + j] if n[j] != 1 else 0 for j in range(N)))
+    for A, B, Y in arrays.blocks([A, B], [Y], np.int32):
+        np.subtract(A, B, out=Y, casting="unsafe")
 
 
 def infer(shapes, precisions):

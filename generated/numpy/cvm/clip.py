@@ -20,7 +20,6 @@ import numpy as np
 
 from . import _support as support
 from . import _arrays as arrays
-from . import _vectors as vectors
 
 OPERATOR = "cvm.clip"
 
@@ -67,10 +66,8 @@ def _nest_Y(plan, X, Y):
     # spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min))
     #   where x = X[d...]
     a_min, a_max = plan.a_min, plan.a_max
-    for X, Y in arrays.blocks(X, Y):
-        X = arrays.elements(X, np.int32)
-        x = X
-        Y[...] = vectors.where(x >= a_max, a_max, vectors.where(x > a_min, x, a_min))
+    for X, Y in arrays.blocks([X], [Y], np.int32):
+        np.clip(X, a_min, a_max, out=Y, casting="unsafe")
 
 
 def infer(shapes, precisions, *, a_min=None, a_max=None):

@@ -73,7 +73,6 @@ def _nest_Y(plan, I, Y):
     # spec/cvm/transform.cvm:60: Y[(start[i] + d[j] if j == a else d[j] for j < N)...] = I[i][d...]
     #   forall i < M, d... < n[i]...
     N, a, n = plan.N, plan.a, plan.n
-    I = [arrays.elements(each, np.int32) for each in I]
     for i in range(len(I)):
         total = sum(n[j_2][a] for j_2 in range(i))
         d = arrays.axes(n[i])

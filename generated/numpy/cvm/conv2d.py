@@ -129,11 +129,11 @@ def _nest_Y(plan, X, W, B, Y):
     X = arrays.elements(X, np.int32)
     W = arrays.elements(W, np.int32)
     B = arrays.elements(B, np.int32)
-    n, oc, y, x = arrays.axes(N, OC, YH, YW)
-    ic, ki, kj = arrays.axes(IC, KH, KW, inside=4)
+    n, oc, y, x = arrays.axes(N, arrays.Split(OC, OPG), YH, YW)
+    ic, ki, kj = arrays.axes(IC, KH, KW, inside=5)
     np.add(vectors.dot(arrays.read(X, n, oc // OPG * IC + ic, y * SH - PH + ki * DH, x * SW - PW
         + kj * DW, fill=0), arrays.read(W, oc, ic, ki, kj), ic, ki, kj), arrays.read(B, oc)
-        if B is not None else 0, out=Y, casting="unsafe")
+        if B is not None else 0, out=arrays.read(Y, n, oc, y, x), casting="unsafe")
 
 
 def infer(shapes, precisions, *, padding=(0, 0), stride=(1, 1), dilation=(1, 1), groups=1):

@@ -54,9 +54,8 @@ def _prepare(X, precision):
 def _nest_Y(plan, X, Y):
     # spec/cvm/elementwise.cvm:63: Y[d...] = clip(X[d...], -alpha, alpha)
     alpha = plan.alpha
-    for X, Y in arrays.blocks(X, Y):
-        X = arrays.elements(X, np.int32)
-        np.maximum(-alpha, np.minimum(X, alpha), out=Y, casting="unsafe")
+    for X, Y in arrays.blocks([X], [Y], np.int32):
+        np.clip(X, -alpha, alpha, out=Y, casting="unsafe")
 
 
 def infer(shapes, precisions, *, precision=None):

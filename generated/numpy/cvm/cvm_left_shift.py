@@ -67,9 +67,10 @@ def _prepare(X, precision, shift_bit):
 def _nest_Y(plan, X, Y):
     # spec/cvm/elementwise.cvm:86: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha)
     shift_bit, alpha = plan.shift_bit, plan.alpha
-    for X, Y in arrays.blocks(X, Y):
-        X = arrays.elements(X, np.int64)
-        np.maximum(-alpha, np.minimum(X * (1 << shift_bit), alpha), out=Y, casting="unsafe")
+    for X, Y, value in arrays.blocks([X], [Y], np.int64, spare=1):
+        np.left_shift(X, shift_bit, out=value)
+        np.clip(value, -alpha, alpha, out=value)
+        Y[...] = value
 
 
 def infer(shapes, precisions, *, precision=None, shift_bit=None):

@@ -51,10 +51,8 @@ def _prepare(indices, table):
 def _nest_Y(plan, indices, table, Y):
     # spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)]
     n = plan.n
-    indices = arrays.elements(indices, np.int32)
-    table = arrays.elements(table, np.int32)
-    Y[...] = arrays.read(arrays.flat(table),
-        np.maximum(0, np.minimum(indices, support.size(n) - 1)))
+    for indices, Y in arrays.blocks([indices], [Y], np.int32):
+        arrays.copy(Y, arrays.flat(table), np.maximum(0, np.minimum(indices, support.size(n) - 1)))
 
 
 def infer(shapes, precisions):

@@ -46,10 +46,9 @@ def _prepare(X):
 def _nest_Y(plan, X, Y):
     # spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x =
     #   X[d...]
-    for X, Y in arrays.blocks(X, Y):
-        X = arrays.elements(X, np.int64)
-        x = X
-        Y[...] = vectors.where(x != 0, vectors.ceil_log2(np.abs(x) + 1), 1)
+    for X, Y, value in arrays.blocks([X], [Y], np.int32, spare=1):
+        vectors.bit_length(X, out=value)
+        np.maximum(value, 1, out=Y, casting="unsafe")
 
 
 def infer(shapes, precisions):

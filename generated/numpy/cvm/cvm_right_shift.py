@@ -62,10 +62,11 @@ def _nest_Y(plan, X, Y):
     # spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2, -alpha,
     #   alpha)
     shift_bit, alpha = plan.shift_bit, plan.alpha
-    for X, Y in arrays.blocks(X, Y):
-        X = arrays.elements(X, np.int64)
-        np.maximum(-alpha, np.minimum((X // (1 << shift_bit - 1) + 1) // 2, alpha), out=Y,
-            casting="unsafe")
+    for X, Y, value, value_2 in arrays.blocks([X], [Y], np.int32, spare=2):
+        np.right_shift(X, shift_bit - 1, out=value)
+        np.right_shift(value, 1, out=value_2)
+        np.subtract(value, value_2, out=value_2)
+        np.clip(value_2, -alpha, alpha, out=Y, casting="unsafe")
 
 
 def infer(shapes, precisions, *, precision=None, shift_bit=None):

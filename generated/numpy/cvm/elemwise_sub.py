@@ -47,9 +47,7 @@ def _prepare(A, B):
 
 def _nest_Y(plan, A, B, Y):
     # spec/cvm/elementwise.cvm:34: Y[d...] = A[d...] - B[d...]
-    for A, B, Y in arrays.blocks(A, B, Y):
-        A = arrays.elements(A, np.int32)
-        B = arrays.elements(B, np.int32)
+    for A, B, Y in arrays.blocks([A, B], [Y], np.int32):
         np.subtract(A, B, out=Y, casting="unsafe")
 
 

@@ -68,7 +68,6 @@ def _nest_Y(plan, X, Y):
     # spec/cvm/transform.cvm:173: Y[(d[j] if j < a else (0 if j < a + num_newaxis else d[j -
     #   num_newaxis]) for j < N + num_newaxis)...] = X[d...] forall d... < n...
     n, N, num_newaxis, a = plan.n, plan.N, plan.num_newaxis, plan.a
-    X = arrays.elements(X, np.int32)
     d = arrays.axes(n)
     arrays.store(Y, X,
         *(d[j] if j < a else 0 if j < a + num_newaxis else d[j - num_newaxis]

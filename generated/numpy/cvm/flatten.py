@@ -44,7 +44,6 @@ def _prepare(X):
 def _nest_Y(plan, X, Y):
     # spec/cvm/transform.cvm:37: Y[flatten_index(d..., n...)] = X[d...] forall d... < n...
     n = plan.n
-    X = arrays.elements(X, np.int32)
     d = arrays.axes(n)
     arrays.store(Y, X, support.flatten_index(d, n))
 

@@ -95,7 +95,7 @@ def _nest_valid_count(plan, V_length, valid_count):
     # spec/cvm/vision.cvm:14: valid_count[b] = count(V[b])
     B = plan.B
     V_length = V_length.reshape(B)
-    for V_length, valid_count in arrays.blocks(V_length, valid_count):
+    for V_length, valid_count in arrays.blocks([], [V_length, valid_count]):
         valid_count[...] = V_length
 
 

@@ -120,7 +120,7 @@ def _nest_I(plan, X, valid_count, I, I_length, I_keys):
     X = arrays.elements(X, np.int64)
     valid_count = arrays.elements(valid_count, np.int64)
     for b in range(B):
-        T = np.asarray(np.maximum(np.minimum(N, valid_count[b]), 0)).item()
+        T = np.asarray(np.clip(valid_count[b], 0, N)).item()
         i = arrays.axes(T)
         arrays.store(I, i, b, i)
         arrays.store(I_keys, -arrays.read(X, b, i, 1), b, i, 0)
@@ -140,9 +140,9 @@ def _nest_U(plan, X, valid_count, I, U, U_length):
     X = arrays.elements(X, integer)
     valid_count = arrays.elements(valid_count, integer)
     for b in range(B):
-        TK = np.asarray(vectors.maximum(vectors.minimum(N, valid_count[b]), 0) if top_k < 0
+        TK = np.asarray(vectors.minimum(vectors.maximum(valid_count[b], 0), N) if top_k < 0
             else vectors.minimum(top_k,
-            vectors.maximum(vectors.minimum(N, valid_count[b]), 0))).item()
+            vectors.minimum(vectors.maximum(valid_count[b], 0), N))).item()
         count = 0
         p = arrays.axes(TK)
         length = TK

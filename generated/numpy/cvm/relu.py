@@ -43,8 +43,7 @@ def _prepare(X):
 
 def _nest_Y(plan, X, Y):
     # spec/cvm/nn.cvm:44: Y[d...] = max(0, X[d...])
-    for X, Y in arrays.blocks(X, Y):
-        X = arrays.elements(X, np.int32)
+    for X, Y in arrays.blocks([X], [Y], np.int32):
         np.maximum(0, X, out=Y, casting="unsafe")
 
 

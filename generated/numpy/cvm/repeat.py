@@ -67,9 +67,8 @@ def _prepare(X, axis, repeats):
 def _nest_Y(plan, X, Y):
     # spec/cvm/transform.cvm:12: Y[d...] = X[(d[i] div repeats if i == a else d[i] for i < N)...]
     n, N, repeats, a = plan.n, plan.N, plan.repeats, plan.a
-    X = arrays.elements(X, np.int32)
     d = arrays.axes(tuple(n[i] * repeats if i == a else n[i] for i in range(N)))
-    Y[...] = arrays.read(X, *(d[i] // repeats if i == a else d[i] for i in range(N)))
+    arrays.copy(Y, X, *(d[i] // repeats if i == a else d[i] for i in range(N)))
 
 
 def infer(shapes, precisions, *, axis=None, repeats=None):

@@ -58,9 +58,8 @@ def _prepare(X, target_shape):
 def _nest_Y(plan, X, Y):
     # spec/cvm/transform.cvm:187: Y[d...] = T[flatten_index(d..., target_shape...)]
     target_shape = plan.target_shape
-    X = arrays.elements(X, np.int32)
     d = arrays.axes(target_shape)
-    Y[...] = arrays.read(arrays.flat(X), support.flatten_index(d, target_shape))
+    arrays.copy(Y, arrays.flat(X), support.flatten_index(d, target_shape))
 
 
 def infer(shapes, precisions, *, target_shape=None):

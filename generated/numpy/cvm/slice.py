@@ -109,9 +109,8 @@ def _prepare(X, begin, end, strides):
 def _nest_Y(plan, X, Y):
     # spec/cvm/transform.cvm:104: Y[d...] = X[(b[i] + s[i]*d[i] for i < N)...]
     N, s, b, e = plan.N, plan.s, plan.b, plan.e
-    X = arrays.elements(X, np.int32)
     d = arrays.axes(tuple(support.ceildiv(e[i] - b[i], s[i]) for i in range(N)))
-    Y[...] = arrays.read(X, *(b[i] + s[i] * d[i] for i in range(N)))
+    arrays.copy(Y, X, *(b[i] + s[i] * d[i] for i in range(N)))
 
 
 def infer(shapes, precisions, *, begin=(), end=(), strides=()):

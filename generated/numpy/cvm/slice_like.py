@@ -88,9 +88,8 @@ def _prepare(X, shape_like, axes):
 def _nest_Y(plan, X, Y):
     # spec/cvm/transform.cvm:125: Y[d...] = X[d...]
     n, m, N, A = plan.n, plan.m, plan.N, plan.A
-    X = arrays.elements(X, np.int32)
     d = arrays.axes(tuple(m[j] if j in A else n[j] for j in range(N)))
-    Y[...] = arrays.read(X, *d)
+    arrays.copy(Y, X, *d)
 
 
 def infer(shapes, precisions, *, axes=()):

@@ -100,7 +100,6 @@ def _prepare(X, axes):
 def _nest_Y_0(plan, X, Y):
     # spec/cvm/transform.cvm:206: Y[(d[i] for i in K)...] = X[d...] forall d... < n...
     n, K = plan.n, plan.K
-    X = arrays.elements(X, np.int32)
     d = arrays.axes(n)
     arrays.store(Y, X, *(d[i] for i in K))
 
@@ -108,7 +107,6 @@ def _nest_Y_0(plan, X, Y):
 def _nest_Y_1(plan, X, Y):
     # spec/cvm/transform.cvm:210: Y[0] = X[(0 for i < N)...]
     N = plan.N
-    X = arrays.elements(X, np.int32)
     arrays.store(Y, arrays.read(X, *(0 for i in range(N))), 0)
 
 

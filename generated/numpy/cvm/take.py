@@ -90,19 +90,17 @@ def _prepare(X, indices, axis):
 def _nest_Y_0(plan, X, indices, Y):
     # spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)]
     n = plan.n
-    X = arrays.elements(X, np.int32)
-    indices = arrays.elements(indices, np.int32)
-    Y[...] = arrays.read(arrays.flat(X), np.maximum(0, np.minimum(indices, support.size(n) - 1)))
+    for indices, Y in arrays.blocks([indices], [Y], np.int32):
+        arrays.copy(Y, arrays.flat(X), np.maximum(0, np.minimum(indices, support.size(n) - 1)))
 
 
 def _nest_Y_1(plan, X, indices, Y):
     # spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
     #   k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]...
     n, m, a = plan.n, plan.m, plan.a
-    X = arrays.elements(X, np.int32)
     indices = arrays.elements(indices, np.int32)
     i, j, k = arrays.axes(n[:a], m, n[a + 1:])
-    Y[...] = arrays.read(X, *i, np.maximum(0, np.minimum(arrays.read(indices, *j), n[a] - 1)), *k)
+    arrays.copy(Y, X, *i, np.clip(arrays.read(indices, *j), 0, n[a] - 1), *k)
 
 
 def infer(shapes, precisions, *, axis=None):

@@ -71,9 +71,8 @@ def _prepare(X, reps):
 def _nest_Y(plan, X, Y):
     # spec/cvm/transform.cvm:28: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...]
     n, N, K, SX, SR = plan.n, plan.N, plan.K, plan.SX, plan.SR
-    X = arrays.elements(X, np.int32)
     k = arrays.axes(tuple(SX[i] * SR[i] for i in range(K)))
-    Y[...] = arrays.read(X, *(k[K - N + j] % n[j] for j in range(N)))
+    arrays.copy(Y, X, *(k[K - N + j] % n[j] for j in range(N)))
 
 
 def infer(shapes, precisions, *, reps=None):

@@ -70,7 +70,6 @@ def _prepare(X, axes):
 def _nest_Y(plan, X, Y):
     # spec/cvm/transform.cvm:75: Y[(d[R[i]] for i < N)...] = X[d...] forall d... < n...
     n, N, R = plan.n, plan.N, plan.R
-    X = arrays.elements(X, np.int32)
     d = arrays.axes(n)
     arrays.store(Y, X, *(d[R[i]] for i in range(N)))
 

@@ -80,21 +80,19 @@ def _prepare(Cond, A, B):
 def _nest_Y_0(plan, Cond, A, B, Y):
     # spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...]
     n = plan.n
-    Cond = arrays.elements(Cond, np.int32)
-    A = arrays.elements(A, np.int32)
-    B = arrays.elements(B, np.int32)
     d = arrays.axes(n)
-    Y[...] = vectors.where(arrays.read(Cond, *d) != 0, A, B)
+    Cond = arrays.read(Cond, *d)
+    for Cond, A, B, Y in arrays.blocks([Cond, A, B], [Y], np.int32):
+        Y[...] = vectors.where(Cond != 0, A, B)
 
 
 def _nest_Y_1(plan, Cond, A, B, Y):
     # spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...]
     n = plan.n
-    Cond = arrays.elements(Cond, np.int32)
-    A = arrays.elements(A, np.int32)
-    B = arrays.elements(B, np.int32)
     d = arrays.axes(n)
-    Y[...] = vectors.where(arrays.read(Cond, d[0]) != 0, A, B)
+    Cond = arrays.read(Cond, d[0])
+    for Cond, A, B, Y in arrays.blocks([Cond, A, B], [Y], np.int32):
+        Y[...] = vectors.where(Cond != 0, A, B)
 
 
 def infer(shapes, precisions):

@@ -1,9 +1,7 @@
-"""What generated numpy operators call: indices as axes of arrays, reads, stores, reductions.
+"""What generated numpy operators call: reads and stores at indices that are axes, blocks, lists.
 
-An index of a formula is an axis. All free indices of a nest make one box: the last index is axis
-0, the one before it axis 1, and so on, as numpy aligns shapes when it broadcasts; the indices of a
-reduction are axes in front of the box around it. While index arithmetic is affine nothing is
-computed: an element access becomes a view with the strides that follow from it.
+While index arithmetic is affine nothing is computed: an element access becomes a view with the
+strides that follow from it.
 
 The numpy target carries a copy of this file beside its operators.
 """
@@ -15,195 +13,79 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
-Term = tuple[int, int, int]  # axis, step, count
-BEYOND = 1 << 10  # the axes of boxes are below
+from ._indices import Array, Index, is_integer
+from ._indices import Split as Split  # nests find all that they call in this module
+from ._indices import axes as axes
+from ._indices import longest as longest
+from ._indices import placed as placed
+from ._indices import span as span
+
 BLOCK = 1 << 15  # elements that a few arrays of 8 bytes each fit a cache with
-
-
-class Index:
-    """The integers start + step * k + ..., for k below the count of each axis."""
-
-    __slots__ = ("start", "terms")
-    __array_priority__ = 1000  # numpy leaves operators to this class
-
-    def __init__(self, start: int, terms: tuple[Term, ...]) -> None:
-        self.start = start
-        self.terms = terms
-
-    @property
-    def ends(self) -> tuple[int, int]:
-        """The least and the greatest value."""
-        low = high = self.start
-        for _, step, count in self.terms:
-            reach = step * (count - 1)
-            low, high = low + min(reach, 0), high + max(reach, 0)
-        return low, high
-
-    @property
-    def empty(self) -> bool:
-        return any(count == 0 for _, _, count in self.terms)
-
-    def array(self) -> Array:
-        """The values along their axes."""
-        found: Any = np.int64(self.start)
-        for axis, step, count in self.terms:
-            found = found + step * np.arange(count).reshape(count, *[1] * axis)
-        return np.asarray(found)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return self.array() if dtype is None else self.array().astype(dtype)
-
-    def __add__(self, other: Any) -> Any:
-        if isinstance(other, Index):
-            steps = {axis: (step, count) for axis, step, count in self.terms}
-            for axis, step, count in other.terms:
-                steps[axis] = (steps.get(axis, (0, count))[0] + step, count)
-            return Index(self.start + other.start, tuple((a, s, n) for a, (s, n) in steps.items()))
-        if is_integer(other):
-            return Index(self.start + int(other), self.terms)
-        return self.array() + other
-
-    def __mul__(self, other: Any) -> Any:
-        if is_integer(other):
-            factor = int(other)
-            terms = tuple((axis, step * factor, count) for axis, step, count in self.terms)
-            return Index(self.start * factor, terms)
-        return self.array() * np.asarray(other)
-
-    def __neg__(self) -> Any:
-        return self * -1
-
-    def __abs__(self) -> Array:
-        return np.abs(self.array())
-
-    def __sub__(self, other: Any) -> Any:
-        return self + -other
-
-    def __rsub__(self, other: Any) -> Any:
-        return -self + other
-
-    __radd__ = __add__
-    __rmul__ = __mul__
-
-    def __divmod__(self, other: Any) -> tuple[Any, Any]:
-        return self // other, self % other
-
-    def digits(self, divisor: Any) -> tuple[Any, Any] | None:
-        """Quotient and remainder where both are affine: the steps that the divisor divides make
-        the quotient, if what is left stays in one run of `divisor` numbers."""
-        if not is_integer(divisor) or divisor <= 0:
-            return None
-        divisor = int(divisor)
-        upper = tuple((a, step // divisor, n) for a, step, n in self.terms if step % divisor == 0)
-        rest = Index(self.start, tuple(each for each in self.terms if each[1] % divisor))
-        low, high = rest.ends
-        if low // divisor != high // divisor:
-            return None
-        return Index(low // divisor, upper), rest - low // divisor * divisor
-
-    def __floordiv__(self, other: Any) -> Any:
-        found = self.digits(other)
-        return found[0] if found else self.array() // np.asarray(other)
-
-    def __mod__(self, other: Any) -> Any:
-        found = self.digits(other)
-        return found[1] if found else self.array() % np.asarray(other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return other // self.array()
-
-    def __rmod__(self, other: Any) -> Any:
-        return other % self.array()
-
-    def __lt__(self, other: Any) -> Any:
-        """Known for all values at once, or one by one; so are the other comparisons."""
-        if is_integer(other):
-            low, high = self.ends
-            if high < other or low >= other:
-                return bool(high < other)
-        return self.array() < np.asarray(other)
-
-    def __ge__(self, other: Any) -> Any:
-        return np.logical_not(self < other)
-
-    def __le__(self, other: Any) -> Any:
-        return self < other + 1
-
-    def __gt__(self, other: Any) -> Any:
-        return np.logical_not(self <= other)
-
-    def __eq__(self, other: Any) -> Any:
-        return self.array() == np.asarray(other)
-
-    def __ne__(self, other: Any) -> Any:
-        return self.array() != np.asarray(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
+SHORT = 4  # elements of an axis that are better copied one by one, each along the other axes
 Slot = Any  # of an access: an integer, an Index, or an array of integers
-
-
-def is_integer(value: Any) -> bool:
-    return isinstance(value, (int, np.integer))
-
-
-def axes(*extents: Any, inside: int = 0) -> Any:
-    """Indices that run over these extents, a tuple of them for a list of extents.
-
-    `inside` is how many axes the box has that they stand in front of.
-    """
-    axis = inside + sum(1 if is_integer(each) else len(each) for each in extents)
-    found: list[Any] = []
-    for each in extents:
-        entries = []
-        for extent in [each] if is_integer(each) else each:
-            axis -= 1
-            entries.append(Index(0, ((axis, 1, max(int(extent), 0)),)))
-        found.append(entries[0] if is_integer(each) else tuple(entries))
-    return found[0] if len(found) == 1 else tuple(found)
-
-
-def span(low: int, high: int, number: int) -> Index:
-    """An index over a range, on an axis that no box has."""
-    return Index(low, ((BEYOND + number, 1, max(high - low, 0)),))
-
-
-def placed(slots: Sequence[int], entries: Sequence[Any], around: Sequence[Any] = ()) -> list[Any]:
-    """A multi-index with these entries at some of its places; `around` has the others."""
-    found = [*around, *[0] * (max(slots, default=-1) + 1 - len(around))]
-    for slot, entry in zip(slots, entries, strict=True):
-        found[slot] = entry
-    return found
-
-
-def longest(low: Any, high: Any) -> int:
-    """How many numbers the longest of some ranges has."""
-    lengths = np.asarray(high) - np.asarray(low)
-    return max(int(lengths.max()), 0) if lengths.size else 0
-
+Part = tuple[int, int, int]  # axis, unit, count: a digit of the places on an axis
 
 # ---------------------------------------------------------------- elements
 
 
-def blocks(*tensors: Any) -> Iterator[tuple[Any, ...]]:
-    """Tensors of one shape by blocks of elements, so that what is made of a block stays in the
-    cache; whole where they are small or have gaps."""
-    if tensors[0].size <= BLOCK or not all(each.flags.c_contiguous for each in tensors):
-        yield tensors
+def blocks(
+    computed: Sequence[Any], kept: Sequence[Any], integer: Any = None, spare: int = 0
+) -> Iterator[tuple[Any, ...]]:
+    """Tensors by blocks of elements, so that what is made of a block stays in the cache.
+
+    The last of them has the shape that the others broadcast to. Those to compute with come in the
+    type for that, then those that are kept as they are, then `spare` arrays for results on the way,
+    the same ones for each block.
+    """
+    shape = kept[-1].shape
+    if kept[-1].size <= BLOCK:
+        memory = [np.empty(shape, integer) for _ in range(spare)]
+        yield (*(elements(each, integer) for each in computed), *kept, *memory)
         return
-    lines = [each.reshape(-1) for each in tensors]
-    for at in range(0, tensors[0].size, BLOCK):
-        yield tuple(each[at : at + BLOCK] for each in lines)
+    tensors = [*computed, *kept]
+    if all(each.shape == shape and each.flags.c_contiguous for each in tensors):
+        tensors = [each.reshape(-1) for each in tensors]
+    shape = tensors[-1].shape
+    tensors = [each if each.shape == shape else np.broadcast_to(each, shape) for each in tensors]
+    kinds = [number_kind(each.dtype, integer) for each in computed]
+    made = [
+        None if each.dtype == kind else np.empty(BLOCK, kind)
+        for each, kind in zip(computed, kinds, strict=True)
+    ]
+    memory = [np.empty(BLOCK, integer) for _ in range(spare)]
+    for place in places(shape):
+        block = [each[place] for each in tensors]
+        size, box = block[-1].size, block[-1].shape
+        for number, array in enumerate(made):
+            if array is not None:
+                array[:size].reshape(box)[...] = block[number]
+                block[number] = array[:size].reshape(box)
+        yield (*block, *(each[:size].reshape(box) for each in memory))
+
+
+def places(shape: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    """Blocks of a box: parts of one axis, with all of those behind it."""
+    axis, inner = len(shape) - 1, 1
+    while inner * shape[axis] <= BLOCK:
+        inner *= shape[axis]
+        axis -= 1
+    pieces = -(-shape[axis] // (BLOCK // inner))
+    rows = -(-shape[axis] // pieces)
+    for front in np.ndindex(*shape[:axis]):
+        for low in range(0, shape[axis], rows):
+            yield (*front, slice(low, low + rows))
 
 
 def elements(array: Any, integer: Any) -> Any:
     """The elements in a type to compute with: `integer`, binary64, or conditions as they are."""
     if array is None:
         return None
-    kind = {"f": np.float64, "b": np.bool_}.get(array.dtype.kind, integer)
+    kind = number_kind(array.dtype, integer)
     return np.ascontiguousarray(array.astype(kind, copy=False)).reshape(array.shape)
+
+
+def number_kind(dtype: np.dtype[Any], integer: Any) -> Any:
+    return {"f": np.float64, "b": np.bool_}.get(dtype.kind, integer)
 
 
 def numbers(array: Any) -> Any:
@@ -269,33 +151,71 @@ def read(tensor: Array | Padded, *slots: Slot, fill: Any = None) -> Any:
     if isinstance(tensor, Padded):
         slots = tuple(slot + by for slot, by in zip(slots, tensor.before, strict=True))
         tensor = tensor.array
-    affine = all(isinstance(slot, Index) or is_integer(slot) for slot in slots)
-    if fill is not None or affine:
+    parts = parts_of(slots)
+    if fill is not None or parts is not None:
         for slot, extent in zip(slots, tensor.shape, strict=True):
             low, high = slot_ends(slot)
             if low < 0 or high >= extent:
                 return read(padded(tensor, fill or 0, *slots), *slots)
-    return view(tensor, slots) if affine else gathered(tensor, slots)
+    if parts is None:
+        return gathered(tensor, slots)
+    return view(tensor, slots, parts).reshape(whole_axes(parts))
 
 
-def view(tensor: Array, slots: Sequence[Slot]) -> Array:
-    """The elements at affine slots inside a tensor, without a copy."""
-    steps: dict[int, int] = {}
-    counts: dict[int, int] = {}
+def parts_of(slots: Sequence[Slot], box: Sequence[int] = ()) -> list[Part] | None:
+    """The axes of affine slots, the outermost first, cut into the digits that the slots go by, and
+    axes of a box that they do not go along.
+
+    None where a slot is not affine, or digits overlap.
+    """
+    units = {axis: {1, extent} for axis, extent in enumerate(reversed(box))}
+    for slot in slots:
+        if not isinstance(slot, Index):
+            if is_integer(slot):
+                continue
+            return None
+        for at, _, count in slot.terms:
+            axis, unit, extent = at if isinstance(at, tuple) else (at, 1, count)
+            units.setdefault(axis, {1, extent}).update((unit, unit * count))
+    found: list[Part] = []
+    for axis in range(max(units, default=-1), -1, -1):
+        ends = sorted(units.get(axis, {1}))
+        if ends[0] == 0 or len(ends) == 1:
+            found.append((axis, 1, ends[0]))
+            continue
+        for low, high in zip(ends[-2::-1], ends[:0:-1], strict=True):
+            if high % low:
+                return None
+            found.append((axis, low, high // low))
+    return found
+
+
+def whole_axes(parts: Sequence[Part]) -> list[int]:
+    """The extents of axes that are cut into parts."""
+    extents = [1] * (1 + max((axis for axis, _, _ in parts), default=-1))
+    for axis, _, count in parts:
+        extents[-1 - axis] *= count
+    return extents
+
+
+def view(tensor: Array, slots: Sequence[Slot], parts: Sequence[Part]) -> Array:
+    """The elements at affine slots inside a tensor, without a copy: a dimension for each part."""
+    shape = [count for _, _, count in parts]
+    if 0 in shape:
+        return np.empty(shape, tensor.dtype)
+    steps = dict.fromkeys(parts, 0)
     offset = 0
     for slot, stride in zip(slots, tensor.strides, strict=True):
         if not isinstance(slot, Index):
             offset += int(slot) * stride
             continue
         offset += slot.start * stride
-        for axis, step, count in slot.terms:
-            counts[axis] = count
-            steps[axis] = steps.get(axis, 0) + step * stride
-    order = range(max(counts, default=-1), -1, -1)
-    shape = [counts.get(axis, 1) for axis in order]
-    if 0 in shape:
-        return np.empty(shape, tensor.dtype)
-    strides = [steps.get(axis, 0) for axis in order]
+        for at, step, count in slot.terms:
+            axis, unit, _ = at if isinstance(at, tuple) else (at, 1, count)
+            for part in parts:
+                if part[0] == axis and unit <= part[1] < unit * count:
+                    steps[part] += step * stride * (part[1] // unit)
+    strides = list(steps.values())
     if tensor.flags.c_contiguous and tensor.dtype != object:
         return np.ndarray(shape, tensor.dtype, tensor, offset, strides)
     first = [slot.start if isinstance(slot, Index) else int(slot) for slot in slots]
@@ -303,10 +223,63 @@ def view(tensor: Array, slots: Sequence[Slot]) -> Array:
     return np.lib.stride_tricks.as_strided(corner, shape, strides)
 
 
+def copy(target: Array, tensor: Array, *slots: Slot) -> None:
+    """Fill a tensor with the elements at a multi-index; the axes of the indices are its own."""
+    parts = parts_of(slots, target.shape)
+    if parts is None or not inside(tensor, slots):
+        looked_up(target, tensor, slots)
+    else:
+        assign(target.reshape([count for _, _, count in parts]), view(tensor, slots, parts))
+
+
+def inside(tensor: Array, slots: Sequence[Slot]) -> bool:
+    ends = map(slot_ends, slots)
+    return all(
+        low >= 0 and high < extent for (low, high), extent in zip(ends, tensor.shape, strict=True)
+    )
+
+
+def assign(target: Array, source: Array) -> None:
+    """Copy elements; numpy's innermost loop goes along the last axis, which should not be short."""
+    if 1 < target.shape[-1] <= SHORT < target.size:
+        source = np.broadcast_to(source, target.shape)
+        for at in range(target.shape[-1]):
+            target[..., at] = source[..., at]
+    else:
+        target[...] = source
+
+
+def looked_up(target: Array, tensor: Array, slots: Sequence[Slot]) -> None:
+    """Fill a tensor with the elements at slots that are not affine."""
+    axis = only_lookup(tensor, slots)
+    if axis is None or target.dtype != tensor.dtype or not target.flags.c_contiguous:
+        target[...] = wrapped(read(tensor, *slots), target.dtype)
+        return
+    places = slots[axis].reshape([extent for extent in slots[axis].shape if extent != 1])
+    shape = (*tensor.shape[:axis], *places.shape, *tensor.shape[axis + 1 :])
+    if target.size == np.prod(shape, dtype=np.int64):
+        np.take(tensor, places, axis=axis, out=target.reshape(shape), mode="clip")
+    else:
+        target[...] = read(tensor, *slots)
+
+
+def only_lookup(tensor: Array, slots: Sequence[Slot]) -> int | None:
+    """The one dimension whose places are looked up, where the others stay whole and in order."""
+    found = [at for at, slot in enumerate(slots) if isinstance(slot, np.ndarray)]
+    if len(found) != 1 or not tensor.size:
+        return None
+    for at, (slot, extent) in enumerate(zip(slots, tensor.shape, strict=True)):
+        if at != found[0] and not whole(slot, extent):
+            return None
+    axes = [axis for slot in slots for axis in sorted(axes_of(slot), reverse=True)]
+    return found[0] if axes == sorted(set(axes), reverse=True) else None
+
+
 def axes_of(slot: Slot) -> set[int]:
     """The axes along which a slot changes."""
     if isinstance(slot, Index):
-        return {axis for axis, _, count in slot.terms if count != 1}
+        counted = [at for at, _, count in slot.terms if count != 1]
+        return {at[0] if isinstance(at, tuple) else at for at in counted}
     shape = np.shape(slot)
     return {axis for axis, extent in enumerate(reversed(shape)) if extent != 1}
 
@@ -342,7 +315,7 @@ def whole(slot: Slot, extent: int) -> bool:
     """Whether a slot is an index that runs over all of a dimension."""
     if not isinstance(slot, Index) or slot.start != 0 or len(slot.terms) != 1:
         return False
-    return slot.terms[0][1:] == (1, extent)
+    return isinstance(slot.terms[0][0], int) and slot.terms[0][1:] == (1, extent)
 
 
 def gathered_together(tensor: Array, slots: Sequence[Slot]) -> Array:
@@ -366,10 +339,14 @@ def flat(tensor: Array, kept: int = 0) -> Array:
 def store(tensor: Array, value: Any, *slots: Slot) -> None:
     """Write elements at a multi-index; integers beyond the type wrap in two's complement."""
     value = wrapped(value, tensor.dtype)
-    if all(isinstance(slot, Index) or is_integer(slot) for slot in slots):
-        view(tensor, slots)[...] = value
+    parts = parts_of(slots)
+    if parts is None:
+        tensor[tuple(np.broadcast_arrays(*map(np.asarray, slots)))] = value
         return
-    tensor[tuple(np.broadcast_arrays(*map(np.asarray, slots)))] = value
+    target = view(tensor, slots, parts)
+    if value.ndim and target.ndim > len(whole_axes(parts)):
+        value = np.broadcast_to(value, whole_axes(parts)).reshape(target.shape)
+    target[...] = value
 
 
 def store_all(tensor: Array, value: Any) -> None:

@@ -42,8 +42,7 @@ def _prepare(X):
 
 def _nest_Z(plan, X, Z):
     # spec/systemml/elementwise.cvm:62: Z[d...] = -X[d...]
-    for X, Z in arrays.blocks(X, Z):
-        X = arrays.elements(X, np.int32)
+    for X, Z in arrays.blocks([X], [Z], np.int32):
         Z[...] = -X
 
 

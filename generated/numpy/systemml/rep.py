@@ -53,7 +53,6 @@ def _prepare(Z, C):
 def _nest_ret(plan, Z, ret):
     # spec/systemml/elementwise.cvm:72: ret[i, c*K + j] = Z[i, j] forall i < N, c < C, j < K
     N, K, C = plan.N, plan.K, plan.C
-    Z = arrays.elements(Z, np.int32)
     i, c, j = arrays.axes(N, C, K)
     arrays.store(ret, arrays.read(Z, i, j), i, c * K + j)
 
