@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cvmgen.api.calls import Bound, Inferred
 from cvmgen.api.library import load
-from cvmgen.api.operator import Bound, Inferred, Operator
+from cvmgen.api.operator import Operator
 from cvmgen.api.opsets import Operators, Opset
 
 if TYPE_CHECKING:

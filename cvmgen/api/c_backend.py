@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from cvmgen.api.calls import Array, Given, Inferred, Precisions
 from cvmgen.api.manifest import Manifest, OperatorInfo
-from cvmgen.api.operator import Array, Given, Inferred, Precisions
 from cvmgen.api.sources import source_text
 from cvmgen.dtypes import LIST_CAPACITY
 from cvmgen.errors import CvmgenError, OperatorError

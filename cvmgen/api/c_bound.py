@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cvmgen.api.c_backend import CBackend, ErrorStruct, refusal
+from cvmgen.api.calls import Array, Checked
 from cvmgen.api.manifest import OperatorInfo
 from cvmgen.api.open_call import OpenCall
-from cvmgen.api.operator import Array, Checked, Operator
+from cvmgen.api.operator import Operator
 
 _from_buffer, _address_of = ctypes.c_char.from_buffer, ctypes.addressof
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from cvmgen.api.c_backend import CBackend, ErrorStruct, refusal
 from cvmgen.api.c_bound import COpenCall, Ready, address, keep
+from cvmgen.api.calls import Array, Bound, Checked, contiguous
 from cvmgen.api.manifest import OperatorInfo
 from cvmgen.api.open_call import OpenCall, is_shape
-from cvmgen.api.operator import Array, Bound, Checked, Operator, contiguous
+from cvmgen.api.operator import Operator
 
 MOST_KINDS = 256
 """Kinds of calls that an operator remembers; beyond them it begins anew."""

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from cvmgen.api.c_backend import CBackend, ErrorStruct, refusal
+from cvmgen.api.calls import Array, Given, Inferred, Precisions
 from cvmgen.api.cuda_cpu_backend import measuring, of_kernels, operands, several
 from cvmgen.api.device_array import DeviceArray
 from cvmgen.api.driver import Device, DriverError, stream_handle
 from cvmgen.api.manifest import Manifest, OperatorInfo
-from cvmgen.api.operator import Array, Given, Inferred, Precisions
 from cvmgen.build import compile_cuda
 from cvmgen.errors import OperatorError
 

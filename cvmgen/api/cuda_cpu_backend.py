@@ -12,8 +12,8 @@ import numpy as np
 
 from cvmgen import support
 from cvmgen.api.c_backend import CBackend
+from cvmgen.api.calls import Array, Given, Inferred, Pairs, Precisions
 from cvmgen.api.manifest import Manifest, OperatorInfo
-from cvmgen.api.operator import Array, Given, Inferred, Pairs, Precisions
 from cvmgen.errors import CvmgenError, OperatorError
 
 Order = Literal["forward", "reverse"] | int

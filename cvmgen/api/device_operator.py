@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from cvmgen import support, typed
+from cvmgen.api.calls import Bound, Inferred, named, shape_of
 from cvmgen.api.cuda_backend import CudaBackend, refusing
 from cvmgen.api.device_array import DeviceArray, device_array
 from cvmgen.api.driver import stream_handle
 from cvmgen.api.manifest import InputInfo, OperatorInfo
-from cvmgen.api.operator import Bound, Inferred, Operator, named, shape_of
+from cvmgen.api.operator import Operator
 
 
 class DeviceOperator(Operator):

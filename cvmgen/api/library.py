@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from cvmgen.api.c_backend import CBackend
 from cvmgen.api.c_operator import COperator
+from cvmgen.api.calls import Backend
 from cvmgen.api.manifest import Manifest, OperatorInfo, read_manifest
-from cvmgen.api.operator import Backend, Operator
+from cvmgen.api.operator import Operator
 from cvmgen.api.opsets import Operators, Opset
 from cvmgen.build import compile_library
 from cvmgen.errors import CvmgenError

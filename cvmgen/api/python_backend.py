@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cvmgen.api.calls import Array, Given, Inferred, Precisions
 from cvmgen.api.manifest import Manifest, OperatorInfo
-from cvmgen.api.operator import Array, Given, Inferred, Precisions
 from cvmgen.api.sources import source_text
 from cvmgen.emit.python_names import identifier
 from cvmgen.errors import CvmgenError, OperatorError

@@ -11,6 +11,7 @@ from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_types import TypeChoice
 from cvmgen.emit.c_words import number_or_zero, take_word, word_text
 from cvmgen.emit.host_printer import HostPrinter
+from cvmgen.emit.needed import needed, reads
 from cvmgen.emit.places import Places
 from cvmgen.emit.plan import host_types, plan_fields
 from cvmgen.ir import nodes as i
@@ -480,35 +481,6 @@ def both(present: str, earlier: Sequence[str]) -> str:
     if not present:
         return test
     return f"{present} && {test}" if len(earlier) == 1 else f"{present} && ({test})"
-
-
-def reads(statements: tuple[i.Stmt, ...]) -> set[str]:
-    """Names that statements read, the terms of refusals included."""
-    reads = set(names_in(statements))
-    for each in walk(statements):
-        if isinstance(each, i.Merge):
-            reads |= {each.extents, *each.steps}
-        if isinstance(each, (i.Assign, i.Append, i.SetAt)):
-            reads.add(each.name)
-    return reads
-
-
-def needed(statements: tuple[i.Stmt, ...], used: set[str]) -> set[str]:
-    """The names `used` later, and those that statements read on the way to them."""
-    blocks = [statements]
-    for each in statements:
-        if isinstance(each, i.Cases):
-            blocks += [body for _, body in each.branches]
-    found = set(used)
-    while True:
-        before = len(found)
-        for each in (each for block in blocks for each in block):
-            if isinstance(each, i.Cases):
-                found |= {name for test, _ in each.branches for name in names_in(test)}
-            elif not isinstance(each, i.Let) or each.name in found:
-                found |= reads((each,))
-        if len(found) == before:
-            return found
 
 
 def _optional_terms(node: object) -> set[str]:

@@ -10,8 +10,8 @@ from types import ModuleType
 
 from cvmgen import reals, support, typed
 from cvmgen.emit import interface
+from cvmgen.emit.needed import needed, reads
 from cvmgen.emit.plan import plan_fields
-from cvmgen.emit.prepare import needed, reads
 from cvmgen.emit.python_calls import Calls
 from cvmgen.emit.python_inputs import InputChecks
 from cvmgen.emit.python_names import identifier

@@ -13,9 +13,10 @@ from math import prod
 from cvmgen.dtypes import MAX_SIZE
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
+from cvmgen.lower.accumulators import counters
 from cvmgen.lower.machine_types import BITS, INT64, Typed, converted, holding, joined_all
 from cvmgen.lower.ranges import Range
-from cvmgen.lower.types import Typer, counters
+from cvmgen.lower.types import Typer
 from cvmgen.spec.formula import Operator
 
 INT32 = Range(-(1 << 31), (1 << 31) - 1)

@@ -16,6 +16,7 @@ from math import prod
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, CVM, INT32, MAX_INPUTS, MAX_SIZE, DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, walk
+from cvmgen.lower.accumulators import accumulated, counters
 from cvmgen.lower.machine_types import (
     BITS,
     INT64,
@@ -74,7 +75,7 @@ def typed_nest(
     real: set[str] = set()
     truths: set[str] = set()
     assigned = {each.name: "i32" for each in walk(nest.body) if isinstance(each, i.Assign)}
-    sums = frozenset(_accumulated(nest.body, "+", "*"))
+    sums = frozenset(accumulated(nest.body, "+", "*"))
     scratch = kept_ranges(program, nest, dtypes, host)
     while True:
         typer = Typer(program.operator, dtypes, host=False)
@@ -117,19 +118,6 @@ def kept_ranges(
         if each.tensor in ranges:
             ranges |= typed_nest(program, each, dtypes, host)[1]
     return ranges
-
-
-def counters(statements: tuple[i.Stmt, ...]) -> frozenset[str]:
-    """The locals that are only ever counted up by one."""
-    steps = [each for each in walk(statements) if isinstance(each, i.Accumulate)]
-    others = {each.name for each in steps if (each.op, each.value) != ("+", i.Const(1))}
-    return frozenset({each.name for each in steps} - others)
-
-
-def _accumulated(statements: tuple[i.Stmt, ...], *ops: str) -> set[str]:
-    """The locals that are accumulated by one of the operations."""
-    found = (each for each in walk(statements) if isinstance(each, i.Accumulate))
-    return {each.name for each in found if each.op in ops}
 
 
 class Typer(ValueTyper):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import product
-from math import prod
+from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
 from cvmgen import reals
@@ -18,6 +16,7 @@ from cvmgen.functions import (
     OutsideDomain,
     number_text,
 )
+from cvmgen.reference.binders import BinderCompiler, Closure
 from cvmgen.reference.failures import (
     Budget,
     Env,
@@ -33,12 +32,10 @@ from cvmgen.source import Span
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import SELECTED, Definition
 
-Closure = Callable[[Env], Any]
 Fill = Callable[[Env, list[int]], None]  # adds the entries of a selected list
-Walk = Callable[[Env], Iterator[None]]  # binds indices in the environment, point by point
 
 
-class Compiler:
+class Compiler(BinderCompiler):
     """Turns expressions into closures; `definitions` are those in reach, by name."""
 
     def __init__(self, definitions: Mapping[str, Definition], budget: Budget | None = None) -> None:
@@ -455,101 +452,9 @@ class Compiler:
 
         return value
 
-    # -------------------------------------------------------- binders
-
-    def walk(self, binders: n.Binders) -> Walk:
-        """Visit every point: the names are bound in the environment while at it."""
-        steps = [self.step(binder) for binder in binders.items]
-        test = self.closure(binders.condition) if binders.condition is not None else None
-
-        def visit(env: Env, depth: int) -> Iterator[None]:
-            if depth == len(steps):
-                if test is None or test(env):
-                    yield
-                return
-            for _ in steps[depth](env):
-                yield from visit(env, depth + 1)
-
-        return lambda env: visit(env, 0)
-
-    def step(self, binder: n.Binder) -> Walk:
-        budget = self.budget
-        match binder:
-            case n.IndexRange(index=index, low=low, high=high):
-                first, last = self.closure(low), self.closure(high)
-
-                def count(env: Env) -> Iterator[None]:
-                    start, stop, outer = first(env), last(env), env.get(index)
-                    if budget is not None:
-                        budget.spend(stop - start)
-                    for value in range(start, stop):
-                        env[index] = value
-                        yield
-                    restore(env, index, outer)
-
-                return count
-            case n.IndexMember(index=index, collection=collection):
-                members = self.sequence(collection)
-
-                def choose(env: Env) -> Iterator[None]:
-                    outer = env.get(index)
-                    for value in members(env):
-                        env[index] = value
-                        yield
-                    restore(env, index, outer)
-
-                return choose
-            case n.PackRange():
-                return self.pack(binder)
-            case _:
-                raise AssertionError("binder is not checked")
-
-    def pack(self, binder: n.PackRange) -> Walk:
-        extents = self.sequence(binder.extents)
-        slots = self.sequence(binder.slots) if binder.slots is not None else None
-        name, budget = binder.pack, self.budget
-
-        def box(env: Env) -> Iterable[tuple[int, ...]]:
-            sides = extents(env)
-            if budget is not None:
-                budget.spend(prod(sides))
-            return product(*map(range, sides))
-
-        def whole(env: Env) -> Iterator[None]:
-            outer = env.get(name)
-            for index in box(env):
-                env[name] = index
-                yield
-            restore(env, name, outer)
-
-        def partly(env: Env) -> Iterator[None]:
-            assert slots is not None
-            assert binder.slots is not None
-            outer = env.get(name)
-            positions, sides = slots(env), extents(env)
-            if len(positions) != len(sides):
-                message = f"{len(positions)} entries of '{name}' stand against {len(sides)} extents"
-                raise FormulaError(binder.span, message, env, (binder.extents, binder.slots))
-            for entries in box(env):
-                bound = dict(outer) if isinstance(outer, dict) else {}
-                bound.update(zip(positions, entries, strict=True))
-                env[name] = bound
-                yield
-            restore(env, name, outer)
-
-        return whole if slots is None else partly
-
 
 def limit(dtype: DType, end: str) -> int | float:
     """The least or the greatest value of an element type."""
     if dtype.kind == "real":
         return -math.inf if end == "least" else math.inf
     return dtype.low if end == "least" else dtype.high
-
-
-def restore(env: Env, name: str, outer: Any) -> None:
-    """End the binding of an index; an extent may use the name of an index around it."""
-    if outer is None:
-        env.pop(name, None)
-    else:
-        env[name] = outer

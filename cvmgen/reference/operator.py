@@ -22,7 +22,8 @@ from cvmgen.dtypes import (
 from cvmgen.errors import OperatorError
 from cvmgen.functions import MOST_SHOWN_BITS, number_text, unflatten
 from cvmgen.reals import to_float32
-from cvmgen.reference.expressions import Closure, Compiler, Walk
+from cvmgen.reference.binders import Closure, Walk
+from cvmgen.reference.expressions import Compiler
 from cvmgen.reference.failures import Budget, Env, FormulaError, about_binders, slot_values
 from cvmgen.reference.tensor import Tensor
 from cvmgen.source import Span

@@ -1,0 +1,113 @@
+"""What a call consists of: arrays, what is known of its results, and the way to its target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from cvmgen.api.manifest import OperatorInfo
+
+Array = np.ndarray[Any, Any]
+Given = Array | list[Array] | None  # one input: an array, several for a variadic one, or none
+Precisions = list[int | list[int] | None]
+Pairs = list[tuple[Array, Array]]
+
+
+class Inferred(NamedTuple):
+    """Shapes and precisions of the outputs, in their order."""
+
+    shapes: tuple[tuple[int, ...], ...]
+    precisions: tuple[int | None, ...]  # None: the elements have no precision
+
+
+class Backend(Protocol):
+    """What a target provides for an operator. Attributes are complete and of the right kind."""
+
+    def infer(
+        self,
+        info: OperatorInfo,
+        shapes: Sequence[Any],
+        precisions: Sequence[Any],
+        attributes: Mapping[str, Any],
+    ) -> Inferred: ...
+
+    def bind(
+        self,
+        info: OperatorInfo,
+        inputs: Sequence[Given],
+        precisions: Precisions,
+        attributes: Mapping[str, Any],
+        outputs: Sequence[Array],
+        check_values: bool,
+    ) -> Callable[[], None]: ...
+
+    def source(self, info: OperatorInfo, target: str) -> str: ...
+
+
+class Checked(NamedTuple):
+    """A call that was found right: what is given for each input, the precisions that are declared
+    and those that are known after measuring, all attributes, and the arrays for the results."""
+
+    given: Sequence[Given]
+    declared: Precisions
+    precisions: Precisions
+    attributes: Mapping[str, Any]
+    inferred: Inferred
+    targets: Sequence[Array]
+
+
+class Bound:
+    """A call whose arrays are fixed. `result` is what each call computes and returns."""
+
+    __slots__ = ("_loads", "_run", "_stores", "inferred", "result")
+
+    def __init__(
+        self, run: Callable[[], None], result: Any, loads: Pairs, stores: Pairs, inferred: Inferred
+    ) -> None:
+        self._run = run
+        self._loads = loads
+        self._stores = stores
+        self.result = result
+        self.inferred = inferred
+
+    def __call__(self) -> Any:
+        for copy, given in self._loads:
+            copy[...] = given
+        self._run()
+        for target, computed in self._stores:
+            target[...] = computed
+        return self.result
+
+
+def contiguous(given: Sequence[Given]) -> tuple[list[Any], Pairs]:
+    """Arrays that are row-major without gaps and aligned, and (copy, given) where not the same."""
+    pairs: Pairs = []
+
+    def one(array: Array) -> Array:
+        found = np.require(array, requirements=["C", "A"])
+        if found is not array:
+            pairs.append((found, array))
+        return found
+
+    found: list[Any] = []
+    for each in given:
+        if isinstance(each, list):
+            found.append([one(array) for array in each])
+        else:
+            found.append(None if each is None else one(each))
+    return found, pairs
+
+
+def named(name: str, given: Any) -> list[tuple[str, Any]]:
+    """What is given for an input under its name; of several, each under its own."""
+    if not isinstance(given, list):
+        return [(name, given)]
+    return [(f"{name}[{at}]", one) for at, one in enumerate(given)]
+
+
+def shape_of(given: Given) -> Any:
+    if given is None:
+        return None
+    return [one.shape for one in given] if isinstance(given, list) else given.shape
