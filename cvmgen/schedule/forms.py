@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from cvmgen.errors import InternalError
 from cvmgen.schedule.intrinsics import Intrinsic
-from cvmgen.schedule.mappings import MAPPINGS
+from cvmgen.schedule.mappings import MAPPINGS, SettingForm
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec.schedules import (
@@ -141,12 +141,17 @@ def operands(
 def settings(action: Action, written: tuple[Operand, ...]) -> Settings:
     """The numbers of a mapping, each of which it has and all of which are there."""
     name = action.clauses[0].operands[0]
-    known = MAPPINGS[name.text].settings if isinstance(name, Name) else {}
+    known: Mapping[str, SettingForm] = {}
+    if isinstance(name, Name):
+        known = MAPPINGS[name.text].settings
     found: dict[str, int] = {}
     for each in written:
         if not isinstance(each, Setting):
             raise SpecError(each.span, "a setting is a name and a number", "write: rows 64")
         one_of(each.name.text, known, "setting", each.name.span)
+        form = known[each.name.text]
+        if each.value not in form.values:
+            raise SpecError(each.span, f"'{each.name.text}' must be {form.rule}")
         found[each.name.text] = each.value
     if missing := known.keys() - found.keys():
         listed = ", ".join(each for each in known if each in missing)
