@@ -51,7 +51,7 @@ MAPPINGS: Mapping[str, MappingForm] = {
         "tests all pairs of candidates at once into a mask of bits, and goes through that",
         {
             "megabytes": SettingForm(
-                "of the mask of a call at most; else a block tests one by one", range(1, 1 << 16)
+                "of the mask of a call at most; else a block tests one by one", range(1, 4097)
             )
         },
     ),
