@@ -23,6 +23,9 @@ from cvmgen.spec.schedules import (
     parse_action,
 )
 
+MOST_COPIES = 64  # of statements: compilers take their time over more
+MOST_ELEMENTS = 1 << 16  # of 8 bytes at most: the stack of a thread may be 2 MB
+
 Settings = Mapping[str, int]
 Given = tuple[str, ...] | int | tuple[str, int] | Settings | Intrinsic
 
@@ -64,6 +67,23 @@ class Use:
         given = self.given[at]
         assert isinstance(given, int)
         return given
+
+    def copies(self, at: int) -> int:
+        """A number of copies of statements."""
+        count = self.number(at)
+        if not 2 <= count <= MOST_COPIES:
+            self.refuse(f"iterations have from 2 to {MOST_COPIES} copies, not {count}")
+        return count
+
+    def room(self, elements: int) -> int:
+        """So many elements, if there is room for an array of them where threads have their
+        locals."""
+        if elements > MOST_ELEMENTS:
+            self.refuse(
+                f"an array of {elements} elements has no room among the locals of a thread",
+                f"at most {MOST_ELEMENTS}: split the loop into smaller blocks",
+            )
+        return elements
 
     def test(self, at: int) -> tuple[str, int]:
         match self.given[at]:
@@ -188,6 +208,8 @@ def operand(wanted: str, found: Operand, kind: Kind, known: Known) -> Given:
             one_of(text, known.intrinsics, "intrinsic", found.span)
             return known.intrinsics[text]
         case "NUMBER", Number(value=value):
+            if value < 1:
+                raise SpecError(found.span, "a number of iterations is at least 1")
             return value
         case "MEASURE", Test(measure=measure, relation=">=", bound=Number(value=value)):
             one_of(measure.text, known.measures, "measure", measure.span)
