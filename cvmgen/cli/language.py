@@ -68,7 +68,11 @@ def described(schedules: Schedules) -> Mapping[str, Any]:
         "measures": {name: told(each) for name, each in sorted(MEASURES.items())},
         "intrinsics": {name: list(each.lines()) for name, each in schedules.intrinsics.items()},
         "mappings": [
-            {"name": name, "doc": each.doc, "settings": dict(each.settings)}
+            {
+                "name": name,
+                "doc": each.doc,
+                "settings": {key: f"{one.doc}; {one.rule}" for key, one in each.settings.items()},
+            }
             for name, each in MAPPINGS.items()
         ],
     }
@@ -125,7 +129,8 @@ def intrinsics(schedules: Schedules) -> Iterator[str]:
 def mappings() -> Iterator[str]:
     for name, each in MAPPINGS.items():
         yield from entry(name, each.doc)
-        yield from rows(each.settings)
+        settings = each.settings.items()
+        yield from rows({key: f"{one.doc}; {one.rule}" for key, one in settings})
 
 
 # ---------------------------------------------------------------- layout

@@ -97,6 +97,7 @@ def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
         "candidates": candidates,
         "candidate_digits": candidates.bit_length(),
         "mask_bytes": mask_bytes,
+        "mask_megabytes": mask_bytes >> 20,
         "mask_columns": isqrt(8 * mask_bytes) // 64 + 1,
     }
     own = (*HEADERS, *(f"cpu/{name}" for name in CPU_FILES))

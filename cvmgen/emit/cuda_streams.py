@@ -51,7 +51,7 @@ def lanes_of(shape: Stream, dtypes: Names[str, DType], settings: Settings) -> in
     sizes = [element_type(tensor, dtypes).bits // 8 for tensor in tensors]
     # Elements far apart come one by one, each into a register of its own.
     alone = sum(not each.near for each in shape.reads)
-    lanes = settings["bytes"] // min(sizes)
+    lanes = max(settings["bytes"] // min(sizes), 1)
     while lanes > 1 and lanes * (sum(sizes) + REGISTER * alone) > settings["live"]:
         lanes //= 2
     return lanes

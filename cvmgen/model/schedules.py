@@ -204,7 +204,7 @@ def reorder(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
 def unroll(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
     if loops_of(nest, use) != nest.roles["summed"]:
         use.refuse(f"only whole sums are written out ({nest.place})", "unroll summed")
-    return replace(so_far, terms=use.number(1)), f"sums of at most {use.number(1)} terms"
+    return replace(so_far, terms=use.copies(1)), f"sums of at most {use.number(1)} terms"
 
 
 def vectorise(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:

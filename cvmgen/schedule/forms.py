@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from cvmgen.errors import InternalError
 from cvmgen.schedule.intrinsics import Intrinsic
-from cvmgen.schedule.mappings import MAPPINGS
+from cvmgen.schedule.mappings import MAPPINGS, SettingForm
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec.schedules import (
@@ -22,6 +22,9 @@ from cvmgen.spec.schedules import (
     Test,
     parse_action,
 )
+
+MOST_COPIES = 64  # of statements: compilers take their time over more
+MOST_ELEMENTS = 1 << 16  # of 8 bytes at most: the stack of a thread may be 2 MB
 
 Settings = Mapping[str, int]
 Given = tuple[str, ...] | int | tuple[str, int] | Settings | Intrinsic
@@ -64,6 +67,23 @@ class Use:
         given = self.given[at]
         assert isinstance(given, int)
         return given
+
+    def copies(self, at: int) -> int:
+        """A number of copies of statements."""
+        count = self.number(at)
+        if not 2 <= count <= MOST_COPIES:
+            self.refuse(f"iterations have from 2 to {MOST_COPIES} copies, not {count}")
+        return count
+
+    def room(self, elements: int) -> int:
+        """So many elements, if there is room for an array of them where threads have their
+        locals."""
+        if elements > MOST_ELEMENTS:
+            self.refuse(
+                f"an array of {elements} elements has no room among the locals of a thread",
+                f"at most {MOST_ELEMENTS}: split the loop into smaller blocks",
+            )
+        return elements
 
     def test(self, at: int) -> tuple[str, int]:
         match self.given[at]:
@@ -141,12 +161,17 @@ def operands(
 def settings(action: Action, written: tuple[Operand, ...]) -> Settings:
     """The numbers of a mapping, each of which it has and all of which are there."""
     name = action.clauses[0].operands[0]
-    known = MAPPINGS[name.text].settings if isinstance(name, Name) else {}
+    known: Mapping[str, SettingForm] = {}
+    if isinstance(name, Name):
+        known = MAPPINGS[name.text].settings
     found: dict[str, int] = {}
     for each in written:
         if not isinstance(each, Setting):
             raise SpecError(each.span, "a setting is a name and a number", "write: rows 64")
         one_of(each.name.text, known, "setting", each.name.span)
+        form = known[each.name.text]
+        if each.value not in form.values:
+            raise SpecError(each.span, f"'{each.name.text}' must be {form.rule}")
         found[each.name.text] = each.value
     if missing := known.keys() - found.keys():
         listed = ", ".join(each for each in known if each in missing)
@@ -183,6 +208,8 @@ def operand(wanted: str, found: Operand, kind: Kind, known: Known) -> Given:
             one_of(text, known.intrinsics, "intrinsic", found.span)
             return known.intrinsics[text]
         case "NUMBER", Number(value=value):
+            if value < 1:
+                raise SpecError(found.span, "a number of iterations is at least 1")
             return value
         case "MEASURE", Test(measure=measure, relation=">=", bound=Number(value=value)):
             one_of(measure.text, known.measures, "measure", measure.span)

@@ -79,14 +79,6 @@ def test_arrays_of_entries(test: str, more: str, arrays: list[str], why: str) ->
     assert ("CVMGEN_FOR_AVX2\nstatic void f_U_" in text) == bool(arrays), "blocks by vectors"
 
 
-def test_a_block_has_entries() -> None:
-    with pytest.raises(SpecError, match="a block has at least one entry"):
-        lines(
-            KEPT.format(width=1, more="", test="X[p, 0] == X[q, 0]"),
-            schedules("schedule selection for c {\n  stage entries by 0 into together\n}\n"),
-        )
-
-
 def test_places_before_what_lies_there() -> None:
     found = lines(TABLE)
     at = found.index("Y[i_block + i_lane] = T[places[i_lane]];")

@@ -20,9 +20,7 @@ def enumerated(subject: Subject, use: Use) -> Subject:
     What such a copy accumulates stays in a register, and its loop is a single one. Legal for every
     loop: a copy runs where there are so many iterations, and in their order.
     """
-    names, most, over = set(use.loops(subject, 0)), use.number(1), set(use.loops(subject, 2))
-    if most < 2:
-        use.refuse("one iteration is no loop", "write a number from 2 on")
+    names, most, over = set(use.loops(subject, 0)), use.copies(1), set(use.loops(subject, 2))
     used, role = subject.taken, use.roles(3)[0]
     made: dict[str, None] = {}
 

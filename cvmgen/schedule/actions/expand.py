@@ -45,6 +45,7 @@ def expand(subject: Subject, use: Use) -> Subject:
                 f"nothing limits how often the loop {statement.index} runs: an array has a size",
                 "split it, and expand over the inner loop",
             )
+        use.room(most)
         new = tuple(i.Array(each.name, each.type, most, each.span) for each in own)
         at = i.Var(statement.index)
         places = {each.name: (i.Load(each.name, None, at), each.type) for each in own}

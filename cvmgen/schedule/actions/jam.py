@@ -22,7 +22,7 @@ def jam(subject: Subject, use: Use) -> Subject:
     element does so in the same order as before. The iterations left over follow one by one. Legal
     where the inner loop does no more than that, in an array of the nest; others stay as they are.
     """
-    names, size, inner = set(use.loops(subject, 0)), use.number(1), set(use.loops(subject, 2))
+    names, size, inner = set(use.loops(subject, 0)), use.copies(1), set(use.loops(subject, 2))
     used, arrays = subject.taken, Locals.of(subject.body).arrays
 
     def change(statement: i.Stmt) -> Block | None:

@@ -13,9 +13,7 @@ from cvmgen.schedule.subject import Subject
 def stage_entries(subject: Subject, use: Use) -> Subject:
     """What tests ask of the entries so far lies side by side; nothing changes where that may not
     be computed before the tests around it."""
-    block = use.number(1)
-    if block < 1:
-        use.refuse("a block has at least one entry")
+    block = use.room(use.number(1))
     found = side_by_side(
         subject.body, subject.own, subject.dtypes, subject.inside, subject.taken, block
     )

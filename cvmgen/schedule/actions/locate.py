@@ -33,6 +33,7 @@ def locate(subject: Subject, use: Use) -> Subject:
                 f"nothing limits how often the loop {statement.index} runs: an array has a size",
                 "split it, and locate over the inner loop",
             )
+        use.room(most)
         span = statement.span
         array = i.Array(fresh("places", used), "i32", most, span)
         known = i.Load(array.name, None, i.Var(statement.index))

@@ -20,7 +20,8 @@ def separate(subject: Subject, use: Use) -> Subject:
     Legal where all that a window does with its elements is to combine them by an operation that
     gives the same bits in every order. The row has a size: what needs more stays as it is.
     """
-    taps, over, most = set(use.loops(subject, 0)), set(use.loops(subject, 1)), use.number(2)
+    taps, over = set(use.loops(subject, 0)), set(use.loops(subject, 1))
+    most = use.room(use.number(2))
     used, roles = subject.taken, [use.roles(at)[0] for at in (3, 4)]
     made: dict[str, dict[str, None]] = {role: {} for role in roles}
 

@@ -26,7 +26,8 @@ def stage_windows(subject: Subject, use: Use) -> Subject:
     Legal where elements are known by their places alone, and the padding gets one that changes no
     total; nests where that is not so, as for products of real numbers, stay as they are.
     """
-    taps, over, room = set(use.loops(subject, 0)), set(use.loops(subject, 1)), use.number(2)
+    taps, over = set(use.loops(subject, 0)), set(use.loops(subject, 1))
+    room = use.room(use.number(2))
     if room < SHARE:
         use.refuse(f"a copy of windows has room for {SHARE} elements at least")
     used, role = subject.taken, use.roles(0)[0]

@@ -18,12 +18,10 @@ def streams(subject: Subject, use: Use) -> Subject:
     Processors fetch ahead in several places at once, more than in one. Legal where iterations
     share nothing but accumulators that come out the same in every order.
     """
-    names, count, role = set(use.loops(subject, 0)), use.number(1), use.roles(2)[0]
+    names, count, role = set(use.loops(subject, 0)), use.copies(1), use.roles(2)[0]
     old = f"_{use.roles(0)[0]}"
     locals_, used = Locals.of(subject.body), subject.taken
     made: dict[str, None] = {}
-    if count < 2:
-        use.refuse("there are at least two places")
 
     def change(statement: i.Stmt) -> Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:

@@ -21,9 +21,7 @@ def unroll(subject: Subject, use: Use) -> Subject:
     those in steps, stay as they are. In models, where the length of sums is known, a sum of at most
     so many terms is one expression, for results that count them all.
     """
-    names, size = set(use.loops(subject, 0)), use.number(1)
-    if size < 2:
-        use.refuse("a pass has at least two iterations")
+    names, size = set(use.loops(subject, 0)), use.copies(1)
     used = subject.taken
 
     def change(statement: i.Stmt) -> Block | None:
