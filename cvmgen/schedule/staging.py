@@ -173,7 +173,7 @@ class Staging:
         lanes = plus(times(plus(place.rows, i.Const(-1)), self.pitch), place.counts[self.x.name])
         count = self.names.local(f"{lane}s", lanes)
         arrays = (
-            i.Array(self.window, self.found.total.type, self.room, self.span),
+            i.Array(self.window, self.found.kind, self.room, self.span),
             i.Array(self.totals, self.found.total.type, self.room, self.span),
         )
         body: Block = (*arrays, count, *self.begun(lane, count, element))

@@ -65,6 +65,7 @@ class Windows:
     value: i.Expr
     element: i.Expr
     accumulate: i.Accumulate
+    kind: str  # the machine type that holds elements
 
     @property
     def empty(self) -> i.Expr | None:
@@ -108,14 +109,19 @@ def find_windows(results: i.Loop, around: i.Loop | None, subject: Subject) -> Wi
     if around is not None and around.body == (results,) and len(loops) > 1:
         rows = side(loops[-2], around.index, subject)
         if rows is not None and not names_in(rows.start) & assigned((around,)):
-            found = windows_of(results, total, sweep, tuple(after), (columns, rows))
+            found = windows_of(results, total, sweep, tuple(after), (columns, rows), subject)
             if found is not None:
                 return found
-    return windows_of(results, total, sweep, tuple(after), (columns,))
+    return windows_of(results, total, sweep, tuple(after), (columns,), subject)
 
 
 def windows_of(
-    results: i.Loop, total: i.Let, sweep: i.Loop, after: Block, sides: Sequence[Side]
+    results: i.Loop,
+    total: i.Let,
+    sweep: i.Loop,
+    after: Block,
+    sides: Sequence[Side],
+    subject: Subject,
 ) -> Windows | None:
     """The windows with these sides, columns first, if elements can be told from what is done
     with them."""
@@ -136,8 +142,26 @@ def windows_of(
         return None
     rows = sides[1] if len(sides) > 1 else None
     return Windows(
-        results, total, sweep, after, sides[0], rows, accumulate.op, value, element, accumulate
+        results,
+        total,
+        sweep,
+        after,
+        sides[0],
+        rows,
+        accumulate.op,
+        value,
+        element,
+        accumulate,
+        "i32" if accumulate.op == "+" and is_narrow(element, subject) else total.type,
     )
+
+
+def is_narrow(element: i.Expr, subject: Subject) -> bool:
+    """Whether an element is an integer of at most 32 bits, as it is multiplied too."""
+    if not isinstance(element, i.Load):
+        return False
+    dtype = subject.dtypes[element.tensor]
+    return dtype.kind == "int" and dtype.bits <= 32
 
 
 def path(sweep: i.Loop) -> list[i.Loop]:

@@ -139,3 +139,126 @@ def test_quotients_are_made_once() -> None:
         "  let c_quotient: i64 = c tdiv G if G != 0 else 0",
         "  for 0 <= y < H:",
     ]
+
+
+STAGED = "stage taps over results by 64 into block, filled, flat, finished"
+OF_INTEGERS = CONVOLVED.replace("int8[", "cvm[").replace(
+    "output Y : int32[C, H, W]", "output Y : cvm[C, H, W] precision 32"
+)
+OF_REALS = CONVOLVED.replace("int8[", "float64[").replace("int32[", "float64[")
+
+
+def between(lines: list[str], first: str, last: str) -> list[str]:
+    """The lines from one to another, as far as they are inside of the first."""
+    start = next(at for at, line in enumerate(lines) if line.strip() == first)
+    end = next(at for at, line in enumerate(lines) if at >= start and line.strip() == last)
+    margin = len(lines[start]) - len(first)
+    return [line[margin:] for line in lines[start : end + 1]]
+
+
+def test_a_copy_has_the_padding_and_a_run_for_each_tap() -> None:
+    lines = after(OF_INTEGERS, STAGED)
+    assert between(lines, "for 0 <= window_filled < window_size:", "else:")[:-1] == [
+        "for 0 <= window_filled < window_size:",
+        "  window@[window_filled] = 0",
+        "for 0 <= x_flat < x_flats:",
+        "  totals@[x_flat] = 0",
+        "for 0 <= y_filled < y_count + y_reach:",
+        "  let place: i64 = y_first + y_filled - 1",
+        "  if 0 <= place and place < H:",
+        "    let row: i64 = y_filled * x_pitch",
+        "    for 0 <= x_filled < x_count + x_reach:",
+        "      let place_2: i64 = x_first + x_filled - 1",
+        "      if 0 <= place_2 and place_2 < W:",
+        "        window@[row + x_filled] = u32(X@[(c * H + place) * W + place_2])",
+        "for 0 <= tap < P * Q:",
+        "  for 0 <= x_flat < x_flats:",
+        "    totals@[x_flat] = totals@[x_flat] "
+        "+ window@[x_flat + taps@[tap]] * u32(K@[c * P * Q + tap])",
+        "for 0 <= y_finished < y_count:",
+        "  for 0 <= x_finished < x_count:",
+        "    Y@[(c * H + (y_first + y_finished)) * W + (x_first + x_finished)] = "
+        "i32(totals@[y_finished * x_pitch + x_finished])",
+    ]
+
+
+def test_what_lies_between_two_steps_has_planes_of_its_own() -> None:
+    lines = after(POOL, STAGED)
+    assert between(lines, "if staged:", "let x_blocks: i64 = ceildiv(W, x_most)")[:-1] == [
+        "if staged:",
+        "  for 0 <= i < P:",
+        "    for 0 <= j < P:",
+        "      taps@[i * P + j] = i rem S * (x_phases * plane) + i tdiv S * x_pitch "
+        "+ (j rem S * plane + j tdiv S)",
+    ]
+    row = "let row: i64 = ((y_phase * x_phases + x_phase) * y_held + y_filled) * x_pitch"
+    assert row in map(str.strip, lines)
+
+
+def test_taps_whose_factors_go_another_way_stay_two_loops() -> None:
+    lines = after(OF_INTEGERS.replace("[C, P, Q]", "[C, Q, P]").replace("i, j])", "j, i])"), STAGED)
+    read = "window@[x_flat + taps@[i * Q + j]] * u32(K@[(c * Q + j) * P + i])"
+    assert f"totals@[x_flat] = totals@[x_flat] + {read}" in map(str.strip, lines)
+
+
+def test_padding_that_might_make_nan_is_not_added() -> None:
+    assert after(OF_REALS, STAGED) == ["changes nothing"]
+
+
+ROWS = "split results by 8 into block, lane\nseparate taps over lane by 64 into column, near\n"
+
+
+def test_columns_come_first_and_then_each_window() -> None:
+    lines = after(POOL, f"{ROWS}clip taps, column")
+    assert between(lines, "array x_column_largest: 64 i32", "else:")[1:-1] == [
+        "let x_column_low: i64 = min_i64(max_i64(0, Q - S * x_block), x_columns)",
+        "let x_column_high: i64 = max_i64(min_i64(x_columns, Q - S * x_block + W), x_column_low)",
+        "for 0 <= x_column < x_column_low:",
+        "  x_column_largest@[x_column] = -2147483648",
+        "let i_low: i64 = max_i64(0, Q - S * y)",
+        "let i_high: i64 = min_i64(P, H + Q - S * y)",
+        "for x_column_low <= x_column < x_column_high:",
+        "  let largest: i32 = -2147483648",
+        "  for i_low <= i < i_high:",
+        "    largest max= X@[(y * S - Q + i) * W + (x_column + (x_block * S - Q))]",
+        "  x_column_largest@[x_column] = largest",
+        "for x_column_high <= x_column < x_columns:",
+        "  x_column_largest@[x_column] = -2147483648",
+        "for 0 <= x_near < x_lanes:",
+        "  let largest: i32 = -2147483648",
+        "  for 0 <= j < P:",
+        "    largest max= x_column_largest@[x_near * S + j]",
+        "  Y@[y * W + (x_block + x_near)] = largest",
+    ]
+
+
+GROWN = "expand totals over column\ndistribute column\nreorder taps, column\n"
+
+
+def test_what_is_stored_in_an_array_grows_there_several_iterations_at_once() -> None:
+    lines = after(POOL, f"{ROWS}clip taps, column\n{GROWN}jam taps by 2 over column")
+    found = between(lines, "let i_whole: i64 = i_low + (i_high - i_low) tdiv 2 * 2", "else:")
+    assert found[:9] == [
+        "let i_whole: i64 = i_low + (i_high - i_low) tdiv 2 * 2",
+        "for i_low <= i < i_whole by 2:",
+        "  for x_column_low <= x_column < x_column_high:",
+        "    let x_column_largest_so_far: i32 = x_column_largest@[x_column]",
+        "    x_column_largest_so_far max= X@[(y * S - Q + i) * W + (x_column + (x_block * S - Q))]",
+        "    x_column_largest_so_far max= "
+        "X@[(y * S - Q + (i + 1)) * W + (x_column + (x_block * S - Q))]",
+        "    x_column_largest@[x_column] = x_column_largest_so_far",
+        "for i_whole <= i < i_high:",
+        "  for x_column_low <= x_column < x_column_high:",
+    ]
+
+
+def test_few_iterations_have_copies() -> None:
+    lines = after(POOL, f"{ROWS}enumerate taps by 3 over near into wide")
+    assert between(lines, "if P == 2:", "else:")[1:-1] == [
+        "  for 0 <= x_near_wide < x_lanes:",
+        "    let largest: i32 = -2147483648",
+        "    largest max= x_column_largest@[x_near_wide * S]",
+        "    largest max= x_column_largest@[x_near_wide * S + 1]",
+        "    Y@[y * W + (x_block + x_near_wide)] = largest",
+    ]
+    assert "if P == 3:" in map(str.strip, lines)

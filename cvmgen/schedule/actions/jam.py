@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, substitute, walk
@@ -26,77 +25,37 @@ def jam(subject: Subject, use: Use) -> Subject:
     used, arrays = subject.taken, Locals.of(subject.body).arrays
 
     def change(statement: i.Stmt) -> Block | None:
-        if not isinstance(statement, i.Loop) or statement.index not in names:
-            return None
-        match statement.body:
-            case (
-                *before,
-                i.Loop(body=(i.Store(target=i.Load(tensor=array) as place) as store,)) as lane,
-            ) if lane.index in inner and array in arrays:
-                locals_ = tuple(each for each in before if isinstance(each, i.Let))
-                varying = those_that_vary(locals_, statement.index)
-                more = accumulated(store, place, varying)
-                if more is None or names_in((lane.low, lane.high)) & varying:
+        match statement:
+            case i.Loop(
+                index=index,
+                low=low,
+                body=(
+                    i.Loop(body=(i.Store(target=i.Load(tensor=array) as place) as store,)) as lane,
+                ),
+            ) if index in names and lane.index in inner and array in arrays:
+                more = accumulated(store, place, index)
+                if more is None or low is None:
                     return None
-                if statement.low is None or len(locals_) < len(before):
-                    return None
+                whole = fresh(f"{index}_whole", used)
+                end = i.Let(whole, "i64", multiple(low, statement.high, size), statement.span)
                 so_far = i.Let(fresh(f"{array}_so_far", used), arrays[array], place, store.span)
-                copies = [ahead(locals_, varying, statement.index, at, used) for at in range(size)]
-                jammed = replace(lane, body=composed(store, so_far, more, copies))
-                steady = (each for each in locals_ if each.name not in varying)
-                own = (each for copy in copies for each in copy.locals_)
-                return in_steps(statement, statement.low, size, (*steady, *own, jammed), used)
+                jammed = replace(lane, body=composed(store, so_far, more, index, size))
+                main = replace(statement, high=i.Var(whole), step=size, body=(jammed,))
+                return (end, main, replace(statement, low=i.Var(whole)))
             case _:
                 return None
 
     return subject.with_body(rewritten(subject.body, change))
 
 
-def in_steps(loop: i.Loop, low: i.Expr, size: int, body: Block, used: set[str]) -> Block:
-    """A loop that does several iterations at once, and the one for those left over."""
-    whole = fresh(f"{loop.index}_whole", used)
-    count = loop.high if low == ZERO else i.Binary("-", loop.high, low)
-    several = i.Binary("*", i.Binary("truncdiv", count, i.Const(size)), i.Const(size))
-    end = i.Let(whole, "i64", several if low == ZERO else i.Binary("+", low, several), loop.span)
-    main = replace(loop, high=i.Var(whole), step=size, body=body)
-    return (end, main, replace(loop, low=i.Var(whole)))
+def multiple(low: i.Expr, high: i.Expr, size: int) -> i.Expr:
+    """Where the last whole group of iterations ends."""
+    count = high if low == ZERO else i.Binary("-", high, low)
+    whole = i.Binary("*", i.Binary("truncdiv", count, i.Const(size)), i.Const(size))
+    return whole if low == ZERO else i.Binary("+", low, whole)
 
 
-@dataclass(frozen=True, slots=True)
-class Ahead:
-    """An iteration some way ahead: what its index and locals are there, and these locals."""
-
-    values: Mapping[str, i.Expr]
-    locals_: tuple[i.Let, ...]
-
-
-def those_that_vary(locals_: Iterable[i.Let], index: str) -> frozenset[str]:
-    """The index and the locals that depend on it."""
-    found = {index}
-    for each in locals_:
-        if names_in(each.value) & found:
-            found.add(each.name)
-    return frozenset(found)
-
-
-def ahead(
-    locals_: Iterable[i.Let], varying: frozenset[str], index: str, count: int, used: set[str]
-) -> Ahead:
-    values: dict[str, i.Expr] = {}
-    if count:
-        values[index] = i.Binary("+", i.Var(index), i.Const(count))
-    own: list[i.Let] = []
-    for each in locals_:
-        if each.name in varying:
-            name = fresh(each.name, used) if count else each.name
-            own.append(replace(each, name=name, value=substitute(each.value, values)))
-            values[each.name] = i.Var(name)
-    return Ahead(values, tuple(own))
-
-
-def accumulated(
-    store: i.Store, place: i.Load, varying: frozenset[str]
-) -> tuple[str, i.Expr] | None:
+def accumulated(store: i.Store, place: i.Load, index: str) -> tuple[str, i.Expr] | None:
     """The operation and the value by which a store changes an element that stays the same."""
     found: tuple[str, i.Expr]
     match store.value:
@@ -109,14 +68,17 @@ def accumulated(
         case _:
             return None
     tensors = {each.tensor for each in walk(found[1]) if isinstance(each, i.Load)}
-    return None if names_in(place) & varying or place.tensor in tensors else found
+    return None if index in names_in(place) or place.tensor in tensors else found
 
 
 def composed(
-    store: i.Store, so_far: i.Let, more: tuple[str, i.Expr], copies: Iterable[Ahead]
+    store: i.Store, so_far: i.Let, more: tuple[str, i.Expr], index: str, size: int
 ) -> Block:
     """What a pass does with an element: take it, accumulate several values, store it."""
     op, value = more
-    values = (substitute(value, dict(copy.values)) for copy in copies)
+    values = (
+        substitute(value, {index: i.Binary("+", i.Var(index), i.Const(ahead))} if ahead else {})
+        for ahead in range(size)
+    )
     steps = (i.Accumulate(so_far.name, op, each, store.span) for each in values)
     return (so_far, *steps, replace(store, value=i.Var(so_far.name)))

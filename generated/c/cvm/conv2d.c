@@ -196,7 +196,7 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
                         const int64_t y_count = cvmgen_min_i64(y_most, YH - y_first);
                         const int64_t x_first = x_block * x_most;
                         const int64_t x_count = cvmgen_min_i64(x_most, YW - x_first);
-                        uint32_t window[4096];
+                        int32_t window[4096];
                         uint32_t totals[4096];
                         const int64_t x_flats = (y_count - 1) * x_pitch + x_count;
                         for (int64_t window_filled = 0; window_filled < window_size;
@@ -500,7 +500,7 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
                         const int64_t y_count = cvmgen_min_i64(y_most, YH - y_first);
                         const int64_t x_first = x_block * x_most;
                         const int64_t x_count = cvmgen_min_i64(x_most, YW - x_first);
-                        uint32_t window[4096];
+                        int32_t window[4096];
                         uint32_t totals[4096];
                         const int64_t x_flats = (y_count - 1) * x_pitch + x_count;
                         for (int64_t window_filled = 0; window_filled < window_size;

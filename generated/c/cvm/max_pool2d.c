@@ -285,20 +285,7 @@ static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *re
                             int32_t largest[1024];
                             for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                 largest[x_near] = INT32_MIN;
-                            const int64_t j_whole = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole; j += 3) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
-                                    int32_t largest_so_far = largest[x_near];
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        x_column_largest[x_near + j]);
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        x_column_largest[x_near + (j + 1)]);
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        x_column_largest[x_near + (j + 2)]);
-                                    largest[x_near] = largest_so_far;
-                                }
-                            }
-                            for (int64_t j = j_whole; j < PSW; ++j) {
+                            for (int64_t j = 0; j < PSW; ++j) {
                                 for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                     largest[x_near] = cvmgen_max_i32(largest[x_near],
                                         x_column_largest[x_near + j]);
@@ -310,20 +297,7 @@ static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *re
                             int32_t largest[1024];
                             for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                 largest[x_near] = INT32_MIN;
-                            const int64_t j_whole_2 = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole_2; j += 3) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
-                                    int32_t largest_so_far_2 = largest[x_near];
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        x_column_largest[x_near * 2 + j]);
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        x_column_largest[x_near * 2 + (j + 1)]);
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        x_column_largest[x_near * 2 + (j + 2)]);
-                                    largest[x_near] = largest_so_far_2;
-                                }
-                            }
-                            for (int64_t j = j_whole_2; j < PSW; ++j) {
+                            for (int64_t j = 0; j < PSW; ++j) {
                                 for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                     largest[x_near] = cvmgen_max_i32(largest[x_near],
                                         x_column_largest[x_near * 2 + j]);
@@ -335,20 +309,7 @@ static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *re
                             int32_t largest[1024];
                             for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                 largest[x_near] = INT32_MIN;
-                            const int64_t j_whole_3 = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole_3; j += 3) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
-                                    int32_t largest_so_far_3 = largest[x_near];
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        x_column_largest[x_near * SW + j]);
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        x_column_largest[x_near * SW + (j + 1)]);
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        x_column_largest[x_near * SW + (j + 2)]);
-                                    largest[x_near] = largest_so_far_3;
-                                }
-                            }
-                            for (int64_t j = j_whole_3; j < PSW; ++j) {
+                            for (int64_t j = 0; j < PSW; ++j) {
                                 for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                     largest[x_near] = cvmgen_max_i32(largest[x_near],
                                         x_column_largest[x_near * SW + j]);
@@ -545,20 +506,7 @@ static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *r
                             int32_t largest[1024];
                             for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                 largest[x_near] = INT32_MIN;
-                            const int64_t j_whole = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole; j += 3) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
-                                    int32_t largest_so_far = largest[x_near];
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        x_column_largest[x_near + j]);
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        x_column_largest[x_near + (j + 1)]);
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        x_column_largest[x_near + (j + 2)]);
-                                    largest[x_near] = largest_so_far;
-                                }
-                            }
-                            for (int64_t j = j_whole; j < PSW; ++j) {
+                            for (int64_t j = 0; j < PSW; ++j) {
                                 for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                     largest[x_near] = cvmgen_max_i32(largest[x_near],
                                         x_column_largest[x_near + j]);
@@ -570,20 +518,7 @@ static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *r
                             int32_t largest[1024];
                             for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                 largest[x_near] = INT32_MIN;
-                            const int64_t j_whole_2 = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole_2; j += 3) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
-                                    int32_t largest_so_far_2 = largest[x_near];
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        x_column_largest[x_near * 2 + j]);
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        x_column_largest[x_near * 2 + (j + 1)]);
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        x_column_largest[x_near * 2 + (j + 2)]);
-                                    largest[x_near] = largest_so_far_2;
-                                }
-                            }
-                            for (int64_t j = j_whole_2; j < PSW; ++j) {
+                            for (int64_t j = 0; j < PSW; ++j) {
                                 for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                     largest[x_near] = cvmgen_max_i32(largest[x_near],
                                         x_column_largest[x_near * 2 + j]);
@@ -595,20 +530,7 @@ static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *r
                             int32_t largest[1024];
                             for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                 largest[x_near] = INT32_MIN;
-                            const int64_t j_whole_3 = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole_3; j += 3) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
-                                    int32_t largest_so_far_3 = largest[x_near];
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        x_column_largest[x_near * SW + j]);
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        x_column_largest[x_near * SW + (j + 1)]);
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        x_column_largest[x_near * SW + (j + 2)]);
-                                    largest[x_near] = largest_so_far_3;
-                                }
-                            }
-                            for (int64_t j = j_whole_3; j < PSW; ++j) {
+                            for (int64_t j = 0; j < PSW; ++j) {
                                 for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                     largest[x_near] = cvmgen_max_i32(largest[x_near],
                                         x_column_largest[x_near * SW + j]);
@@ -805,20 +727,7 @@ static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *
                             int32_t largest[1024];
                             for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                 largest[x_near] = INT32_MIN;
-                            const int64_t j_whole = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole; j += 3) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
-                                    int32_t largest_so_far = largest[x_near];
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        x_column_largest[x_near + j]);
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        x_column_largest[x_near + (j + 1)]);
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        x_column_largest[x_near + (j + 2)]);
-                                    largest[x_near] = largest_so_far;
-                                }
-                            }
-                            for (int64_t j = j_whole; j < PSW; ++j) {
+                            for (int64_t j = 0; j < PSW; ++j) {
                                 for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                     largest[x_near] = cvmgen_max_i32(largest[x_near],
                                         x_column_largest[x_near + j]);
@@ -830,20 +739,7 @@ static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *
                             int32_t largest[1024];
                             for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                 largest[x_near] = INT32_MIN;
-                            const int64_t j_whole_2 = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole_2; j += 3) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
-                                    int32_t largest_so_far_2 = largest[x_near];
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        x_column_largest[x_near * 2 + j]);
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        x_column_largest[x_near * 2 + (j + 1)]);
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        x_column_largest[x_near * 2 + (j + 2)]);
-                                    largest[x_near] = largest_so_far_2;
-                                }
-                            }
-                            for (int64_t j = j_whole_2; j < PSW; ++j) {
+                            for (int64_t j = 0; j < PSW; ++j) {
                                 for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                     largest[x_near] = cvmgen_max_i32(largest[x_near],
                                         x_column_largest[x_near * 2 + j]);
@@ -855,20 +751,7 @@ static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *
                             int32_t largest[1024];
                             for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                 largest[x_near] = INT32_MIN;
-                            const int64_t j_whole_3 = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole_3; j += 3) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
-                                    int32_t largest_so_far_3 = largest[x_near];
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        x_column_largest[x_near * SW + j]);
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        x_column_largest[x_near * SW + (j + 1)]);
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        x_column_largest[x_near * SW + (j + 2)]);
-                                    largest[x_near] = largest_so_far_3;
-                                }
-                            }
-                            for (int64_t j = j_whole_3; j < PSW; ++j) {
+                            for (int64_t j = 0; j < PSW; ++j) {
                                 for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                     largest[x_near] = cvmgen_max_i32(largest[x_near],
                                         x_column_largest[x_near * SW + j]);
@@ -1065,20 +948,7 @@ static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t 
                             int32_t largest[1024];
                             for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                 largest[x_near] = INT32_MIN;
-                            const int64_t j_whole = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole; j += 3) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
-                                    int32_t largest_so_far = largest[x_near];
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        x_column_largest[x_near + j]);
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        x_column_largest[x_near + (j + 1)]);
-                                    largest_so_far = cvmgen_max_i32(largest_so_far,
-                                        x_column_largest[x_near + (j + 2)]);
-                                    largest[x_near] = largest_so_far;
-                                }
-                            }
-                            for (int64_t j = j_whole; j < PSW; ++j) {
+                            for (int64_t j = 0; j < PSW; ++j) {
                                 for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                     largest[x_near] = cvmgen_max_i32(largest[x_near],
                                         x_column_largest[x_near + j]);
@@ -1090,20 +960,7 @@ static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t 
                             int32_t largest[1024];
                             for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                 largest[x_near] = INT32_MIN;
-                            const int64_t j_whole_2 = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole_2; j += 3) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
-                                    int32_t largest_so_far_2 = largest[x_near];
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        x_column_largest[x_near * 2 + j]);
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        x_column_largest[x_near * 2 + (j + 1)]);
-                                    largest_so_far_2 = cvmgen_max_i32(largest_so_far_2,
-                                        x_column_largest[x_near * 2 + (j + 2)]);
-                                    largest[x_near] = largest_so_far_2;
-                                }
-                            }
-                            for (int64_t j = j_whole_2; j < PSW; ++j) {
+                            for (int64_t j = 0; j < PSW; ++j) {
                                 for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                     largest[x_near] = cvmgen_max_i32(largest[x_near],
                                         x_column_largest[x_near * 2 + j]);
@@ -1115,20 +972,7 @@ static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t 
                             int32_t largest[1024];
                             for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                 largest[x_near] = INT32_MIN;
-                            const int64_t j_whole_3 = PSW / 3 * 3;
-                            for (int64_t j = 0; j < j_whole_3; j += 3) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near) {
-                                    int32_t largest_so_far_3 = largest[x_near];
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        x_column_largest[x_near * SW + j]);
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        x_column_largest[x_near * SW + (j + 1)]);
-                                    largest_so_far_3 = cvmgen_max_i32(largest_so_far_3,
-                                        x_column_largest[x_near * SW + (j + 2)]);
-                                    largest[x_near] = largest_so_far_3;
-                                }
-                            }
-                            for (int64_t j = j_whole_3; j < PSW; ++j) {
+                            for (int64_t j = 0; j < PSW; ++j) {
                                 for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                                     largest[x_near] = cvmgen_max_i32(largest[x_near],
                                         x_column_largest[x_near * SW + j]);

@@ -347,20 +347,7 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                             int64_t largest[1024];
                             for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
                                 largest[q_near] = INT64_MIN;
-                            const int64_t s_whole = S / 3 * 3;
-                            for (int64_t s = 0; s < s_whole; s += 3) {
-                                for (int64_t q_near = 0; q_near < q_lanes; ++q_near) {
-                                    int64_t largest_so_far = largest[q_near];
-                                    largest_so_far = cvmgen_max_i64(largest_so_far,
-                                        q_column_largest[q_near + s]);
-                                    largest_so_far = cvmgen_max_i64(largest_so_far,
-                                        q_column_largest[q_near + (s + 1)]);
-                                    largest_so_far = cvmgen_max_i64(largest_so_far,
-                                        q_column_largest[q_near + (s + 2)]);
-                                    largest[q_near] = largest_so_far;
-                                }
-                            }
-                            for (int64_t s = s_whole; s < S; ++s) {
+                            for (int64_t s = 0; s < S; ++s) {
                                 for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
                                     largest[q_near] = cvmgen_max_i64(largest[q_near],
                                         q_column_largest[q_near + s]);
@@ -374,20 +361,7 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                             int64_t largest[1024];
                             for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
                                 largest[q_near] = INT64_MIN;
-                            const int64_t s_whole_2 = S / 3 * 3;
-                            for (int64_t s = 0; s < s_whole_2; s += 3) {
-                                for (int64_t q_near = 0; q_near < q_lanes; ++q_near) {
-                                    int64_t largest_so_far_2 = largest[q_near];
-                                    largest_so_far_2 = cvmgen_max_i64(largest_so_far_2,
-                                        q_column_largest[q_near * 2 + s]);
-                                    largest_so_far_2 = cvmgen_max_i64(largest_so_far_2,
-                                        q_column_largest[q_near * 2 + (s + 1)]);
-                                    largest_so_far_2 = cvmgen_max_i64(largest_so_far_2,
-                                        q_column_largest[q_near * 2 + (s + 2)]);
-                                    largest[q_near] = largest_so_far_2;
-                                }
-                            }
-                            for (int64_t s = s_whole_2; s < S; ++s) {
+                            for (int64_t s = 0; s < S; ++s) {
                                 for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
                                     largest[q_near] = cvmgen_max_i64(largest[q_near],
                                         q_column_largest[q_near * 2 + s]);
@@ -401,20 +375,7 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                             int64_t largest[1024];
                             for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
                                 largest[q_near] = INT64_MIN;
-                            const int64_t s_whole_3 = S / 3 * 3;
-                            for (int64_t s = 0; s < s_whole_3; s += 3) {
-                                for (int64_t q_near = 0; q_near < q_lanes; ++q_near) {
-                                    int64_t largest_so_far_3 = largest[q_near];
-                                    largest_so_far_3 = cvmgen_max_i64(largest_so_far_3,
-                                        q_column_largest[q_near * SW + s]);
-                                    largest_so_far_3 = cvmgen_max_i64(largest_so_far_3,
-                                        q_column_largest[q_near * SW + (s + 1)]);
-                                    largest_so_far_3 = cvmgen_max_i64(largest_so_far_3,
-                                        q_column_largest[q_near * SW + (s + 2)]);
-                                    largest[q_near] = largest_so_far_3;
-                                }
-                            }
-                            for (int64_t s = s_whole_3; s < S; ++s) {
+                            for (int64_t s = 0; s < S; ++s) {
                                 for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
                                     largest[q_near] = cvmgen_max_i64(largest[q_near],
                                         q_column_largest[q_near * SW + s]);
