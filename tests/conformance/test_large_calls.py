@@ -31,6 +31,16 @@ def test_reductions(c: Operators, shape: tuple[int, ...], axes: tuple[int, ...])
     assert np.array_equal(np.ravel(c.cvm.max(x, axes=axes)), np.ravel(x.max(axis=axes)))
 
 
+def test_threads_that_share_tall_sums(c: Operators) -> None:
+    x = drawn(70_003, 64)
+    before, c.threads = c.threads, 3
+    try:
+        assert np.array_equal(c.cvm.sum(x, axes=(0,)), x.sum(axis=0))
+        assert np.array_equal(c.cvm.max(x, axes=(0,)), x.max(axis=0))
+    finally:
+        c.threads = before
+
+
 def test_the_greatest_real_number(c: Operators) -> None:
     x = drawn(len(SPECIAL) + 1, WIDE).astype(np.float32)
     x[:-1, WIDE // 2] = SPECIAL

@@ -59,7 +59,8 @@ def in_steps(loop: i.Loop, low: i.Expr, size: int, body: Block, used: set[str]) 
     several = i.Binary("*", i.Binary("truncdiv", count, i.Const(size)), i.Const(size))
     end = i.Let(whole, "i64", several if low == ZERO else i.Binary("+", low, several), loop.span)
     main = replace(loop, high=i.Var(whole), step=size, body=body)
-    return (end, main, replace(loop, low=i.Var(whole)))
+    rest = replace(loop, low=i.Var(whole), parallel=0, worth=None, totals=())
+    return (end, main, rest)
 
 
 @dataclass(frozen=True, slots=True)
