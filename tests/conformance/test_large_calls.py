@@ -16,8 +16,8 @@ SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0], np.float32)
 
 
 @pytest.fixture(scope="module")
-def c(libraries: dict[str, Operators]) -> Operators:
-    return libraries["c"]
+def c(generated: Path) -> Operators:
+    return cvmgen.load("c", folder=generated)
 
 
 def drawn(*shape: int, low: int = -1000) -> Array:
@@ -29,6 +29,16 @@ def test_reductions(c: Operators, shape: tuple[int, ...], axes: tuple[int, ...])
     x = drawn(*shape)
     assert np.array_equal(np.ravel(c.cvm.sum(x, axes=axes)), np.ravel(x.sum(axis=axes)))
     assert np.array_equal(np.ravel(c.cvm.max(x, axes=axes)), np.ravel(x.max(axis=axes)))
+
+
+def test_threads_that_share_tall_sums(c: Operators) -> None:
+    x = drawn(70_003, 64)
+    c.threads = 3
+    try:
+        assert np.array_equal(c.cvm.sum(x, axes=(0,)), x.sum(axis=0))
+        assert np.array_equal(c.cvm.max(x, axes=(0,)), x.max(axis=0))
+    finally:
+        c.threads = 0
 
 
 def test_the_greatest_real_number(c: Operators) -> None:

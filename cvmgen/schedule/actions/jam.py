@@ -41,7 +41,8 @@ def jam(subject: Subject, use: Use) -> Subject:
                 so_far = i.Let(fresh(f"{array}_so_far", used), arrays[array], place, store.span)
                 jammed = replace(lane, body=composed(store, so_far, more, index, size))
                 main = replace(statement, high=i.Var(whole), step=size, body=(jammed,))
-                return (end, main, replace(statement, low=i.Var(whole)))
+                rest = replace(statement, low=i.Var(whole), parallel=0, worth=None, totals=())
+                return (end, main, rest)
             case _:
                 return None
 
