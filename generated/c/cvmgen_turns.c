@@ -141,40 +141,36 @@ CVMGEN_TURN(i32_i8, 4, 1, 16, square_i32_i8, square_i32_i8, 16, square_i32_i8)
 CVMGEN_TURN(i8_i32, 1, 4, 16, square_i8_i32, square_i8_i32, 16, square_i8_i32)
 
 #ifdef CVMGEN_WIDE
-#define CVMGEN_TURN_WIDE(kind, bytes)                                                         \
+#define CVMGEN_TURN_WIDE(kind, to_bytes, from_bytes, side, lines)                             \
     __attribute__((target("avx512f,avx512bw,avx512vl"))) static void cvmgen_turn_wide_##kind( \
         const cvmgen_turn *turn) {                                                            \
-        if (cvmgen_min_i64(turn->across, turn->along) < CVMGEN_LINE / bytes)                  \
+        if (cvmgen_min_i64(turn->across, turn->along) < side)                                 \
             cvmgen_turn_##kind(turn);                                                         \
         else                                                                                  \
-            cvmgen_turn_by(turn, bytes, bytes, CVMGEN_LINE / bytes, cvmgen_wide_lines_##kind, \
-                           true);                                                             \
+            cvmgen_turn_by(turn, to_bytes, from_bytes, side, cvmgen_##lines, true);           \
     }
-CVMGEN_TURN_WIDE(i8, 1)
-CVMGEN_TURN_WIDE(i16, 2)
-CVMGEN_TURN_WIDE(i32, 4)
-CVMGEN_TURN_WIDE(i64, 8)
+CVMGEN_TURN_WIDE(i8, 1, 1, 64, wide_lines_i8)
+CVMGEN_TURN_WIDE(i16, 2, 2, 32, wide_lines_i16)
+CVMGEN_TURN_WIDE(i32, 4, 4, 16, wide_lines_i32)
+CVMGEN_TURN_WIDE(i64, 8, 8, 8, wide_lines_i64)
+CVMGEN_TURN_WIDE(i32_i8, 4, 1, 16, square_i32_i8)
+CVMGEN_TURN_WIDE(i8_i32, 1, 4, 16, square_i8_i32)
 #endif
 
+/* The function for elements of so many bytes. */
+#define CVMGEN_CHOSEN(prefix, to_bytes, from_bytes) \
+    (to_bytes > from_bytes   ? prefix##i32_i8       \
+     : to_bytes < from_bytes ? prefix##i8_i32       \
+     : to_bytes == 1         ? prefix##i8           \
+     : to_bytes == 2         ? prefix##i16          \
+     : to_bytes == 4         ? prefix##i32          \
+                             : prefix##i64)
 static cvmgen_turned_block *cvmgen_turned_block_of(int64_t to_bytes, int64_t from_bytes) {
 #ifdef CVMGEN_WIDE
-    const bool wide = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-    if (wide && to_bytes == from_bytes) {
-        switch (to_bytes) {
-            case 1: return cvmgen_turn_wide_i8;
-            case 2: return cvmgen_turn_wide_i16;
-            case 4: return cvmgen_turn_wide_i32;
-            default: return cvmgen_turn_wide_i64;
-        }
-    }
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        return CVMGEN_CHOSEN(cvmgen_turn_wide_, to_bytes, from_bytes);
 #endif
-    if (to_bytes != from_bytes) return to_bytes == 4 ? cvmgen_turn_i32_i8 : cvmgen_turn_i8_i32;
-    switch (to_bytes) {
-        case 1: return cvmgen_turn_i8;
-        case 2: return cvmgen_turn_i16;
-        case 4: return cvmgen_turn_i32;
-        default: return cvmgen_turn_i64;
-    }
+    return CVMGEN_CHOSEN(cvmgen_turn_, to_bytes, from_bytes);
 }
 
 /* ---------------------------------------------------------------- the box in blocks */
