@@ -20,7 +20,7 @@ from cvmgen.errors import CvmgenError
 from tests.conformance.calls import Conformance, Given, compare, wanted_dtype
 from tests.conformance.random_calls import call
 
-CALLS = 40
+CALLS = 32
 LEAST = re.compile(r"(LEAST_(?:DEPTH|COLUMNS|USES) = |if \([\w *]+ < (?=8192))\d+")
 CONTRACTIONS = ("cvm.conv2d", "cvm.dense", "extra.scaled_product", "extra.batched_product")
 
