@@ -34,7 +34,7 @@ def share(subject: Subject, use: Use) -> Subject:
                     ) as row,
                 ),
             ) if index in names and lane in lanes and place.offset == i.Var(lane):
-                found = accumulated(store, place, frozenset({index}))
+                found = accumulated(store, place, index)
                 if array not in arrays or found is None:
                     return None
                 op, _ = found
