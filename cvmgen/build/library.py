@@ -141,7 +141,8 @@ def compile_library(
     language = _CUDA if any(path.endswith(_CUDA.suffixes) for path in sources) else _C
     compiler = language.compiler()
     openmp_flags = compiler.openmp if openmp else ()
-    all_flags = (*_our_flags(language, sanitizers), *openmp_flags, *flags)
+    as_written = compiler.as_written if language is _C else ()
+    all_flags = (*_our_flags(language, sanitizers), *as_written, *openmp_flags, *flags)
     if not openmp_flags:
         all_flags = (*all_flags, "-Wno-unknown-pragmas")
     units = {
