@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +34,8 @@ _SANITIZED = ("-O1", "-g", "-gdwarf-4", "-fno-omit-frame-pointer", "-fno-sanitiz
 _TOKEN = re.compile(
     r""" "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' | /\*.*?\*/ | //[^\n]* """, re.X | re.S
 )
+
+_INCLUDE = re.compile(r"^\s*#\s*include\s+(?P<named>\"(?P<name>[^\"\n]+)\"|<)?", re.M)
 
 _SUFFIX = ".dll" if sys.platform == "win32" else ".so"
 
@@ -138,7 +141,8 @@ def compile_library(
     language = _CUDA if any(path.endswith(_CUDA.suffixes) for path in sources) else _C
     compiler = language.compiler()
     openmp_flags = compiler.openmp if openmp else ()
-    all_flags = (*_our_flags(language, sanitizers), *openmp_flags, *flags)
+    as_written = compiler.as_written if language is _C else ()
+    all_flags = (*_our_flags(language, sanitizers), *as_written, *openmp_flags, *flags)
     if not openmp_flags:
         all_flags = (*all_flags, "-Wno-unknown-pragmas")
     units = {
@@ -197,7 +201,7 @@ def _compile_all(job: _Job, units: Mapping[str, str]) -> list[Path]:
 
 
 def _object(job: _Job, unit: str, text: str) -> Path:
-    sources = {**job.headers, unit: text}
+    sources = _read(job, unit, text)
     read = sources
     if "-g" not in job.flags:
         lines = job.language.lines
@@ -218,6 +222,27 @@ def _object(job: _Job, unit: str, text: str) -> Path:
             raise BuildError(explain(headline, log, sources, kept))
 
     return get_or_build(key, ".o", build)
+
+
+def _read(job: _Job, unit: str, text: str) -> dict[str, str]:
+    """The unit and the headers that it includes: no other one changes its object."""
+    found = {unit: text}
+    left = [unit]
+    if job.prelude is not None:
+        found[job.prelude] = job.headers[job.prelude]
+        left.append(job.prelude)
+    while left:
+        place = left.pop()
+        for include in _INCLUDE.finditer(found[place]):
+            if include["named"] is None:  # by a macro: it may be any
+                return {**job.headers, unit: text}
+            beside = posixpath.normpath(
+                posixpath.join(posixpath.dirname(place), include["name"] or "")
+            )
+            for name in {include["name"], beside} & job.headers.keys() - found.keys():
+                found[name] = job.headers[name]
+                left.append(name)
+    return found
 
 
 def code(text: str, *, lines: bool = False) -> str:

@@ -103,7 +103,7 @@ def test_one_edit_compiles_one_unit(cache: Path) -> None:
     assert len(objects(cache) - before) == 1
     assert load(path, "four_times")(1) == 9
     compile_library({**SOURCES, "cvm.h": HEADER + "typedef int cvm_int;\n"}, name="cvm")
-    assert len(objects(cache) - before) == 3, "a header concerns every unit"
+    assert len(objects(cache) - before) == 3, "both include it"
 
 
 # ---------------------------------------------------------------- CUDA files
@@ -112,6 +112,20 @@ IN_FRONT = "#define __global__ static\n#include <stdint.h>\n"
 KERNEL = "__global__ int64_t sum(const int64_t &x) { return x + x + __LINE__; }\n"
 KERNEL += 'extern "C" int64_t twice(int64_t x) { return sum(x); }\n'
 CUDA = {"cpu/front.h": IN_FRONT, "c/twice.cu": KERNEL, "cpu/more.cc": "int more = 1;\n"}
+
+
+def test_an_edited_header_compiles_what_includes_it(cache: Path) -> None:
+    sources = {**SOURCES, "c/own.h": "#define OWN 1\n", "far.h": '#include "c/near.h"\n'}
+    sources |= {"c/near.h": "#define NEAR 2\n", "c/twice.c": '#include "own.h"\n' + TWICE}
+    sources |= {"c/four.c": '# include "far.h"\n' + FOUR}
+    compile_library(sources, name="cvm")
+    for header, count in (("c/own.h", 1), ("c/near.h", 1), ("cvm.h", 2)):
+        before = objects(cache)
+        sources[header] += "#define MORE 1\n"
+        compile_library(sources, name="cvm")
+        assert len(objects(cache) - before) == count, header
+    sources |= {"nobody.h": "", "c/four.c": '#define FAR "far.h"\n#include FAR\n' + FOUR}
+    compile_library(sources, name="cvm")
 
 
 def test_cuda_files_are_cpp_behind_a_header() -> None:
