@@ -18,7 +18,7 @@ from cvmgen.spec.formula import Operator
 from tests.emit import on_cpu
 from tests.fake_gpu import fake_operators
 
-TARGETS = tuple(os.environ.get("CVMGEN_TEST_TARGETS", "c,python,cuda-cpu").split(","))
+TARGETS = tuple(os.environ.get("CVMGEN_TEST_TARGETS", "c,python,numpy,cuda-cpu").split(","))
 """`CVMGEN_TEST_TARGETS=c,cuda` runs all tests of conformance on a GPU, `c,cuda-fake` on the way to
 one that is not there."""
 

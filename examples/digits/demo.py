@@ -79,7 +79,7 @@ def classify(network: Network, images: np.ndarray) -> tuple[np.ndarray, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Read handwritten digits.")
-    parser.add_argument("--target", default="c", choices=["c", "python", "cuda-cpu"])
+    parser.add_argument("--target", default="c", choices=["c", "python", "numpy", "cuda-cpu"])
     target = parser.parse_args().target
 
     network = load(FOLDER / "digits.json", FOLDER / "digits.bin", target=target)

@@ -40,7 +40,7 @@ def shades(encoding: Array) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="The positional encoding of a short sequence.")
-    parser.add_argument("--target", default="c", choices=["c", "python", "cuda-cpu"])
+    parser.add_argument("--target", default="c", choices=["c", "python", "numpy", "cuda-cpu"])
     ops = cvmgen.load(target=parser.parse_args().target)
 
     embeddings = np.ones((24, 1, 128), np.float32)

@@ -37,7 +37,7 @@ def prior_boxes(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Prior boxes for a small feature map.")
-    parser.add_argument("--target", default="c", choices=["c", "python", "cuda-cpu"])
+    parser.add_argument("--target", default="c", choices=["c", "python", "numpy", "cuda-cpu"])
     ops = cvmgen.load(target=parser.parse_args().target)
 
     feature_map = np.ones((1, 3, 4, 256), np.float32)

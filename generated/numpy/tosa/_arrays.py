@@ -42,6 +42,7 @@ def blocks(
         memory = [np.empty(shape, integer) for _ in range(spare)]
         yield (*(elements(each, integer) for each in computed), *kept, *memory)
         return
+    computed = [conditions(each) if each.dtype == np.bool_ else each for each in computed]
     tensors = [*computed, *kept]
     if all(each.shape == shape and each.flags.c_contiguous for each in tensors):
         tensors = [each.reshape(-1) for each in tensors]
@@ -80,8 +81,15 @@ def elements(array: Any, integer: Any) -> Any:
     """The elements in a type to compute with: `integer`, binary64, or conditions as they are."""
     if array is None:
         return None
+    if array.dtype == np.bool_:
+        return conditions(array)
     kind = number_kind(array.dtype, integer)
     return np.ascontiguousarray(array.astype(kind, copy=False)).reshape(array.shape)
+
+
+def conditions(array: Any) -> Any:
+    """Conditions as 0 and 1, whatever byte stands for true."""
+    return np.not_equal(array.view(np.uint8), 0)
 
 
 def number_kind(dtype: np.dtype[Any], integer: Any) -> Any:

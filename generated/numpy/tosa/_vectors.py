@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import _reals as reals
-from ._arrays import peak, wrapped
+from ._arrays import conditions, peak, wrapped
 from ._indices import Array, Index, axis_counts
 from ._support import refuse, unflatten
 from ._typed import overflow_rule
@@ -471,6 +471,8 @@ def result(
             place = unflatten(int(beyond[0]), values.shape)
             refuse(operator, name, "", overflow_rule(place, str(dtype)))
     found = np.empty(values.shape, dtype) if out is None else out
+    if dtype.kind == "b":
+        values = conditions(values)
     with np.errstate(over="ignore", invalid="ignore"):
         found[...] = wrapped(values, dtype)
     if dtype.kind == "f":
