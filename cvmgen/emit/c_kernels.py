@@ -50,10 +50,10 @@ class KernelPrinter(CPrinter):
     def shares(self, loop: i.Loop) -> list[str]:
         """The clauses for accumulators of which each thread has a share."""
         joined = combined(loop, dict(self.accumulators)) or {}
-        ops = {identifier(name): op for name, op in sorted(joined.items())}
-        for each in loop.totals:
-            ops[f"{identifier(each.array)}[:{self.expr(each.count)}]"] = each.op
-        return [f"reduction({OPERATIONS.get(op, op)} : {name})" for name, op in ops.items()]
+        return [
+            f"reduction({OPERATIONS.get(op, op)} : {identifier(name)})"
+            for name, op in sorted(joined.items())
+        ]
 
     def pragma(self, loop: i.Loop) -> list[str]:
         collapse = f"collapse({loop.parallel})" if loop.parallel > 1 else ""

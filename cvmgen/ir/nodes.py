@@ -423,15 +423,6 @@ class Fill:
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
-    """The first elements of an array as accumulators: each thread has its own, `op` joins them."""
-
-    array: str
-    op: str
-    count: Expr
-
-
-@dataclass(frozen=True, slots=True)
 class Loop:
     """Run `body` for each index in low <= index < high, or (low None) in the list high."""
 
@@ -444,7 +435,6 @@ class Loop:
     step: int = 1
     vector: str = ""  # instruction sets that make several iterations at once: avx2, avx512
     worth: Expr | None = None  # a test: are there iterations enough for several threads?
-    totals: tuple[Totals, ...] = ()  # arrays in which parallel iterations accumulate
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,8 +74,6 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             prefix = "parallel " if parallel else ""
             if statement.worth is not None:
                 prefix = f"parallel if {text(statement.worth)}: "
-            for each in statement.totals:
-                prefix += f"with {each.array}[:{text(each.count)}] by {each.op}: "
             prefix += f"{statement.vector} " if statement.vector else ""
             if low is None:
                 return indented(f"{prefix}for {index} in {text(high)}:", body)

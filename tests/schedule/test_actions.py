@@ -158,32 +158,6 @@ ROWS = [
     ),
     (
         "reduction",
-        REORDERED + "share summed over lane when work >= 9\nparallelise block when work >= 9\n"
-        "jam summed by 2 over lane",
-        TOTAL,
-        [
-            "parallel if N > 8 and N * M >= 9: for 0 <= i_block < N by 8:",
-            "  let i_lanes: i64 = min_i64(8, N - i_block)",
-            "  array total: 8 u32",
-            "  for 0 <= i_lane < i_lanes:",
-            "    total@[i_lane] = 0",
-            "  let j_whole: i64 = M tdiv 2 * 2",
-            "  parallel if M * i_lanes >= 9: with total[:i_lanes] by +: for 0 <= j < j_whole by 2:",
-            "    for 0 <= i_lane < i_lanes:",
-            "      let total_so_far: u32 = total@[i_lane]",
-            "      total_so_far += u32(X@[j * N + (i_block + i_lane)])",
-            "      total_so_far += u32(X@[(j + 1) * N + (i_block + i_lane)])",
-            "      total@[i_lane] = total_so_far",
-            "  for j_whole <= j < M:",
-            "    for 0 <= i_lane < i_lanes:",
-            "      total@[i_lane] = total@[i_lane] + u32(X@[j * N + (i_block + i_lane)])",
-            "  for 0 <= i_lane < i_lanes:",
-            "    Y@[i_block + i_lane] = i32(total@[i_lane])",
-        ],
-        "threads share the sums of one block, and blocks where there are several",
-    ),
-    (
-        "reduction",
         "streams summed by 2 into stream\nvectorise stream",
         LARGEST,
         [

@@ -20,7 +20,6 @@ from cvmgen.schedule.actions.parallelise import parallelise
 from cvmgen.schedule.actions.peel import peel
 from cvmgen.schedule.actions.reorder import reorder
 from cvmgen.schedule.actions.separate import separate
-from cvmgen.schedule.actions.share import share
 from cvmgen.schedule.actions.specialise import beside, specialise, unswitch, version
 from cvmgen.schedule.actions.split import split
 from cvmgen.schedule.actions.stage import stage
@@ -67,11 +66,6 @@ ACTIONS: Mapping[str, Kind] = {
         ("streams LOOP by NUMBER into NEW",),
         "sums read at several places of memory at a time",
         streams,
-    ),
-    "share": Kind(
-        ("share LOOPS over LOOP when MEASURE >= NUMBER",),
-        "threads share long sums of few neighbours, each with totals of its own",
-        share,
     ),
     "move": Kind(
         ("move LOOPS",), "loops that only move the elements of a box become one call", move

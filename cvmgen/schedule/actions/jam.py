@@ -41,8 +41,7 @@ def jam(subject: Subject, use: Use) -> Subject:
                 so_far = i.Let(fresh(f"{array}_so_far", used), arrays[array], place, store.span)
                 jammed = replace(lane, body=composed(store, so_far, more, index, size))
                 main = replace(statement, high=i.Var(whole), step=size, body=(jammed,))
-                rest = replace(statement, low=i.Var(whole), parallel=0, worth=None, totals=())
-                return (end, main, rest)
+                return (end, main, replace(statement, low=i.Var(whole)))
             case _:
                 return None
 

@@ -6,12 +6,12 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.visit import names_in
 from cvmgen.lower.copies import Run
 from cvmgen.lower.guards import assigned
 from cvmgen.schedule.dependences import Locals, conflict
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.measures import MEASURES, ONE, Measure, parallel, product, repeated
+from cvmgen.schedule.measures import MEASURES, ONE, Measure, product, repeated
 from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
 
@@ -67,8 +67,4 @@ def worth(subject: Subject, loop: i.Loop, measure: Measure, least: int) -> i.Exp
     if loop.parallel == 1 and any(isinstance(each, Run) for each in repeated(loop.body)):
         # One long run has its own threads.
         return i.Logic("and", (i.Compare(">", loop.high, ONE), enough))
-    if any(isinstance(each, i.Totals) for each in walk(loop.body)):
-        # The sums of a single iteration may have them.
-        more = [i.Compare(">", each.high, i.Const(each.step)) for each in parallel(loop)]
-        return i.Logic("and", (more[0] if len(more) == 1 else i.Logic("or", tuple(more)), enough))
     return enough

@@ -294,8 +294,7 @@ static void max_Y_0_int8_int8(const max_plan *plan, const int8_t *restrict X,
     /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in
        R](X[d...]) forall d[i] < n[i] for i in K */
     if (X_K_step == 1 && d_K_run >= 16) {
-        CVMGEN_PARALLEL(collapse(2) if ((d_K_rows > 1 || d_K_run > 8192) && d_K_rows * d_K_run
-            * d_R_rows * d_R_run >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
             for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 8192) {
                 const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
@@ -307,8 +306,6 @@ static void max_Y_0_int8_int8(const max_plan *plan, const int8_t *restrict X,
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
                     const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
                     const int64_t d_R_whole = d_R_run / 4 * 4;
-                    CVMGEN_PARALLEL(reduction(max : largest[:d_K_lanes]) if (d_R_run
-                        * d_K_lanes >= 4194304))
                     for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
                         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
                             int32_t largest_so_far = largest[d_K_lane];
@@ -410,8 +407,7 @@ static void max_Y_0_int8_int32(const max_plan *plan, const int8_t *restrict X,
     /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in
        R](X[d...]) forall d[i] < n[i] for i in K */
     if (X_K_step == 1 && d_K_run >= 16) {
-        CVMGEN_PARALLEL(collapse(2) if ((d_K_rows > 1 || d_K_run > 8192) && d_K_rows * d_K_run
-            * d_R_rows * d_R_run >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
             for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 8192) {
                 const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
@@ -423,8 +419,6 @@ static void max_Y_0_int8_int32(const max_plan *plan, const int8_t *restrict X,
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
                     const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
                     const int64_t d_R_whole = d_R_run / 4 * 4;
-                    CVMGEN_PARALLEL(reduction(max : largest[:d_K_lanes]) if (d_R_run
-                        * d_K_lanes >= 4194304))
                     for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
                         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
                             int32_t largest_so_far = largest[d_K_lane];
@@ -526,8 +520,7 @@ static void max_Y_0_int32_int8(const max_plan *plan, const int32_t *restrict X,
     /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in
        R](X[d...]) forall d[i] < n[i] for i in K */
     if (X_K_step == 1 && d_K_run >= 16) {
-        CVMGEN_PARALLEL(collapse(2) if ((d_K_rows > 1 || d_K_run > 8192) && d_K_rows * d_K_run
-            * d_R_rows * d_R_run >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
             for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 8192) {
                 const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
@@ -539,8 +532,6 @@ static void max_Y_0_int32_int8(const max_plan *plan, const int32_t *restrict X,
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
                     const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
                     const int64_t d_R_whole = d_R_run / 4 * 4;
-                    CVMGEN_PARALLEL(reduction(max : largest[:d_K_lanes]) if (d_R_run
-                        * d_K_lanes >= 4194304))
                     for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
                         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
                             int32_t largest_so_far = largest[d_K_lane];
@@ -642,8 +633,7 @@ static void max_Y_0_int32_int32(const max_plan *plan, const int32_t *restrict X,
     /* spec/cvm/reduce.cvm:20: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in
        R](X[d...]) forall d[i] < n[i] for i in K */
     if (X_K_step == 1 && d_K_run >= 16) {
-        CVMGEN_PARALLEL(collapse(2) if ((d_K_rows > 1 || d_K_run > 8192) && d_K_rows * d_K_run
-            * d_R_rows * d_R_run >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
             for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 8192) {
                 const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
@@ -655,8 +645,6 @@ static void max_Y_0_int32_int32(const max_plan *plan, const int32_t *restrict X,
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
                     const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
                     const int64_t d_R_whole = d_R_run / 4 * 4;
-                    CVMGEN_PARALLEL(reduction(max : largest[:d_K_lanes]) if (d_R_run
-                        * d_K_lanes >= 4194304))
                     for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
                         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
                             int32_t largest_so_far = largest[d_K_lane];
@@ -755,8 +743,7 @@ static void max_Y_1_int8_int8(const max_plan *plan, const int8_t *restrict X,
     const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
     /* spec/cvm/reduce.cvm:25: Y[(d[i] for i in K)...] = max[d[j] < n[j] for j in R](X[d...]) */
     if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
-        CVMGEN_PARALLEL(collapse(2) if ((d_K_rows_2 > 1 || d_K_run_2 > 8192) && d_K_rows_2
-            * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
             for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 8192) {
                 const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
@@ -767,8 +754,6 @@ static void max_Y_1_int8_int8(const max_plan *plan, const int8_t *restrict X,
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
                     const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
                     const int64_t d_R_whole = d_R_run_2 / 4 * 4;
-                    CVMGEN_PARALLEL(reduction(max : largest[:d_K_lanes]) if (d_R_run_2
-                        * d_K_lanes >= 4194304))
                     for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
                         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
                             int32_t largest_so_far = largest[d_K_lane];
@@ -869,8 +854,7 @@ static void max_Y_1_int8_int32(const max_plan *plan, const int8_t *restrict X,
     const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
     /* spec/cvm/reduce.cvm:25: Y[(d[i] for i in K)...] = max[d[j] < n[j] for j in R](X[d...]) */
     if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
-        CVMGEN_PARALLEL(collapse(2) if ((d_K_rows_2 > 1 || d_K_run_2 > 8192) && d_K_rows_2
-            * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
             for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 8192) {
                 const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
@@ -881,8 +865,6 @@ static void max_Y_1_int8_int32(const max_plan *plan, const int8_t *restrict X,
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
                     const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
                     const int64_t d_R_whole = d_R_run_2 / 4 * 4;
-                    CVMGEN_PARALLEL(reduction(max : largest[:d_K_lanes]) if (d_R_run_2
-                        * d_K_lanes >= 4194304))
                     for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
                         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
                             int32_t largest_so_far = largest[d_K_lane];
@@ -983,8 +965,7 @@ static void max_Y_1_int32_int8(const max_plan *plan, const int32_t *restrict X,
     const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
     /* spec/cvm/reduce.cvm:25: Y[(d[i] for i in K)...] = max[d[j] < n[j] for j in R](X[d...]) */
     if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
-        CVMGEN_PARALLEL(collapse(2) if ((d_K_rows_2 > 1 || d_K_run_2 > 8192) && d_K_rows_2
-            * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
             for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 8192) {
                 const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
@@ -995,8 +976,6 @@ static void max_Y_1_int32_int8(const max_plan *plan, const int32_t *restrict X,
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
                     const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
                     const int64_t d_R_whole = d_R_run_2 / 4 * 4;
-                    CVMGEN_PARALLEL(reduction(max : largest[:d_K_lanes]) if (d_R_run_2
-                        * d_K_lanes >= 4194304))
                     for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
                         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
                             int32_t largest_so_far = largest[d_K_lane];
@@ -1097,8 +1076,7 @@ static void max_Y_1_int32_int32(const max_plan *plan, const int32_t *restrict X,
     const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
     /* spec/cvm/reduce.cvm:25: Y[(d[i] for i in K)...] = max[d[j] < n[j] for j in R](X[d...]) */
     if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
-        CVMGEN_PARALLEL(collapse(2) if ((d_K_rows_2 > 1 || d_K_run_2 > 8192) && d_K_rows_2
-            * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows_2; ++d_K_row) {
             for (int64_t d_K_block = 0; d_K_block < d_K_run_2; d_K_block += 8192) {
                 const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
@@ -1109,8 +1087,6 @@ static void max_Y_1_int32_int32(const max_plan *plan, const int32_t *restrict X,
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
                     const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
                     const int64_t d_R_whole = d_R_run_2 / 4 * 4;
-                    CVMGEN_PARALLEL(reduction(max : largest[:d_K_lanes]) if (d_R_run_2
-                        * d_K_lanes >= 4194304))
                     for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
                         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
                             int32_t largest_so_far = largest[d_K_lane];

@@ -284,8 +284,7 @@ static void reduce_min_output1_int8(const reduce_min_plan *plan, const int8_t *r
        for j in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...]))
        else min[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
     if (input1_K_step == 1 && d_K_run >= 16) {
-        CVMGEN_PARALLEL(collapse(2) if ((d_K_rows > 1 || d_K_run > 8192) && d_K_rows * d_K_run
-            * d_R_rows_4 * d_R_run_4 >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
             for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 8192) {
                 const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
@@ -298,8 +297,6 @@ static void reduce_min_output1_int8(const reduce_min_plan *plan, const int8_t *r
                     const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
                         input1_steps_4);
                     const int64_t d_R_whole = d_R_run_4 / 4 * 4;
-                    CVMGEN_PARALLEL(reduction(min : smallest_2[:d_K_lanes]) if (d_R_run_4
-                        * d_K_lanes >= 4194304))
                     for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
                         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
                             int32_t smallest_2_so_far = smallest_2[d_K_lane];
@@ -413,8 +410,7 @@ static void reduce_min_output1_int16(const reduce_min_plan *plan,
        for j in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...]))
        else min[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
     if (input1_K_step == 1 && d_K_run >= 16) {
-        CVMGEN_PARALLEL(collapse(2) if ((d_K_rows > 1 || d_K_run > 8192) && d_K_rows * d_K_run
-            * d_R_rows_4 * d_R_run_4 >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
             for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 8192) {
                 const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
@@ -427,8 +423,6 @@ static void reduce_min_output1_int16(const reduce_min_plan *plan,
                     const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
                         input1_steps_4);
                     const int64_t d_R_whole = d_R_run_4 / 4 * 4;
-                    CVMGEN_PARALLEL(reduction(min : smallest_2[:d_K_lanes]) if (d_R_run_4
-                        * d_K_lanes >= 4194304))
                     for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
                         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
                             int32_t smallest_2_so_far = smallest_2[d_K_lane];
@@ -542,8 +536,7 @@ static void reduce_min_output1_int32(const reduce_min_plan *plan,
        for j in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...]))
        else min[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
     if (input1_K_step == 1 && d_K_run >= 16) {
-        CVMGEN_PARALLEL(collapse(2) if ((d_K_rows > 1 || d_K_run > 8192) && d_K_rows * d_K_run
-            * d_R_rows_4 * d_R_run_4 >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
             for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 8192) {
                 const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
@@ -556,8 +549,6 @@ static void reduce_min_output1_int32(const reduce_min_plan *plan,
                     const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
                         input1_steps_4);
                     const int64_t d_R_whole = d_R_run_4 / 4 * 4;
-                    CVMGEN_PARALLEL(reduction(min : smallest_2[:d_K_lanes]) if (d_R_run_4
-                        * d_K_lanes >= 4194304))
                     for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
                         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
                             int32_t smallest_2_so_far = smallest_2[d_K_lane];

@@ -230,8 +230,7 @@ static void reduce_sum_output1_int32(const reduce_sum_plan *plan,
     /* spec/tosa/reduce.cvm:89: output1[(0 if i in R else d[i] for i in D)...] = sum[d[j] < n[j] for
        j in R](input1[d...]) forall d[i] < n[i] for i in K */
     if (input1_K_step == 1 && d_K_run >= 16) {
-        CVMGEN_PARALLEL(collapse(2) if ((d_K_rows > 1 || d_K_run > 8192) && d_K_rows * d_K_run
-            * d_R_rows * d_R_run >= 32768))
+        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
             for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 8192) {
                 const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
@@ -244,8 +243,6 @@ static void reduce_sum_output1_int32(const reduce_sum_plan *plan,
                     const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box,
                         input1_steps_R);
                     const int64_t d_R_whole = d_R_run / 4 * 4;
-                    CVMGEN_PARALLEL(reduction(+ : total[:d_K_lanes]) if (d_R_run
-                        * d_K_lanes >= 4194304))
                     for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
                         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
                             uint64_t total_so_far = total[d_K_lane];
