@@ -211,14 +211,21 @@ def sweeps(subject: Subject) -> Roles | None:
     if subject.memory:
         return None
     types = dependences.Locals.of(subject.body).types
+    whole = (loop for loop in lowest(subject.body) if not ends_early(loop))
+    joined = [(each.index, dependences.combined(each, types)) for each in whole]
+    ordered = {index for index, operations in joined if operations is None}
     found = dict.fromkeys(
-        each.index
-        for each in lowest(subject.body)
-        if set((dependences.combined(each, types) or {}).values()) & {"+", "*", "max", "min"}
+        index
+        for index, operations in joined
+        if index not in ordered and {"+", "*", "max", "min"} & {*(operations or {}).values()}
     )
     around = tuple(each.index for each in chain(subject.body) if each.index not in found)
     roles = {"outer": around[:-1], "results": around[-1:], "summed": tuple(found)}
     return roles if found else None
+
+
+def ends_early(loop: i.Loop) -> bool:
+    return any(isinstance(each, i.Break) for each in walk(loop.body))
 
 
 # What changes a local otherwise than by accumulating.

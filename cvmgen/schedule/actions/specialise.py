@@ -10,7 +10,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, rebuild, substitute, walk
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.guards import assigned, conjunction
-from cvmgen.schedule.dependences import read_tensors
+from cvmgen.schedule.dependences import Locals, read_tensors
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import MEASURES, product
 from cvmgen.schedule.rewriting import Block, loops, rewritten
@@ -84,13 +84,13 @@ def versioned(
     """The outermost loops of a role as a choice of two; the first takes names of its own."""
     names, role = set(use.loops(subject, 0)), use.roles(1)[0]
     measure, least = use.test(2)
-    used = subject.taken
+    used, arrays = subject.taken, Locals.of(subject.body).arrays
     made: dict[str, None] = {}
 
     def change(statement: i.Stmt) -> Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
-        if any(isinstance(each, i.Loop) and each.vector for each in walk(statement.body)):
+        if any(side_by_side(each, arrays) for each in walk(statement.body)):
             return (statement,)  # it has the form that it should have
         found = condition(statement)
         if found is None:
@@ -106,6 +106,17 @@ def versioned(
         return (i.If(test, (copy,), (statement,), statement.span),)
 
     return subject.with_body(rewritten(subject.body, change)).with_roles({role: tuple(made)})
+
+
+def side_by_side(node: object, arrays: Collection[str]) -> bool:
+    """Whether results of neighbours are made at once: by vectors, or in an array of totals."""
+    match node:
+        case i.Loop(vector=vector):
+            return vector != ""
+        case i.Store(target=i.Load(tensor=tensor)):
+            return tensor in arrays
+        case _:
+            return False
 
 
 def unswitch(subject: Subject, use: Use) -> Subject:
