@@ -74,13 +74,16 @@ def _python(line: str) -> list[str]:
 
 def _broken(line: str, signs: tuple[str, ...], least_depth: int, pad: str) -> list[str]:
     """A line in pieces: each ends at its last break at the least depth of brackets, or, where
-    none comes in time, at the first."""
+    none comes in time, behind the sign of an assignment in C, or at the first."""
     places = [each for each in _places(line, signs) if each[2] >= least_depth]
+    stores = [each for each in _places(line, (" = ",)) if least_depth == 0]
     pieces: list[str] = []
     start, lead = 0, ""
     while len(lead) + len(line) - start > WIDTH:
         shift = len(lead) - start
         left = [each for each in places if each[1] + shift > len(pad)]
+        if all(sign + shift >= WIDTH for sign, *_ in left):
+            left = [each for each in stores if len(pad) < each[1] + shift <= WIDTH] or left
         fit = [(-depth, place) for sign, place, depth in left if sign + shift < WIDTH]
         if not left:
             break
@@ -100,7 +103,7 @@ def _places(line: str, signs: tuple[str, ...]) -> Iterator[tuple[int, int, int]]
         elif mark in ")]}":
             depth -= 1
         elif mark[0] not in QUOTES:
-            yield found.start(), found.end() if mark in (", ", "; ") else found.start() + 1, depth
+            yield found.start(), found.end() if mark in (", ", "; ", " = ") else found.start() + 1, depth
 
 
 @cache

@@ -183,13 +183,16 @@ static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *re
                                 for (int64_t x_column = x_column_low; x_column < x_column_high;
                                     ++x_column) {
                                     int32_t x_column_largest_so_far = x_column_largest[x_column];
-                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                    x_column_largest_so_far =
+                                        cvmgen_max_i32(x_column_largest_so_far,
                                         X[((n * C + c) * H + (y * SH - PH + i)) * W
                                         + (x_column + (x_block * SW - PW))]);
-                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                    x_column_largest_so_far =
+                                        cvmgen_max_i32(x_column_largest_so_far,
                                         X[((n * C + c) * H + (y * SH - PH + (i + 1))) * W
                                         + (x_column + (x_block * SW - PW))]);
-                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                    x_column_largest_so_far =
+                                        cvmgen_max_i32(x_column_largest_so_far,
                                         X[((n * C + c) * H + (y * SH - PH + (i + 2))) * W
                                         + (x_column + (x_block * SW - PW))]);
                                     x_column_largest[x_column] = x_column_largest_so_far;
@@ -198,7 +201,8 @@ static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *re
                             for (int64_t i = i_whole; i < i_high; ++i) {
                                 for (int64_t x_column = x_column_low; x_column < x_column_high;
                                     ++x_column)
-                                    x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
+                                    x_column_largest[x_column] =
+                                        cvmgen_max_i32(x_column_largest[x_column],
                                         X[((n * C + c) * H + (y * SH - PH + i)) * W
                                         + (x_column + (x_block * SW - PW))]);
                             }
@@ -404,13 +408,16 @@ static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *r
                                 for (int64_t x_column = x_column_low; x_column < x_column_high;
                                     ++x_column) {
                                     int32_t x_column_largest_so_far = x_column_largest[x_column];
-                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                    x_column_largest_so_far =
+                                        cvmgen_max_i32(x_column_largest_so_far,
                                         X[((n * C + c) * H + (y * SH - PH + i)) * W
                                         + (x_column + (x_block * SW - PW))]);
-                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                    x_column_largest_so_far =
+                                        cvmgen_max_i32(x_column_largest_so_far,
                                         X[((n * C + c) * H + (y * SH - PH + (i + 1))) * W
                                         + (x_column + (x_block * SW - PW))]);
-                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                    x_column_largest_so_far =
+                                        cvmgen_max_i32(x_column_largest_so_far,
                                         X[((n * C + c) * H + (y * SH - PH + (i + 2))) * W
                                         + (x_column + (x_block * SW - PW))]);
                                     x_column_largest[x_column] = x_column_largest_so_far;
@@ -419,7 +426,8 @@ static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *r
                             for (int64_t i = i_whole; i < i_high; ++i) {
                                 for (int64_t x_column = x_column_low; x_column < x_column_high;
                                     ++x_column)
-                                    x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
+                                    x_column_largest[x_column] =
+                                        cvmgen_max_i32(x_column_largest[x_column],
                                         X[((n * C + c) * H + (y * SH - PH + i)) * W
                                         + (x_column + (x_block * SW - PW))]);
                             }
@@ -625,13 +633,16 @@ static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *
                                 for (int64_t x_column = x_column_low; x_column < x_column_high;
                                     ++x_column) {
                                     int32_t x_column_largest_so_far = x_column_largest[x_column];
-                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                    x_column_largest_so_far =
+                                        cvmgen_max_i32(x_column_largest_so_far,
                                         X[((n * C + c) * H + (y * SH - PH + i)) * W
                                         + (x_column + (x_block * SW - PW))]);
-                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                    x_column_largest_so_far =
+                                        cvmgen_max_i32(x_column_largest_so_far,
                                         X[((n * C + c) * H + (y * SH - PH + (i + 1))) * W
                                         + (x_column + (x_block * SW - PW))]);
-                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                    x_column_largest_so_far =
+                                        cvmgen_max_i32(x_column_largest_so_far,
                                         X[((n * C + c) * H + (y * SH - PH + (i + 2))) * W
                                         + (x_column + (x_block * SW - PW))]);
                                     x_column_largest[x_column] = x_column_largest_so_far;
@@ -640,7 +651,8 @@ static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *
                             for (int64_t i = i_whole; i < i_high; ++i) {
                                 for (int64_t x_column = x_column_low; x_column < x_column_high;
                                     ++x_column)
-                                    x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
+                                    x_column_largest[x_column] =
+                                        cvmgen_max_i32(x_column_largest[x_column],
                                         X[((n * C + c) * H + (y * SH - PH + i)) * W
                                         + (x_column + (x_block * SW - PW))]);
                             }
@@ -846,13 +858,16 @@ static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t 
                                 for (int64_t x_column = x_column_low; x_column < x_column_high;
                                     ++x_column) {
                                     int32_t x_column_largest_so_far = x_column_largest[x_column];
-                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                    x_column_largest_so_far =
+                                        cvmgen_max_i32(x_column_largest_so_far,
                                         X[((n * C + c) * H + (y * SH - PH + i)) * W
                                         + (x_column + (x_block * SW - PW))]);
-                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                    x_column_largest_so_far =
+                                        cvmgen_max_i32(x_column_largest_so_far,
                                         X[((n * C + c) * H + (y * SH - PH + (i + 1))) * W
                                         + (x_column + (x_block * SW - PW))]);
-                                    x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                    x_column_largest_so_far =
+                                        cvmgen_max_i32(x_column_largest_so_far,
                                         X[((n * C + c) * H + (y * SH - PH + (i + 2))) * W
                                         + (x_column + (x_block * SW - PW))]);
                                     x_column_largest[x_column] = x_column_largest_so_far;
@@ -861,7 +876,8 @@ static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t 
                             for (int64_t i = i_whole; i < i_high; ++i) {
                                 for (int64_t x_column = x_column_low; x_column < x_column_high;
                                     ++x_column)
-                                    x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
+                                    x_column_largest[x_column] =
+                                        cvmgen_max_i32(x_column_largest[x_column],
                                         X[((n * C + c) * H + (y * SH - PH + i)) * W
                                         + (x_column + (x_block * SW - PW))]);
                             }

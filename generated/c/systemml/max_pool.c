@@ -229,15 +229,18 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                                 for (int64_t q_column = q_column_low; q_column < q_column_high;
                                     ++q_column) {
                                     int64_t q_column_largest_so_far = q_column_largest[q_column];
-                                    q_column_largest_so_far = cvmgen_max_i64(q_column_largest_so_far,
+                                    q_column_largest_so_far =
+                                        cvmgen_max_i64(q_column_largest_so_far,
                                         cvmgen_max_key_f64(x[n * (C * H * W)
                                         + ((c * H + (p * SH - PH + r)) * W
                                         + (q_column + (q_block * SW - PW)))]));
-                                    q_column_largest_so_far = cvmgen_max_i64(q_column_largest_so_far,
+                                    q_column_largest_so_far =
+                                        cvmgen_max_i64(q_column_largest_so_far,
                                         cvmgen_max_key_f64(x[n * (C * H * W)
                                         + ((c * H + (p * SH - PH + (r + 1))) * W
                                         + (q_column + (q_block * SW - PW)))]));
-                                    q_column_largest_so_far = cvmgen_max_i64(q_column_largest_so_far,
+                                    q_column_largest_so_far =
+                                        cvmgen_max_i64(q_column_largest_so_far,
                                         cvmgen_max_key_f64(x[n * (C * H * W)
                                         + ((c * H + (p * SH - PH + (r + 2))) * W
                                         + (q_column + (q_block * SW - PW)))]));
@@ -247,7 +250,8 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                             for (int64_t r = r_whole; r < r_high; ++r) {
                                 for (int64_t q_column = q_column_low; q_column < q_column_high;
                                     ++q_column)
-                                    q_column_largest[q_column] = cvmgen_max_i64(q_column_largest[q_column],
+                                    q_column_largest[q_column] =
+                                        cvmgen_max_i64(q_column_largest[q_column],
                                         cvmgen_max_key_f64(x[n * (C * H * W)
                                         + ((c * H + (p * SH - PH + r)) * W
                                         + (q_column + (q_block * SW - PW)))]));
@@ -269,7 +273,8 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                                     y[n * (C * YH * YW)
                                         + ((c * YH + p) * YW
                                         + (q_block
-                                        + q_near_wide))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+                                        + q_near_wide))] =
+                                        cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                                 }
                             } else if (SW == 2) {
                                 for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
@@ -284,7 +289,8 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                                     y[n * (C * YH * YW)
                                         + ((c * YH + p) * YW
                                         + (q_block
-                                        + q_near_wide))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+                                        + q_near_wide))] =
+                                        cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                                 }
                             } else {
                                 for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
@@ -299,7 +305,8 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                                     y[n * (C * YH * YW)
                                         + ((c * YH + p) * YW
                                         + (q_block
-                                        + q_near_wide))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+                                        + q_near_wide))] =
+                                        cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                                 }
                             }
                         } else if (S == 2) {
@@ -314,7 +321,8 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                                     y[n * (C * YH * YW)
                                         + ((c * YH + p) * YW
                                         + (q_block
-                                        + q_near_wide))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+                                        + q_near_wide))] =
+                                        cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                                 }
                             } else if (SW == 2) {
                                 for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
@@ -327,7 +335,8 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                                     y[n * (C * YH * YW)
                                         + ((c * YH + p) * YW
                                         + (q_block
-                                        + q_near_wide))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+                                        + q_near_wide))] =
+                                        cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                                 }
                             } else {
                                 for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
@@ -340,7 +349,8 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                                     y[n * (C * YH * YW)
                                         + ((c * YH + p) * YW
                                         + (q_block
-                                        + q_near_wide))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+                                        + q_near_wide))] =
+                                        cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                                 }
                             }
                         } else if (SW == 1) {
@@ -356,7 +366,8 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                                 y[n * (C * YH * YW)
                                     + ((c * YH + p) * YW
                                     + (q_block
-                                    + q_near))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
+                                    + q_near))] =
+                                    cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
                         } else if (SW == 2) {
                             int64_t largest[1024];
                             for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
@@ -370,7 +381,8 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                                 y[n * (C * YH * YW)
                                     + ((c * YH + p) * YW
                                     + (q_block
-                                    + q_near))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
+                                    + q_near))] =
+                                    cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
                         } else {
                             int64_t largest[1024];
                             for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
@@ -384,7 +396,8 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                                 y[n * (C * YH * YW)
                                     + ((c * YH + p) * YW
                                     + (q_block
-                                    + q_near))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
+                                    + q_near))] =
+                                    cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
                         }
                     } else {
                         for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {

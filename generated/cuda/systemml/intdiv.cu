@@ -51,7 +51,8 @@ systemml_intdiv_Z(const __grid_constant__ intdiv_Z_values values, const double *
         cvmgen_vector<double, 2> Z_vector;
         CVMGEN_UNROLL
         for (int lane = 0; lane < 2; ++lane)
-            Z_vector.at[lane] = cvmgen_stored_f64(cvmgen_floor_f64(X_vector.at[lane] / Y_vector.at[lane]));
+            Z_vector.at[lane] =
+                cvmgen_stored_f64(cvmgen_floor_f64(X_vector.at[lane] / Y_vector.at[lane]));
         Z_vector.store(&Z[d_row * d_run + d], 1, lanes);
     }
 }

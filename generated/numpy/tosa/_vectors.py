@@ -396,7 +396,8 @@ def dot(left: Any, right: Any, *over: Index) -> Any:
     if found.dtype.kind == "f":
         found = found.astype(np.int64)
     order = [*batch, *rows, *columns]
-    found = found.reshape([max(left.shape[at], right.shape[at]) for at in order])
+    extents = (right.shape[at] if left.shape[at] == 1 else left.shape[at] for at in order)
+    found = found.reshape(tuple(extents))
     found = found.transpose([order.index(at) for at in kept])
     return found * factor if factor != 1 else found
 
