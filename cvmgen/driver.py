@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from cvmgen import tree
 from cvmgen.dtypes import INT32, DType
-from cvmgen.emit import c, cuda, interface, numpy, python
+from cvmgen.emit import c, c_support, cuda, interface, numpy, python
 from cvmgen.errors import CvmgenError, InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
@@ -127,8 +127,8 @@ TARGETS: Mapping[str, Target] = {
     "c": Target(
         C_LIKE,
         c.emit_operator,
-        c.emit_header,
-        c.emit_support,
+        c_support.emit_header,
+        c_support.emit_support,
         operator_file="{opset}/{name}.c",
         header_file="{opset}.h",
         support_file="{name}",

@@ -1,31 +1,21 @@
-"""The C target: one file an operator, the headers, plain C11 with OpenMP where it is there."""
+"""The C target: one file an operator, plain C11 with OpenMP where it is there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from cvmgen import rules
-from cvmgen.dtypes import (
-    CVM,
-    DTYPES,
-    INT32,
-    LIST_CAPACITY,
-    MAX_PRECISION,
-    MAX_RANK,
-    MAX_SIZE,
-    DType,
-)
-from cvmgen.emit import c_words, interface
-from cvmgen.emit.c_bound import bind_head, bound_text, through_pointer
+from cvmgen.dtypes import CVM, INT32, DType
+from cvmgen.emit import interface
+from cvmgen.emit.c_bound import bound_text, through_pointer
+from cvmgen.emit.c_checks import input_checks, output_checks
 from cvmgen.emit.c_entries import KeptLists, entry_arguments, entry_parameters
 from cvmgen.emit.c_kernels import KernelPrinter
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_prologue import Prologue
 from cvmgen.emit.c_text import chosen, file_header, signature, wrapped
 from cvmgen.emit.c_tiles import Parameter, TilePrinter
-from cvmgen.emit.c_types import TypeChoice, dtype_names
-from cvmgen.emit.c_variants import variant_values
+from cvmgen.emit.c_types import TypeChoice
 from cvmgen.emit.interface import Variant
 from cvmgen.emit.plan import Field, plan_fields
 from cvmgen.emit.prepare import Prepare
@@ -37,112 +27,15 @@ from cvmgen.lower.decisions import decide_early
 from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.subject import Subject
-from cvmgen.spec.formula import Input, Operator
-from cvmgen.spec.types import MOST_ROWS
+from cvmgen.spec.formula import Input
 
 VECTOR_SETS = ("avx2", "avx512")  # the later ones have the instructions of the earlier ones
-HEADERS = ("cvmgen.h", "cvmgen_kernel.h", "cvmgen_runtime.h")  # of CUDA too
-TILE_SOURCES = (
-    "cvmgen_tile.c",
-    "cvmgen_tile_arm.c",
-    "cvmgen_tile_bytes.c",
-    "cvmgen_tile_generic.c",
-    "cvmgen_tile_x86.c",
-)
-KERNEL_FILES = (
-    "cvmgen.c",
-    "cvmgen_tile.h",
-    "cvmgen_tile_variants.h",
-    "cvmgen_tile_generic.h",
-    *TILE_SOURCES,
-    "cvmgen_contract.h",
-    "cvmgen_contract.c",
-    "cvmgen_geometry.h",
-    "cvmgen_geometry.c",
-    "cvmgen_image.c",
-    "cvmgen_panels.c",
-    "cvmgen_threads.h",
-    "cvmgen_threads.c",
-    "cvmgen_bound.h",
-    "cvmgen_bound.c",
-    "cvmgen_moves.h",
-    "cvmgen_moves.c",
-    "cvmgen_turns.h",
-    "cvmgen_turns.c",
-    "cvmgen_squares.h",
-)
 
 
 def emit_operator(program: i.Program, schedules: Schedules | None = None) -> str:
     """The C file of an operator whose program has been lowered for C; its nests are scheduled by
     cvmgen's own schedules if no others are given."""
     return CEmitter(decide_early(program), schedules).text()
-
-
-def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
-    """The files that every operator includes; by cvmgen's own intrinsics if no others are given."""
-    chosen = packaged() if schedules is None else schedules
-    values = {
-        "max_rank": MAX_RANK,
-        "list_capacity": LIST_CAPACITY,
-        "max_size": MAX_SIZE,
-        "max_precision": MAX_PRECISION,
-        "most_shown": rules.MOST_SHOWN,
-        "rank_limit": rules.RANK_LIMIT,
-        "size_limit": rules.SIZE_LIMIT,
-        "rank_limit_or_empty": rules.RANK_LIMIT_OR_EMPTY,
-        "extent_positive": rules.EXTENT_POSITIVE,
-        "extent_negative": rules.EXTENT_NEGATIVE,
-        "output_negative": rules.OUTPUT_NEGATIVE,
-        "precision_range": rules.PRECISION_RANGE,
-        "dtype_names": dtype_names((name, dtype.code) for name, dtype in DTYPES.items()),
-        "dtype_bytes": dtype_bytes(),
-        "dtypes_text": interface.alternatives(DTYPES),
-        "last_dtype": max(dtype.code for dtype in DTYPES.values()),
-        "most_rows": MOST_ROWS,
-        **variant_values(chosen.intrinsics["dot4"]),
-        "dtype_codes": ", ".join(
-            f"CVMGEN_{dtype.name.upper()} = {dtype.code}"
-            for dtype in sorted(DTYPES.values(), key=lambda dtype: dtype.code)
-        ),
-    }
-    return {name: render(f"c/{name}.j2", **values) for name in (*HEADERS, *KERNEL_FILES)}
-
-
-def dtype_bytes() -> str:
-    """The bytes of an element of each type, at its code."""
-    sizes = {dtype.code: dtype.bits // 8 for dtype in DTYPES.values()}
-    return ", ".join(str(sizes.get(code, 0)) for code in range(max(sizes) + 1))
-
-
-def emit_header(opset: str, operators: Iterable[Operator]) -> str:
-    """The public header of an opset."""
-    declarations = "\n\n".join(declaration(operator) for operator in operators)
-    return render("c/opset.h.j2", opset=opset, guard=opset.upper(), declarations=declarations)
-
-
-def declaration(operator: Operator) -> str:
-    name = interface.c_name(operator)
-    members = indent(interface.struct_members(operator))
-    defaults = interface.default_lines(operator)
-    lines = [
-        *c_words.constants(operator),
-        f"/* {operator.full_name}: {operator.doc} {operator.span.place} */",
-        f"typedef struct {name}_args {{",
-        *members,
-        f"}} {name}_args;",
-        "/* All attributes at their defaults, everything else 0. */",
-        f"static inline void {name}_defaults({name}_args *args) {{",
-        f"    static {name}_args zero; /* in C++ a const one would need a value */",
-        "    *args = zero;",
-        *indent(defaults),
-        "}",
-        "/* Check the call; set the shape and precision of each output that is not NULL. */",
-        f"int {name}_infer(const {name}_args *args, cvmgen_error *error);",
-        f"int {name}(const {name}_args *args, cvmgen_error *error);",
-        *bind_head(operator, ";"),
-    ]
-    return "\n".join(lines)
 
 
 class CEmitter:
@@ -392,64 +285,8 @@ class CEmitter:
 
     def run(self) -> list[str]:
         """Check the memory, bring inputs to one element type, choose the kernels."""
-        return [*self.memory_checks(), *self.element_types(), *self.dispatch()]
-
-    def input_checks(self) -> list[str]:
-        lines = []
-        fail = "return CVMGEN_REFUSED;"
-        for item in self.operator.inputs:
-            name, text = f"args->{item.name}", quoted(item.name)
-            if item.variadic and item.dtype != CVM:
-                lines += [
-                    f"for (int64_t at = 0; at < {name}_count; ++at)",
-                    f"    if (cvmgen_check_data(error, {text}, {name}[at])) {fail}",
-                ]
-                continue
-            if item.variadic:
-                lines += [
-                    f"for (int64_t at = 0; at < {name}_count; ++at) {{",
-                    f"    if (cvmgen_check_data(error, {text}, {name}[at])) {fail}",
-                    "    if (args->check_values &&",
-                    f"        cvmgen_check_values(error, {text}, {name}[at], "
-                    f"cvmgen_declared({name}[at]))) {fail}",
-                    "}",
-                ]
-                continue
-            guard = f"{name} != NULL && " if item.optional else ""
-            lines.append(f"if ({guard}cvmgen_check_data(error, {text}, {name})) {fail}")
-            if item.dtype != CVM:
-                continue
-            lines.append(f"if (args->check_values && {guard.removesuffix(' && ') or 'true'} &&")
-            lines.append(
-                f"    cvmgen_check_values(error, {text}, {name}, cvmgen_declared({name}))) {fail}"
-            )
-        return [line.replace("&& true &&", "&&") for line in lines]
-
-    def memory_checks(self) -> list[str]:
-        lines = self.input_checks()
-        fail = "return CVMGEN_REFUSED;"
-        for output in self.operator.output_names:
-            name, text = f"args->{output}", quoted(output)
-            arguments = f"{name}, &plan.{output}_shape, plan.{output}_precision"
-            if output in self.precise:
-                lines.append(f"if (cvmgen_check_output(error, {text}, {arguments})) {fail}")
-            else:
-                lines += self.types.check_output(output, fail)
-            others = [each.name for each in self.operator.inputs if not each.variadic]
-            at = self.operator.output_names.index(output)
-            others += self.operator.output_names[:at]
-            for other in others:
-                call = f"cvmgen_check_apart(error, {text}, {name}, {quoted(other)}, args->{other})"
-                lines.append(f"if ({call}) {fail}")
-            for each in self.operator.inputs:
-                if each.variadic:
-                    call = (
-                        f"cvmgen_check_apart(error, {text}, {name}, {quoted(each.name)}, "
-                        f"args->{each.name}[at])"
-                    )
-                    lines.append(f"for (int64_t at = 0; at < args->{each.name}_count; ++at)")
-                    lines.append(f"    if ({call}) {fail}")
-        return lines
+        checks = [*input_checks(self.operator), *output_checks(self.operator, self.types)]
+        return [*checks, *self.element_types(), *self.dispatch()]
 
     def element_types(self) -> list[str]:
         """`narrow`: every input that kernels read in its own type is int8."""

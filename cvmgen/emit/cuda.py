@@ -12,7 +12,8 @@ from dataclasses import replace
 from math import isqrt
 
 from cvmgen.dtypes import CVM, DType
-from cvmgen.emit import c, interface
+from cvmgen.emit import c, c_support, interface
+from cvmgen.emit.c_checks import output_checks
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_prologue import Prologue
 from cvmgen.emit.c_text import chosen, file_header, wrapped, wrapped_list
@@ -76,7 +77,7 @@ def emit_operator(program: i.Program, schedules: Schedules | None = None) -> str
 def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
     """The files that every operator includes, and those with which it runs on the CPU; by
     cvmgen's own schedules if no others are given."""
-    shared = c.emit_support()
+    shared = c_support.emit_support()
     settings = all_settings(packaged() if schedules is None else schedules)
     tiles, teams, boxes = (settings[each] for each in ("tensor_tiles", "teams", "shared_boxes"))
     candidates, mask_bytes = settings["blocks"]["candidates"], mask_size(settings)
@@ -102,7 +103,7 @@ def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
     }
     own = (*HEADERS, *(f"cpu/{name}" for name in CPU_FILES))
     return {
-        **{name: shared[name] for name in c.HEADERS},
+        **{name: shared[name] for name in c_support.HEADERS},
         **{name: render(f"cuda/{name}.j2", **values) for name in own},
     }
 
@@ -124,7 +125,7 @@ def emit_header(opset: str, operators: Iterable[Operator]) -> str:
         "cuda/opset.h.j2",
         opset=opset,
         guard=opset.upper(),
-        c_header=c.emit_header(opset, operators).strip(),
+        c_header=c_support.emit_header(opset, operators).strip(),
         declarations="\n\n".join(map(declaration, operators)),
     )
 
@@ -292,7 +293,8 @@ class CudaEmitter(c.CEmitter):
 
     def run(self) -> list[str]:
         """Check the memory and the element types, launch the kernels."""
-        return [*self.memory_checks(), *self.element_types(), *self.dispatch()]
+        checks = [*self.input_checks(), *output_checks(self.operator, self.types)]
+        return [*checks, *self.element_types(), *self.dispatch()]
 
     def input_checks(self) -> list[str]:
         fail = "return CVMGEN_REFUSED;"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from cvmgen.emit import c
+from cvmgen.emit import c_support
 from cvmgen.emit.c_like import MACHINE_TYPES, identifier, indent
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.emit.render import render
@@ -84,8 +84,8 @@ class Files:
         return self.layouts.tiles
 
     def all(self) -> dict[str, str]:
-        sources = c.TILE_SOURCES if self.tiles else ()
-        files = included([*self.support(), *sources], c.emit_support())
+        sources = c_support.TILE_SOURCES if self.tiles else ()
+        files = included([*self.support(), *sources], c_support.emit_support())
         files[f"{self.name}.h"] = self.header()
         files[f"{self.name}.c"] = self.source()
         if self.weights_read:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from cvmgen.emit import c, cuda, numpy, python
+from cvmgen.emit import c_support, cuda, numpy, python
 
 from .conftest import Command, Outcome, contents, start
 
@@ -29,7 +29,7 @@ SHARED = {
     "python/toy/__init__.py",
     *(f"numpy/toy/{name}" for name in numpy.emit_support()),
     *(f"python/toy/{name}" for name in python.emit_support()),
-    *(f"c/{name}" for name in c.emit_support()),
+    *(f"c/{name}" for name in c_support.emit_support()),
     *(f"cuda/{name}" for name in cuda.emit_support()),
 }
 

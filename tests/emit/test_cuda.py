@@ -16,7 +16,7 @@ from cvmgen.build import (
     cuda_resources,
 )
 from cvmgen.build.gates import GATES
-from cvmgen.emit import c, cuda, interface
+from cvmgen.emit import c_support, cuda, interface
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.errors import BuildError
 from cvmgen.ir import nodes as i
@@ -130,7 +130,7 @@ def test_every_kernel_has_a_class(name: str) -> None:
 
 
 def test_the_support_files_are_those_of_c() -> None:
-    of_c, of_cuda = c.emit_support(), cuda.emit_support()
+    of_c, of_cuda = c_support.emit_support(), cuda.emit_support()
     shared = {"cvmgen.h", "cvmgen_kernel.h", "cvmgen_runtime.h"}
     on_cpu = (f"cpu/{name}" for name in cuda.CPU_FILES)
     assert set(of_cuda) == {*shared, *cuda.HEADERS, *on_cpu}
@@ -233,7 +233,7 @@ def test_the_header_stands_beside_that_of_c(language: str, order: str, tmp_path:
     files = {
         "cvmgen.h": headers()["cvmgen.h"],
         "cuda.h": headers()["cvm.h"],
-        "c.h": c.emit_header("cvm", own),
+        "c.h": c_support.emit_header("cvm", own),
         "caller": INCLUDERS[order] + CALLER,
     }
     write(files, tmp_path)

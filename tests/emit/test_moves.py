@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from cvmgen.build import c_compiler
-from cvmgen.emit import c
+from cvmgen.emit import c_support
 from tests.emit.cuda_texts import write
 
 PROGRAM = Path(__file__).with_name("moves_in_c.c")
@@ -52,7 +52,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """moves_in_c.c with threads or with sanitizers, where the compiler has them; without the
     widest registers, or with them where the machine has them."""
     folder = tmp_path_factory.mktemp("moves")
-    write(c.emit_support() | {"empty.c": "int main(void) { return 0; }\n"}, folder)
+    write(c_support.emit_support() | {"empty.c": "int main(void) { return 0; }\n"}, folder)
     command = (*c_compiler().command, "-std=c11", *request.param)
     tried = (*command, "empty.c", "-o", "empty")
     if subprocess.run(tried, cwd=folder, capture_output=True, check=False).returncode:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cvmgen import reals
 from cvmgen.build import compile_library
-from cvmgen.emit import c
+from cvmgen.emit import c_support
 
 SPECIAL = (
     *(math.nan, math.inf, -math.inf, 0.0, -0.0, 5e-324, -5e-324, 2.0**-1022, 1e-40, 2.0**-149),
@@ -63,7 +63,7 @@ def helpers() -> ctypes.CDLL:
         head = f"double call_{kind}(double a, double b)"
         chosen = f"cvmgen_of_{kind}(cvmgen_{op}_i{bits}({keys}))"
         lines += [f"{head};", f"{head} {{ return {chosen}; }}"]
-    headers = {name: text for name, text in c.emit_support().items() if name.endswith(".h")}
+    headers = {name: text for name, text in c_support.emit_support().items() if name.endswith(".h")}
     sources = headers | {"helpers.c": "\n".join(lines) + "\n"}
     return ctypes.CDLL(str(compile_library(sources, name="helpers")))
 

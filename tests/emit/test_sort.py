@@ -12,7 +12,7 @@ import pytest
 
 from cvmgen import support
 from cvmgen.build import c_compiler
-from cvmgen.emit import c
+from cvmgen.emit import c_support
 from tests.emit.cuda_texts import write
 
 PROGRAM = Path(__file__).with_name("sort_in_c.c")
@@ -27,7 +27,7 @@ Rows = list[tuple[int, ...]]  # the keys of a list
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """sort_in_c.c with sanitizers, where the compiler has them."""
     folder = tmp_path_factory.mktemp("sort")
-    write(c.emit_support() | {"empty.c": "int main(void) { return 0; }\n"}, folder)
+    write(c_support.emit_support() | {"empty.c": "int main(void) { return 0; }\n"}, folder)
     command = (*c_compiler().command, "-std=c11", *SANITIZERS)
     tried = (*command, "empty.c", "-o", "empty")
     if subprocess.run(tried, cwd=folder, capture_output=True, check=False).returncode:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cvmgen.build import c_compiler
-from cvmgen.emit.c import emit_support
+from cvmgen.emit.c_support import emit_support
 from tests.emit.cuda_texts import write
 
 PROGRAM = Path(__file__).with_name("threads.c")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cvmgen.build import c_compiler
-from cvmgen.emit.c import emit_support
+from cvmgen.emit.c_support import emit_support
 
 PROGRAM = Path(__file__).with_name("tiles.c")
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off")

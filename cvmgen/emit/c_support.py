@@ -1,0 +1,114 @@
+"""The files of the C target that all operators share, and the public header of an opset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cvmgen import rules
+from cvmgen.dtypes import DTYPES, LIST_CAPACITY, MAX_PRECISION, MAX_RANK, MAX_SIZE
+from cvmgen.emit import c_words, interface
+from cvmgen.emit.c_bound import bind_head
+from cvmgen.emit.c_like import indent
+from cvmgen.emit.c_types import dtype_names
+from cvmgen.emit.c_variants import variant_values
+from cvmgen.emit.render import render
+from cvmgen.schedule.book import Schedules, packaged
+from cvmgen.spec.formula import Operator
+from cvmgen.spec.types import MOST_ROWS
+
+HEADERS = ("cvmgen.h", "cvmgen_kernel.h", "cvmgen_runtime.h")  # of CUDA too
+TILE_SOURCES = (
+    "cvmgen_tile.c",
+    "cvmgen_tile_arm.c",
+    "cvmgen_tile_bytes.c",
+    "cvmgen_tile_generic.c",
+    "cvmgen_tile_x86.c",
+)
+KERNEL_FILES = (
+    "cvmgen.c",
+    "cvmgen_tile.h",
+    "cvmgen_tile_variants.h",
+    "cvmgen_tile_generic.h",
+    *TILE_SOURCES,
+    "cvmgen_contract.h",
+    "cvmgen_contract.c",
+    "cvmgen_geometry.h",
+    "cvmgen_geometry.c",
+    "cvmgen_image.c",
+    "cvmgen_panels.c",
+    "cvmgen_threads.h",
+    "cvmgen_threads.c",
+    "cvmgen_bound.h",
+    "cvmgen_bound.c",
+    "cvmgen_moves.h",
+    "cvmgen_moves.c",
+    "cvmgen_turns.h",
+    "cvmgen_turns.c",
+    "cvmgen_squares.h",
+)
+
+
+def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
+    """The files that every operator includes; by cvmgen's own intrinsics if no others are given."""
+    chosen = packaged() if schedules is None else schedules
+    values = {
+        "max_rank": MAX_RANK,
+        "list_capacity": LIST_CAPACITY,
+        "max_size": MAX_SIZE,
+        "max_precision": MAX_PRECISION,
+        "most_shown": rules.MOST_SHOWN,
+        "rank_limit": rules.RANK_LIMIT,
+        "size_limit": rules.SIZE_LIMIT,
+        "rank_limit_or_empty": rules.RANK_LIMIT_OR_EMPTY,
+        "extent_positive": rules.EXTENT_POSITIVE,
+        "extent_negative": rules.EXTENT_NEGATIVE,
+        "output_negative": rules.OUTPUT_NEGATIVE,
+        "precision_range": rules.PRECISION_RANGE,
+        "dtype_names": dtype_names((name, dtype.code) for name, dtype in DTYPES.items()),
+        "dtype_bytes": dtype_bytes(),
+        "dtypes_text": interface.alternatives(DTYPES),
+        "last_dtype": max(dtype.code for dtype in DTYPES.values()),
+        "most_rows": MOST_ROWS,
+        **variant_values(chosen.intrinsics["dot4"]),
+        "dtype_codes": ", ".join(
+            f"CVMGEN_{dtype.name.upper()} = {dtype.code}"
+            for dtype in sorted(DTYPES.values(), key=lambda dtype: dtype.code)
+        ),
+    }
+    return {name: render(f"c/{name}.j2", **values) for name in (*HEADERS, *KERNEL_FILES)}
+
+
+def dtype_bytes() -> str:
+    """The bytes of an element of each type, at its code."""
+    sizes = {dtype.code: dtype.bits // 8 for dtype in DTYPES.values()}
+    return ", ".join(str(sizes.get(code, 0)) for code in range(max(sizes) + 1))
+
+
+def emit_header(opset: str, operators: Iterable[Operator]) -> str:
+    """The public header of an opset."""
+    declarations = "\n\n".join(declaration(operator) for operator in operators)
+    return render("c/opset.h.j2", opset=opset, guard=opset.upper(), declarations=declarations)
+
+
+def declaration(operator: Operator) -> str:
+    name = interface.c_name(operator)
+    members = indent(interface.struct_members(operator))
+    defaults = interface.default_lines(operator)
+    lines = [
+        *c_words.constants(operator),
+        f"/* {operator.full_name}: {operator.doc} {operator.span.place} */",
+        f"typedef struct {name}_args {{",
+        *members,
+        f"}} {name}_args;",
+        "/* All attributes at their defaults, everything else 0. */",
+        f"static inline void {name}_defaults({name}_args *args) {{",
+        f"    static {name}_args zero; /* in C++ a const one would need a value */",
+        "    *args = zero;",
+        *indent(defaults),
+        "}",
+        "/* Check the call; set the shape and precision of each output that is not NULL. */",
+        f"int {name}_infer(const {name}_args *args, cvmgen_error *error);",
+        f"int {name}(const {name}_args *args, cvmgen_error *error);",
+        *bind_head(operator, ";"),
+    ]
+    return "\n".join(lines)
