@@ -103,7 +103,8 @@ def _places(line: str, signs: tuple[str, ...]) -> Iterator[tuple[int, int, int]]
         elif mark in ")]}":
             depth -= 1
         elif mark[0] not in QUOTES:
-            yield found.start(), found.end() if mark in (", ", "; ", " = ") else found.start() + 1, depth
+            end = found.end() if mark in (", ", "; ", " = ") else found.start() + 1
+            yield found.start(), end, depth
 
 
 @cache
