@@ -42,7 +42,8 @@ static cvmgen_axes cvmgen_sorted(const cvmgen_list *to_steps, const cvmgen_list 
 typedef struct cvmgen_sizes { int64_t to, from; } cvmgen_sizes;
 
 /* A line is a run, or a run of elements each of which is spread over several places; what the
-   source repeats is made once and copied from the target: caches have it there. */
+   source repeats is made once and copied from the target: caches have it there. Spread elements are
+   spread again, since what was just written is slow to read across the vectors that wrote it. */
 typedef struct cvmgen_lines {
     cvmgen_axis rows;
     int64_t times;
@@ -148,12 +149,14 @@ static void cvmgen_copy_rows(char *to, const char *from, int64_t rows, int64_t b
         for (int64_t row = 0; row < lines->rows.extent; ++row) {                                   \
             for (int64_t at = 0; at < size && apart; at += CVMGEN_LINE)                            \
                 CVMGEN_SOON((const char *)(from + ahead) + at);                                    \
-            if (spread.extent > 1)                                                                 \
-                cvmgen_spread_##kind(to, from, run.extent, spread.extent);                         \
-            else                                                                                   \
+            if (spread.extent > 1) {                                                               \
+                for (int64_t i = 0; i < times; ++i)                                                \
+                    cvmgen_spread_##kind(to + i * length, from, run.extent, spread.extent);        \
+            } else {                                                                               \
                 cvmgen_row_##kind(to, from, run);                                                  \
-            for (int64_t i = 1; i < times; ++i)                                                    \
-                memcpy(to + i * length, to, (size_t)length * sizeof(to_type));                     \
+                for (int64_t i = 1; i < times; ++i)                                                \
+                    memcpy(to + i * length, to, (size_t)length * sizeof(to_type));                 \
+            }                                                                                      \
             to += lines->rows.to;                                                                  \
             from += lines->rows.from;                                                              \
         }                                                                                          \
