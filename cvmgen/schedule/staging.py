@@ -310,9 +310,5 @@ def movable(found: Windows) -> bool:
     return not names & names_in(found.total.value)
 
 
-def phases_of(each: Axis) -> i.Expr:
-    return each.phases
-
-
 def least(left: i.Expr, right: i.Expr) -> i.Expr:
     return i.Call("min_i64", (left, right))

@@ -8,6 +8,7 @@ from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, substitute
 from cvmgen.lower.guards import assigned
+from cvmgen.schedule.actions.unroll import passes
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import ZERO
 from cvmgen.schedule.rewriting import Block, placed, rewritten
@@ -52,22 +53,8 @@ def enumerated(subject: Subject, use: Use) -> Subject:
 
 def with_iterations(outer: i.Loop, loop: i.Loop, low: i.Expr, number: int, used: set[str]) -> Block:
     """The body of the outer loop with so many iterations of the inner one in its place."""
+    places = [simplify(i.Binary("+", low, i.Const(ahead))) for ahead in range(number)]
     done: list[i.Stmt] = []
     for each in outer.body:
-        done += iterations(loop, low, number, used) if each is loop else (each,)
+        done += passes(loop, places, used) if each is loop else (each,)
     return placed(tuple(done))
-
-
-def iterations(loop: i.Loop, low: i.Expr, number: int, used: set[str]) -> list[i.Stmt]:
-    done: list[i.Stmt] = []
-    for ahead in range(number):
-        place = i.Binary("+", low, i.Const(ahead))
-        values: dict[str, i.Expr] = {loop.index: simplify(place)}
-        for each in loop.body:
-            statement: i.Stmt = substitute(each, values)
-            if isinstance(statement, i.Let):
-                name = fresh(statement.name, used) if ahead else statement.name
-                values[statement.name] = i.Var(name)
-                statement = replace(statement, name=name)
-            done.append(statement)
-    return done

@@ -8,6 +8,7 @@ from dataclasses import replace
 from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
+from cvmgen.schedule.actions.jam import multiple
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, loops, rewritten
 from cvmgen.schedule.subject import Subject
@@ -49,9 +50,7 @@ def in_passes(loop: i.Loop, size: int, used: set[str]) -> Block:
     """The loop in steps of `size`, and the loop for what is left."""
     assert loop.low is not None
     whole = fresh(f"{loop.index}_whole", used)
-    count = simplify(i.Binary("-", loop.high, loop.low))
-    several = i.Binary("*", i.Binary("truncdiv", count, i.Const(size)), i.Const(size))
-    end = i.Let(whole, "i64", simplify(i.Binary("+", loop.low, several)), loop.span)
+    end = i.Let(whole, "i64", simplify(multiple(loop.low, loop.high, size)), loop.span)
     index = i.Var(loop.index)
     places = [i.Binary("+", index, i.Const(at)) if at else index for at in range(size)]
     main = replace(loop, high=i.Var(whole), step=size, body=passes(loop, places, used))
