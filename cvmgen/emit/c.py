@@ -149,12 +149,12 @@ class CEmitter:
         name = f"{self.nest_name(number)}{self.tiles_suffix(nest, variant)}"
         used = interface.read_in(tiling.found.after) | {nest.tensor}
         parameters = [
-            Parameter(tensor, element, self.restrict)
+            Parameter(identifier(tensor), element, self.restrict, tensor)
             for tensor, element in self.tensor_types(nest, dtypes)
             if tensor in used
         ]
         if overflow_parameter(tiling.found.after):
-            parameters.append(Parameter("overflow", "int64_t", ""))
+            parameters.append(Parameter("overflow", "int64_t", "", None))
         body = self.typed_body(nest, variant)
         return TilePrinter(
             self.program, nest, body, tiling, name, parameters, self.nest_fields, self.unpack
@@ -446,8 +446,8 @@ class CEmitter:
         ]
         others = [
             f"&{nest.tensor}_overflow"
-            if each.name == "overflow"
-            else self.argument(each.name, dtypes)
+            if each.tensor is None
+            else self.argument(each.tensor, dtypes)
             for each in tiles.parameters
         ]
         tests = [

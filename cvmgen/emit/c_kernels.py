@@ -34,10 +34,11 @@ class KernelPrinter(CPrinter):
         return f"{identifier(name)} != NULL" if name in self.optional else f"has_{name}"
 
     def loop(self, loop: i.Loop) -> list[str]:
-        around = self.in_threads
+        around, shared = self.in_threads, self.shared_loops
         self.in_threads = around or loop.parallel > 0
+        self.shared_loops = loop.parallel or max(shared - 1, 0)
         lines = super().loop(loop)
-        self.in_threads = around
+        self.in_threads, self.shared_loops = around, shared
         if loop.parallel:
             return [*self.pragma(loop), *lines]
         return ["CVMGEN_APART", *lines] if around and self.apart(loop) else lines

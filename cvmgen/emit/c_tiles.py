@@ -24,11 +24,13 @@ OWN = ("call", "given", "block", "row", "column", "totals", "first", "space", "n
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A tensor that the statements behind the totals read or write."""
+    """A tensor that the statements behind the totals read or write, or where they note what its
+    type does not hold."""
 
-    name: str
+    name: str  # in C
     type: str  # of an element, with const where it is read
     restrict: str
+    tensor: str | None
 
 
 class TilePrinter(KernelPrinter):
@@ -65,7 +67,7 @@ class TilePrinter(KernelPrinter):
         return "\n\n".join(["\n".join(self.structure()), self.taking(), self.running()])
 
     def structure(self) -> list[str]:
-        members = [f"{each.type} *{identifier(each.name)};" for each in self.parameters]
+        members = [f"{each.type} *{each.name};" for each in self.parameters]
         name = f"{self.name}_call"
         return [
             "/* What becomes of totals depends on this. */",
@@ -92,8 +94,8 @@ class TilePrinter(KernelPrinter):
             lines.append(f"const {self.plan} *const plan = {given}->plan;")
             lines += self.unpack(fields)
         for each in self.parameters:
-            local = identifier(each.name)
-            lines.append(f"{each.type} *{each.restrict} {local} = {given}->{local};")
+            pointer = f"{each.type} *{each.restrict} " if each.restrict else f"{each.type} *"
+            lines.append(f"{pointer}{each.name} = {given}->{each.name};")
         lines += [comment(f"{self.nest.span.place}: {self.nest.formula}"), *inside]
         arguments = [f"const void *{names['call']}", f"const cvmgen_totals *{block}"]
         head = signature(f"static void {self.name}_totals(", arguments)
@@ -180,10 +182,10 @@ class TilePrinter(KernelPrinter):
         """The function that runs the nest, and says whether it did."""
         names, tiling = self.names, self.tiling
         factors = [f"cvmgen_factor {identifier(each)}" for each in self.factors()]
-        tensors = [f"{each.type} *{identifier(each.name)}" for each in self.parameters]
+        tensors = [f"{each.type} *{each.name}" for each in self.parameters]
         parameters = [f"const {self.plan} *plan", *factors, *tensors]
         parameters.append(f"cvmgen_workspace *{names['space']}")
-        call = ", ".join(["plan", *(identifier(each.name) for each in self.parameters)])
+        call = ", ".join(["plan", *(each.name for each in self.parameters)])
         numbers = self.numbers()
         text = "\n".join([*numbers, *self.tests()])
         fields = self.fields(
@@ -284,7 +286,7 @@ class TilePrinter(KernelPrinter):
     def stored(self) -> Stored | None:
         """Where totals of 32 bits are stored as they are."""
         found = self.tiling.stored
-        types = {each.name: each.type for each in self.parameters}
+        types = {each.tensor: each.type for each in self.parameters}
         return found if found is not None and types[found.tensor] == "int32_t" else None
 
     def first_element(self, stored: Stored) -> str:

@@ -1,7 +1,9 @@
-"""Names for the lists that an input's shape holds beside other slots.
+"""Names for parts of shapes: lists that an input's shape holds beside other slots, and extents of
+an output that are computed by a division or a function.
 
 In `input Z : cvm[k, n[1:]...]` the place of every slot after the list depends on its length, so
-that the check of the shape and the offsets of the elements read it more than once.
+that the check of the shape and the offsets of the elements read it more than once. The extent of
+`output Y : cvm[(L - K) div stride + 1]` stands in loops and offsets too.
 """
 
 from __future__ import annotations
@@ -10,16 +12,55 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import fresh
+from cvmgen.ir.visit import fresh, replaced, walk
 from cvmgen.lower.unfold import taken
+
+DIVISIONS = ("floordiv", "truncdiv", "mod")
 
 
 def name_parts(program: i.Program) -> i.Program:
     names = set(taken(program.prepare))
     for nest in program.nests:
         names |= taken((*nest.prologue, *nest.body))
-    prepare = tuple(each for statement in program.prepare for each in named(statement, names))
-    return replace(program, prepare=prepare)
+    extents: dict[i.Expr, i.Var] = {}
+    prepare: list[i.Stmt] = []
+    for statement in program.prepare:
+        if isinstance(statement, i.SetOutput):
+            prepare += computed_extents(statement, names, extents)
+        prepare += named(with_names(statement, extents), names)
+    nests = tuple(
+        replace(nest, body=tuple(with_names(each, extents) for each in nest.body))
+        for nest in program.nests
+    )
+    return replace(program, prepare=tuple(prepare), nests=nests)
+
+
+def computed_extents(
+    statement: i.SetOutput, names: set[str], extents: dict[i.Expr, i.Var]
+) -> Iterator[i.Let]:
+    """Locals for the extents of an output in front of its packs that take computing."""
+    entries = statement.extents.entries if isinstance(statement.extents, i.ListOf) else ()
+    for at, (value, pack) in enumerate(entries):
+        if pack:
+            return
+        if value not in extents and any(map(is_computed, walk(value))):
+            extents[value] = i.Var(fresh(f"{statement.tensor}_extent_{at}", names))
+            yield i.Let(extents[value].name, "int", value, statement.span)
+
+
+def is_computed(node: object) -> bool:
+    match node:
+        case i.Binary(op=op):
+            return op in DIVISIONS
+        case i.Call(function=function):
+            return function not in ("len", "size")
+        case _:
+            return False
+
+
+def with_names(statement: i.Stmt, extents: dict[i.Expr, i.Var]) -> i.Stmt:
+    result: i.Stmt = replaced(statement, lambda node: extents.get(node, node))
+    return result
 
 
 def named(statement: i.Stmt, names: set[str]) -> Iterator[i.Stmt]:
