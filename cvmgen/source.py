@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from cvmgen.errors import CvmgenError
 
 
 @dataclass(frozen=True)
 class Source:
-    """One spec file: the name shown to users (with forward slashes) and its text."""
+    """One spec file: the name that generated code gives it, wherever it lies (with forward
+    slashes), its text, and where users find it."""
 
     name: str
     text: str
+    path: str = field(default="", compare=False)
+
+    @property
+    def shown(self) -> str:
+        """What messages call it: a path from the current folder, if it came from a file."""
+        return self.path or self.name
 
     @cached_property
     def line_starts(self) -> list[int]:
@@ -60,6 +68,11 @@ class Span:
         """`file:line`, as generated code quotes it."""
         return f"{self.source.name}:{self.line}"
 
+    @property
+    def location(self) -> str:
+        """`file:line` for people, who can go there."""
+        return f"{self.source.shown}:{self.line}"
+
     def to(self, other: Span) -> Span:
         """From the start of this span to the end of `other`."""
         return Span(self.source, self.start, max(self.end, other.end))
@@ -89,6 +102,17 @@ class SpecErrors(CvmgenError):
         super().__init__("\n\n".join(str(error) for error in self.errors))
 
 
+def read_source(name: str, path: Path) -> Source:
+    """The file at `path`, which is shown as it was named, or from the current folder."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise CvmgenError(f"{path}: byte {error.start} is not UTF-8 text") from None
+    here = Path.cwd()
+    shown = path.relative_to(here) if path.is_relative_to(here) else path
+    return Source(name, text, shown.as_posix())
+
+
 def render(span: Span, message: str, hint: str) -> str:
     """The message with its place, the source line, carets below the span, and the hint."""
     text = span.source.line_text(span.line).rstrip("\r")
@@ -97,7 +121,7 @@ def render(span: Span, message: str, hint: str) -> str:
     number = str(span.line)
     margin = " " * len(number)
     lines = [
-        f"{span.source.name}:{span.line}:{span.column}: error: {message}",
+        f"{span.source.shown}:{span.line}:{span.column}: error: {message}",
         f"{margin} |",
         f"{number} | {shown}",
         f"{margin} | {' ' * (span.column - 1)}{'^' * width}",

@@ -55,7 +55,7 @@ def new_name(operators: Sequence[Operator], operator: Operator, name: str) -> st
     for each in operators:
         if each.opset == operator.opset and name in (each.name, *each.aliases):
             hint = "give another one with --name"
-            raise UsageError(f"'{name}' is an operator already, in {each.span.place}; {hint}")
+            raise UsageError(f"'{name}' is an operator already, in {each.span.location}; {hint}")
     return name
 
 

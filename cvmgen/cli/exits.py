@@ -104,7 +104,7 @@ def fault(error: SpecError) -> dict[str, Any]:
     """One fault of a spec."""
     span = error.span
     return {
-        "file": span.source.name,
+        "file": span.source.shown,
         "line": span.line,
         "column": span.column,
         "message": error.message,

@@ -103,7 +103,7 @@ def places(schedules: Schedules, name: str) -> Iterator[tuple[str, str]]:
     """The targets that have a schedule for a class, and where it is."""
     for (target, shape), plan in schedules.plans.items():
         if shape == name:
-            yield target, plan.schedule.span.place
+            yield target, plan.schedule.span.location
 
 
 def actions() -> Iterator[str]:

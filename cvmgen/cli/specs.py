@@ -11,7 +11,7 @@ from cvmgen.cli.exits import UsageError
 from cvmgen.cli.progress import Progress
 from cvmgen.cli.stamp import PACKAGE, digest_of
 from cvmgen.schedule.book import Schedules
-from cvmgen.source import Source, Span, SpecError, SpecErrors, did_you_mean
+from cvmgen.source import Span, SpecError, SpecErrors, did_you_mean, read_source
 from cvmgen.spec.check import SpecFile, check_files, read_folder
 from cvmgen.spec.formula import Operator
 
@@ -156,5 +156,5 @@ def _file_to_check(
         return read_folder(path, shown=path.as_posix()), ()
     if path.resolve() in placed:
         return [placed[path.resolve()]], list(placed.values())
-    source = Source(path.as_posix(), path.read_text(encoding="utf-8"))
+    source = read_source(path.as_posix(), path)
     return [SpecFile(source, path.stem)], [each for each in placed.values() if not each.opset]

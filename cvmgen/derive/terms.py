@@ -216,7 +216,7 @@ class Linear:
         span = node.span
         if isinstance(span, Placed):
             text = self.operator.quote(span.origin)
-            hint = f"this is '{text}' in {span.origin.place}; {hint}"
+            hint = f"this is '{text}' in {span.origin.location}; {hint}"
         raise SpecError(span, message.format(self.wrt), hint)
 
 

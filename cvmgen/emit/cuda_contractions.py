@@ -180,7 +180,10 @@ class TilePrinter(CudaKernelPrinter):
         ]
 
     def product(self, loops: Sequence[i.Loop]) -> str:
-        return " * ".join(self.expr(loop.high, 10) for loop in loops) or "1"
+        text = " * ".join(self.expr(loop.high, 10) for loop in loops) or "1"
+        if not names_in(tuple(loop.high for loop in loops)) & self.wide:
+            return text
+        return f"(int32_t){text}" if text.isidentifier() else f"(int32_t)({text})"
 
     # -------------------------------------------------------- indices
 
@@ -286,10 +289,10 @@ class TilePrinter(CudaKernelPrinter):
 
 
 def without_offsets(statement: i.Stmt) -> i.Stmt:
-    """A statement without the places of the elements that it reads and writes."""
+    """A statement without the places of the elements that it reads, writes and names."""
 
     def change(node: i.Expr) -> i.Expr:
-        return replace(node, offset=i.Const(0)) if isinstance(node, i.Load) else node
+        return replace(node, offset=i.Const(0)) if isinstance(node, (i.Load, i.Overflow)) else node
 
     result: i.Stmt = rebuild(statement, change)
     return result

@@ -56,7 +56,7 @@ class Decisions:
         if self.plan is None or self.nest is None:
             yield "no schedule"
             return
-        yield f"{self.plan.schedule.shape.text}, by {self.plan.schedule.span.place}"
+        yield f"{self.plan.schedule.shape.text}, by {self.plan.schedule.span.location}"
         extents = dict(self.nest.loops)
         for role, names in self.nest.roles.items():
             shown = (f"{plain(each)} {extents.get(each, '')}".rstrip() for each in names)

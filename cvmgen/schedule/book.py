@@ -12,12 +12,19 @@ from cvmgen.lower.tiling import described
 from cvmgen.paths import schedules_folder, spec_folder
 from cvmgen.schedule.actions import ACTIONS
 from cvmgen.schedule.classes import CLASSES, OF_MODELS, Class
-from cvmgen.schedule.forms import Known, Settings, Use, matched, one_of
+from cvmgen.schedule.forms import Known, Settings, UnsureError, Use, matched, one_of
 from cvmgen.schedule.intrinsics import Intrinsic, checked_intrinsic
 from cvmgen.schedule.measures import KNOWN_IN_MODELS, MEASURES
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import SpecError, SpecErrors
-from cvmgen.spec.schedules import Definition, IntrinsicBlock, Schedule, read_files
+from cvmgen.spec.schedules import (
+    Action,
+    Definition,
+    IntrinsicBlock,
+    Name,
+    Schedule,
+    read_files,
+)
 
 SHAPES = {"c": tuple(CLASSES), "cuda": tuple(CLASSES), "model": OF_MODELS}
 """The classes that targets have schedules for."""
@@ -76,7 +83,7 @@ class Schedules:
         if plan is None:
             yield "no schedule"
             return
-        yield f"{plan.schedule.shape.text}, by {plan.schedule.span.place}"
+        yield f"{plan.schedule.shape.text}, by {plan.schedule.span.location}"
         for name, members in subject.roles.items():
             yield f"  {name}: {', '.join(members) or 'none'}"
         before = subject
@@ -120,7 +127,7 @@ def checked(
             one_of(target.text, SHAPES, "target with such schedules", target.span)
             one_of(key[1], SHAPES[target.text], "class of nests", schedule.shape.span)
             if key in plans:
-                first = plans[key].schedule.span.place
+                first = plans[key].schedule.span.location
                 message = f"two schedules are for {key[1]} in {key[0]}"
                 raise SpecError(schedule.span, message, f"the first is in {first}")
             plans[key] = Plan(schedule, ())
@@ -145,7 +152,7 @@ def own_intrinsics(
             continue
         try:
             if each.name.text in found:
-                first = found[each.name.text].meaning.span.place
+                first = found[each.name.text].meaning.span.location
                 message = f"two blocks are for the intrinsic '{each.name.text}'"
                 raise SpecError(each.span, message, f"the first is in {first}")
             found[each.name.text] = checked_intrinsic(each)
@@ -160,10 +167,15 @@ def misplaced(schedule: Schedule) -> Iterator[SpecError]:
     """Faults in what a target does: not all actions are for all of them."""
     target = schedule.target
     if target.text == "cuda" and len(schedule.actions) != 1:
-        yield SpecError(target.span, "a schedule for cuda uses one mapping")
+        message = (
+            f"a schedule for cuda uses one mapping, and this has {len(schedule.actions)} actions"
+        )
+        yield SpecError(target.span, message, "write 'use MAPPING' or 'use MAPPING with SETTINGS'")
     for action in schedule.actions:
-        if action.name in ACTIONS and target.text not in ACTIONS[action.name].targets:
-            yield SpecError(action.name_span, f"'{action.name}' is not for {target.text}")
+        kind = ACTIONS.get(action.name)
+        if kind is not None and target.text not in kind.targets:
+            message = f"'{action.name}' is not for {target.text}"
+            yield SpecError(action.name_span, message, f"it is for {' and '.join(kind.targets)}")
 
 
 def checked_actions(
@@ -174,15 +186,35 @@ def checked_actions(
 ) -> tuple[Use, ...]:
     """The actions as their forms have them; faults go to `errors`."""
     measures = KNOWN_IN_MODELS if schedule.target.text == "model" else tuple(MEASURES)
-    known = Known(set(kind.roles), measures, intrinsics)
+    known = Known(set(kind.roles), measures, intrinsics, made_later(schedule))
     uses = []
     for action in schedule.actions:
         try:
             one_of(action.name, ACTIONS, "action", action.name_span)
             uses.append(matched(action, ACTIONS[action.name], known))
+        except UnsureError:
+            pass
         except SpecError as error:
             errors.append(error)
+            known.unsure = known.unsure or makes_roles(action)
     return tuple(uses)
+
+
+def made_later(schedule: Schedule) -> Mapping[str, int]:
+    """The roles that actions make, and the line of the first that makes each."""
+    found: dict[str, int] = {}
+    for action in schedule.actions:
+        for clause in action.clauses:
+            for each in clause.operands if clause.preposition == "into" else ():
+                if isinstance(each, Name):
+                    found.setdefault(each.text, each.span.line)
+    return found
+
+
+def makes_roles(action: Action) -> bool:
+    """Whether an action, as it is or as it should be written, makes roles."""
+    forms = ACTIONS[action.name].forms if action.name in ACTIONS else ("NEW",)
+    return any("NEW" in form for form in forms)
 
 
 def read_schedules(spec: Path) -> Schedules:

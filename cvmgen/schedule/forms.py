@@ -24,6 +24,7 @@ from cvmgen.spec.schedules import (
 )
 
 MOST_COPIES = 64  # of statements: compilers take their time over more
+MOST = (1 << 63) - 1  # that a measure is compared with
 MOST_ELEMENTS = 1 << 16  # of 8 bytes at most: the stack of a thread may be 2 MB
 
 Settings = Mapping[str, int]
@@ -72,7 +73,8 @@ class Use:
         """A number of copies of statements."""
         count = self.number(at)
         if not 2 <= count <= MOST_COPIES:
-            self.refuse(f"iterations have from 2 to {MOST_COPIES} copies, not {count}")
+            hint = "leave the action out" if count < 2 else "compilers take their time over more"
+            self.refuse(f"iterations have from 2 to {MOST_COPIES} copies, not {count}", hint)
         return count
 
     def room(self, elements: int) -> int:
@@ -121,13 +123,21 @@ def otherwise(span: Span, kind: Kind) -> SpecError:
 parsed_form = cache(parse_action)
 
 
-@dataclass(frozen=True, slots=True)
+class UnsureError(Exception):
+    """An action names a role that one with a fault before it may make."""
+
+
+@dataclass(slots=True)
 class Known:
-    """What actions may name; to `roles` an action adds those that it makes."""
+    """What actions may name; to `roles` an action adds those that it makes. `later` are the lines
+    in which others come into being; `unsure` says that an action with a fault may have made some.
+    """
 
     roles: set[str]
     measures: Collection[str]
     intrinsics: Mapping[str, Intrinsic]
+    later: Mapping[str, int]
+    unsure: bool = False
 
 
 def matched(action: Action, kind: Kind, known: Known) -> Use:
@@ -150,7 +160,7 @@ def operands(
     if [*map(word, wanted)] == ["SETTINGS"]:
         return [settings(action, written)]
     if [*map(word, wanted)] == ["LOOPS"]:
-        return [tuple(role(each, known.roles) for each in written)]
+        return [tuple(role(each, known) for each in written)]
     if len(wanted) != len(written):
         raise otherwise(action.span, kind)
     return [
@@ -193,7 +203,7 @@ def operand(wanted: str, found: Operand, kind: Kind, known: Known) -> Given:
     """What was given for an operand of the form."""
     match wanted, found:
         case (("LOOP" | "LOCAL"), Name()):
-            return (role(found, known.roles),)
+            return (role(found, known),)
         case "MAPPING", Name(text=text):
             one_of(text, MAPPINGS, "mapping", found.span)
             return (text,)
@@ -209,19 +219,32 @@ def operand(wanted: str, found: Operand, kind: Kind, known: Known) -> Given:
             return known.intrinsics[text]
         case "NUMBER", Number(value=value):
             if value < 1:
-                raise SpecError(found.span, "a number of iterations is at least 1")
-            return value
+                raise SpecError(found.span, f"a number of iterations is at least 1, not {value}")
+            return within(value, found.span)
         case "MEASURE", Test(measure=measure, relation=">=", bound=Number(value=value)):
             one_of(measure.text, known.measures, "measure", measure.span)
-            return (measure.text, value)
+            return (measure.text, within(value, found.span))
         case _:
             raise otherwise(found.span, kind)
 
 
-def role(found: Operand, known: set[str]) -> str:
+def within(value: int, span: Span) -> int:
+    if value > MOST:
+        raise SpecError(span, f"numbers go up to {MOST}", "kernels count in 64 bits")
+    return value
+
+
+def role(found: Operand, known: Known) -> str:
     if not isinstance(found, Name):
-        raise SpecError(found.span, "a loop is named here")
-    one_of(found.text, known, "role", found.span)
+        roles = ", ".join(sorted(known.roles))
+        raise SpecError(found.span, "a loop is named here", f"there are: {roles}")
+    if found.text not in known.roles:
+        if known.unsure:
+            raise UnsureError
+        if found.text in known.later:
+            message = f"there is no role '{found.text}' yet"
+            raise SpecError(found.span, message, f"line {known.later[found.text]} makes it")
+    one_of(found.text, known.roles, "role", found.span)
     return found.text
 
 

@@ -134,7 +134,7 @@ def operator_source(block: IntrinsicBlock) -> Source:
     shown[block.braces.start], shown[block.braces.end - 1] = "{", "}"
     for span in (block.name.span, *block.formula, *([] if block.doc is None else [block.doc])):
         shown[span.start : span.end] = span.text
-    return Source(block.span.source.name, "".join(shown))
+    return Source(block.span.source.name, "".join(shown), block.span.source.path)
 
 
 def product_extents(operator: Operator) -> tuple[str, str, str] | None:

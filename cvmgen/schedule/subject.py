@@ -55,7 +55,7 @@ class Subject:
         reserved = frozenset((*program.operator.type_of, *(each.name for each in program.scratch)))
         reserved |= names_in(prepared) | assigned(prepared)
         facts, inside = Facts.of(program, nest), Inside.of(program.operator)
-        place, points = nest.span.place, tuple(extents(body))
+        place, points = nest.span.location, tuple(extents(body))
         body = integer_extremes(body, dtypes)
         return cls(body, dtypes, facts, shape, own, inside, reserved, points, place, {}, sizes)
 

@@ -263,7 +263,7 @@ class CallChecker:
         takes = plural(len(macro.parameters), "argument")
         hint = f"it is defined in line {macro.span.line}"
         if macro.span.source != span.source:
-            hint = f"it is defined in {macro.span.place}"
+            hint = f"it is defined in {macro.span.location}"
         raise SpecError(span, f"'{macro.name}' takes {takes}, {len(given)} given", hint)
 
     def body(

@@ -9,7 +9,7 @@ from math import prod
 from pathlib import Path
 
 from cvmgen.functions import FUNCTIONS, SPECIAL
-from cvmgen.source import Source, SpecError, SpecErrors
+from cvmgen.source import Source, SpecError, SpecErrors, read_source
 from cvmgen.spec import declarations as d
 from cvmgen.spec.attribute_words import constant_clashes
 from cvmgen.spec.calls import Shared
@@ -40,7 +40,7 @@ def read_folder(folder: Path, shown: str = "spec") -> tuple[SpecFile, ...]:
     for path in sorted(folder.rglob("*.cvm")):
         relative = path.relative_to(folder)
         opset = relative.parts[0] if len(relative.parts) > 1 else ""
-        source = Source(f"{shown}/{relative.as_posix()}", path.read_text(encoding="utf-8"))
+        source = read_source(f"{shown}/{relative.as_posix()}", path)
         found.append(SpecFile(source, opset))
     return tuple(found)
 
@@ -109,7 +109,7 @@ class OpsetChecker:
         groups = {"family": "families"}
         plural = groups.get(group(declaration), f"{group(declaration)}s")
         message = f"two {plural} are named '{declaration.name}'"
-        hint = f"the first is in {first.name_span.place}"
+        hint = f"the first is in {first.name_span.location}"
         self.errors.append(SpecError(declaration.name_span, message, hint))
 
     def sort(self, declaration: d.Declaration) -> None:
@@ -205,10 +205,10 @@ class OpsetChecker:
                 if alias.text == declaration.name:
                     message = f"'{alias.text}' is the name of this operator already"
                 elif alias.text in names:
-                    place = names[alias.text].name_span.place
+                    place = names[alias.text].name_span.location
                     message = f"the alias '{alias.text}' is the name of the operator in {place}"
                 elif alias.text in seen:
-                    place = seen[alias.text].name_span.place
+                    place = seen[alias.text].name_span.location
                     message = f"the operator in {place} has the alias '{alias.text}' too"
                 else:
                     seen[alias.text] = declaration

@@ -102,7 +102,7 @@ def free_name(checker: ExpressionChecker, name: str, span: Span) -> None:
         raise SpecError(span, message, "choose another name")
     macro = checker.calls.shared.macros.get(name)
     if macro is not None:
-        message = f"'{name}' is a 'def' already, in {macro.span.place}"
+        message = f"'{name}' is a 'def' already, in {macro.span.location}"
         raise SpecError(span, message, "choose another name")
 
 

@@ -11,14 +11,16 @@ from typing import Any
 
 from lark import Lark, Token, Transformer, UnexpectedInput, v_args
 
-from cvmgen.source import Source, Span, SpecError, SpecErrors
+from cvmgen.source import Source, Span, SpecError, SpecErrors, read_source
 
+SIGNS = {
+    "PREPOSITION": ("'by'", "'into'", "'over'", "'when'", "'with'"),
+    "RELATION": ("'<='", "'>='"),
+}
 SPELLED = {
     "NAME": "a name",
     "NUMBER": "a number",
     "TEXT": "a text in double quotes",
-    "PREPOSITION": "'by', 'into', 'over', 'when' or 'with'",
-    "RELATION": "'>=' or '<='",
     "_NEWLINE": "the end of the line",
     "SCHEDULE": "'schedule'",
     "INTRINSIC": "'intrinsic'",
@@ -124,7 +126,7 @@ def read_files(folder: Path, shown: str) -> tuple[Definition, ...]:
     found: list[Definition] = []
     errors: list[SpecError] = []
     for path in sorted(folder.glob("*.sched")):
-        source = Source(f"{shown}/{path.name}", path.read_text(encoding="utf-8"))
+        source = read_source(f"{shown}/{path.name}", path)
         try:
             found += parse_schedules(source)
         except SpecError as error:
@@ -159,12 +161,33 @@ def explained(error: UnexpectedInput, source: Source) -> SpecError:
     known = set(getattr(error, "accepts", None) or getattr(error, "allowed", None) or ())
     if at is None or at < 0:
         at = len(source.text.rstrip())
+    if (opened := open_text(source.text, at)) is not None:
+        end = source.text.find("\n", opened)
+        span = Span(source, opened, len(source.text) if end < 0 else end)
+        return SpecError(span, "this text has no end", "close it with '\"'")
     length = len(token) if token is not None and token.type != "$END" else 1
     line_end = token is not None and token.type in ("_NEWLINE", "$END")
     what = "the line ends here" if line_end else f"unexpected '{source.text[at : at + length]}'"
-    expected = sorted(SPELLED[name] for name in known if name in SPELLED)
+    expected = sorted(
+        each for name in known for each in SIGNS.get(name, (SPELLED.get(name),)) if each
+    )
     hint = f"expected {listed(expected)}" if expected else ""
+    if source.text[at : at + 1] in tuple("<=>!"):
+        hint = "a measure is compared by '>='"
+    elif token == "if":
+        hint = "a condition follows the word 'when'"
     return SpecError(Span(source, at, at + (1 if line_end else length)), what, hint)
+
+
+def open_text(text: str, at: int) -> int | None:
+    """Where a text begins that has no end: its first quote is alone in front of `at`, or the next
+    one is behind the end of its block."""
+    quotes = [place for place in range(at) if text[place] == '"']
+    if text[at : at + 1] == '"':
+        return at
+    if len(quotes) >= 2 and len(quotes) % 2 == 0 and "\n}" in text[quotes[-2] : quotes[-1]]:
+        return quotes[-2]
+    return None
 
 
 def listed(words: Iterable[str]) -> str:

@@ -167,7 +167,7 @@ def test_a_bad_schedule_is_reported(build: Build, spec: Path) -> None:
     (own / "c.sched").write_text("schedule other for c {\n  copi\n}\n")
     outcome = build()
     assert (outcome.code, outcome.out) == (1, "")
-    assert outcome.err.startswith("spec/schedules/c.sched:2:3: error: there is no action 'copi'")
+    assert outcome.err.startswith(f"{own}/c.sched:2:3: error: there is no action 'copi'")
 
 
 def test_files_changed_by_hand_are_restored(build: Build, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_what_is_not_linear_is_shown(cvmgen: Command, spec: Path) -> None:
     outcome = cvmgen("derive", "clipped", "--wrt", "X", "--spec", spec)
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.err == (
-        "spec/toy/clipped.cvm:6:17: error: this is not linear in 'X'\n"
+        f"{spec}/toy/clipped.cvm:6:17: error: this is not linear in 'X'\n"
         "  |\n"
         "6 |   Y[d...] = 2 * max(0, X[d...])\n"
         "  |                 ^^^^^^^^^^^^^^^\n"

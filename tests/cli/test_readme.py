@@ -42,7 +42,10 @@ def test_the_operator_to_add_passes(cvmgen: Command, tmp_path: Path, name: str) 
     assert cvmgen("check", path).code == 0
 
 
-def test_the_error_is_what_the_checker_says(cvmgen: Command, tmp_path: Path) -> None:
+def test_the_error_is_what_the_checker_says(
+    cvmgen: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     folder = tmp_path / "spec/cvm"
     folder.mkdir(parents=True)
     formula = block("", "operator double").replace("2 * X[d...]", "X[e...]")

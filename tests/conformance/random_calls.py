@@ -543,6 +543,13 @@ def shifted(random: Random) -> Drawn:
     return [data(random, extents, precision(random, 31)), other], {}
 
 
+def spread_maxima(random: Random) -> Drawn:
+    size, stride, dilation = (random.choice((1, 2, 3)) for _ in range(3))
+    length = (size - 1) * dilation + random.choice((1, 2, 7, 40))
+    attributes = {"size": size, "stride": stride, "dilation": dilation}
+    return [data(random, (random.choice((1, 3)), length), precision(random))], attributes
+
+
 DRAW: dict[str, Callable[[Random], Drawn]] = {
     **opset_calls.DRAW,
     **typed_calls.DRAW,
@@ -556,6 +563,7 @@ DRAW: dict[str, Callable[[Random], Drawn]] = {
     "extra.largest_first": maybe_empty(2),
     "extra.turned_round": maybe_empty(repeats=(1, 2, 5)),
     "extra.stretched": maybe_empty(2, most=40, times=(-1, 0, 1, 2, 3)),
+    "extra.spread_maxima": spread_maxima,
     "extra.shifted": shifted,
     "extra.weighted_rows": weighted_rows,
     "extra.first_extents": maybe_empty(high=24),

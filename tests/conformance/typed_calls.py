@@ -124,6 +124,13 @@ def chosen_rows(random: Random) -> Drawn:
     return [elements(random, small(random, 2), dtype), elements(random, (1,), dtype)], {}
 
 
+def scores(random: Random) -> Drawn:
+    """Small ones, and some that are worth tiles."""
+    b, h, m = small(random, 3)
+    n, k = random.choice(((2, 3), (5, 1), (17, 70)))
+    return [elements(random, (b, h, m, k), "int8"), elements(random, (b, h, n, k), "int8")], {}
+
+
 DRAW: dict[str, Callable[[Random], Drawn]] = {
     "extra.exact_totals": alike("int8", "int32", "int64", *REALS, rank=2),
     "extra.extremes": extremes,
@@ -138,6 +145,7 @@ DRAW: dict[str, Callable[[Random], Drawn]] = {
     "extra.quantised": quantised,
     "extra.compared": compared,
     "extra.stacked": stacked,
+    "extra.scores": scores,
     "extra.positive_places": alike("float64", rank=1),
     "extra.narrowed": narrowed,
     "extra.merged": merged,

@@ -22,7 +22,13 @@ from tests.emit.on_cpu import OnCpu
 # What a block of tiles has in dynamic shared memory: three slices of 64 bytes a line.
 TILES = cuda.all_settings(packaged())["tensor_tiles"]
 TILE_BYTES = 3 * 64 * (TILES["rows"] + TILES["columns"])
-TILED = ("cvm.conv2d", "cvm.dense", "extra.batched_product", "extra.scaled_product")
+TILED = (
+    "cvm.conv2d",
+    "cvm.dense",
+    "extra.batched_product",
+    "extra.scaled_product",
+    "extra.scores",
+)
 
 
 def test_which_nests_are_contractions() -> None:
