@@ -27,6 +27,13 @@ def schedules_folder(spec: Path) -> Path:
     return own if any(own.glob("*.sched")) else spec_folder() / "schedules"
 
 
+def formulas_folder(spec: Path) -> Path:
+    """The folder of the `.cvm` files that go with a spec folder: its own, or cvmgen's with one that
+    has nothing but schedules."""
+    only_schedules = not any(spec.rglob("*.cvm")) and any((spec / "schedules").glob("*.sched"))
+    return spec_folder() if only_schedules else spec
+
+
 def templates_folder() -> Path:
     """The folder of the templates that `cvmgen.emit` fills in."""
     return _data("templates")

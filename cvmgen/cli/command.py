@@ -51,6 +51,10 @@ def perform(options: argparse.Namespace) -> Exit:
 
             if options.name is not None:
                 raise UsageError("--name goes with --model")
+            if options.out is None and options.spec != spec_folder():
+                raise UsageError(
+                    "--spec goes with --out DIR: generated/ is for the formulas of the project"
+                )
             request = build.Request(
                 options.spec,
                 options.out or generated_folder(),
@@ -77,7 +81,11 @@ def perform(options: argparse.Namespace) -> Exit:
         case "check":
             from cvmgen.cli import show
 
-            return show.check_specs(options.spec, options.files, as_json=options.json)
+            if options.model is not None:
+                own_schedules(options)
+            return show.check_specs(
+                options.spec, options.files, model=options.model, as_json=options.json
+            )
         case "derive":
             from cvmgen.cli import derive
 
@@ -104,11 +112,7 @@ def build_model(options: argparse.Namespace) -> Exit:
     for option, shown in others.items():
         if getattr(options, option, None):
             raise UsageError(f"{shown} does not go with --model")
-    if options.spec != spec_folder() and any(options.spec.rglob("*.cvm")):
-        raise UsageError(
-            "--spec with formulas does not go with --model, whose plans ask the project's "
-            "operators; a folder with nothing but schedules does"
-        )
+    own_schedules(options)
     from cvmgen.cli import model
 
     symbol, params = options.model
@@ -122,6 +126,15 @@ def build_model(options: argparse.Namespace) -> Exit:
         report=options.report,
         as_json=options.json,
     )
+
+
+def own_schedules(options: argparse.Namespace) -> None:
+    """Refuse a spec folder that has more for a model than schedules."""
+    if options.spec != spec_folder() and any(options.spec.rglob("*.cvm")):
+        raise UsageError(
+            "--spec with formulas does not go with --model, whose plans ask the project's "
+            "operators; a folder with nothing but schedules/*.sched does"
+        )
 
 
 def architectures(options: argparse.Namespace) -> tuple[str, ...]:
@@ -204,7 +217,8 @@ def add_spec(made: argparse.ArgumentParser) -> None:
         type=Path,
         default=spec_folder(),
         metavar="DIR",
-        help="read the formulas in DIR (default: the project's spec/)",
+        help="read the formulas in DIR and the schedules in DIR/schedules, of which one may be "
+        "missing: then it is the project's (default: the project's spec/)",
     )
 
 
@@ -330,13 +344,21 @@ def add_check(commands: Commands) -> None:
         commands,
         "check",
         "check formulas and schedules without building",
-        "Check spec files, try their operators on small calls, and apply the schedules to them.",
+        "Check spec files, try their operators on small calls, and apply the schedules to them; "
+        "those for models, which need the shapes of one, are applied with --model.",
     )
     made.add_argument(
         "files",
         nargs="*",
         metavar="FILE",
         help="spec files or folders, or files of schedules (default: all of spec/)",
+    )
+    made.add_argument(
+        "--model",
+        nargs=2,
+        type=Path,
+        metavar=("SYMBOL", "PARAMS"),
+        help="apply the schedules for models to this one too, and write nothing",
     )
     add_spec(made)
 

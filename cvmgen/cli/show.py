@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 from cvmgen.cli.exits import Exit, UsageError
 from cvmgen.cli.progress import Progress
@@ -15,8 +16,8 @@ from cvmgen.cli.specs import (
     probe_all,
     read_operators,
 )
-from cvmgen.paths import schedules_folder
-from cvmgen.schedule.book import read_schedules
+from cvmgen.paths import schedules_folder, spec_folder
+from cvmgen.schedule.book import Schedules, read_schedules
 from cvmgen.source import SpecErrors, did_you_mean
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
@@ -77,9 +78,11 @@ def show(spec: Path, name: str, *, target: str | None, stage: str | None, as_jso
     return Exit.OK
 
 
-def check_specs(spec: Path, names: Sequence[str], *, as_json: bool) -> Exit:
+def check_specs(
+    spec: Path, names: Sequence[str], *, model: tuple[Path, Path] | None, as_json: bool
+) -> Exit:
     """Check spec files (none named: the whole folder), try their operators on small calls, and
-    apply the folder's schedules to their nests."""
+    apply the folder's schedules to their nests, and to the steps of a model if one is given."""
     with Progress() as progress:
         progress.step("checking the formulas")
         schedules = read_schedules(spec)
@@ -88,12 +91,42 @@ def check_specs(spec: Path, names: Sequence[str], *, as_json: bool) -> Exit:
         operators = tuple(each for each in operators if each.span.source.name in asked)
         probe_all(operators, progress)
         apply_all(operators, schedules, progress)
+        steps = None if model is None else applied_steps(model, schedules, progress)
     if as_json:
-        report = {"files": sorted(asked), "operators": [each.full_name for each in operators]}
+        report: dict[str, Any] = {"files": sorted(asked)}
+        report["operators"] = [each.full_name for each in operators]
+        report |= {} if steps is None else {"steps": steps}
         print(json.dumps(report, indent=2, ensure_ascii=False))
-    else:
-        print(f"{count(len(operators), 'operator')} in {count(len(asked), 'file')}: no errors")
+        return Exit.OK
+    print(f"{count(len(operators), 'operator')} in {count(len(asked), 'file')}: no errors")
+    if model is not None and steps is not None:
+        print(f"{count(steps, 'step')} of {model[0]}: no errors")
+    elif speak_of_models(spec, names, schedules):
+        print("schedules for models are applied with --model SYMBOL PARAMS only")
     return Exit.OK
+
+
+def applied_steps(model: tuple[Path, Path], schedules: Schedules, progress: Progress) -> int:
+    """How many steps a model has, each of which takes what the schedules for models say."""
+    # Imported here: models need much that other checks do not.
+    from cvmgen.model.build import make_files, model_name
+
+    symbol, params = model
+    progress.step(f"scheduling {symbol}")
+    made = make_files(symbol, params, model_name(symbol), schedules=schedules)
+    made.all()  # some actions are decided on while a step is printed
+    return len(made.model.kernels)
+
+
+def speak_of_models(spec: Path, names: Sequence[str], schedules: Schedules) -> bool:
+    """Whether a check is about schedules for models: it names their file, or the folder has some of
+    its own."""
+    own = schedules_folder(spec).resolve()
+    asked = {Path(name).resolve() for name in names if name.endswith(".sched")}
+    if not asked and own != schedules_folder(spec_folder()).resolve():
+        asked = set(own.glob("*.sched"))
+    plans = (plan.schedule for (target, _), plan in schedules.plans.items() if target == "model")
+    return bool(asked & {Path(each.span.source.path).resolve() for each in plans})
 
 
 def formula_files(names: Sequence[str], spec: Path) -> list[str]:
@@ -104,7 +137,9 @@ def formula_files(names: Sequence[str], spec: Path) -> list[str]:
     folder = schedules_folder(spec).resolve()
     schedules = [name for name in names if name.endswith(".sched")]
     for name in schedules:
-        if Path(name).resolve(strict=True).parent != folder:
+        if not Path(name).is_file():
+            raise FileNotFoundError(2, "no such file", name)
+        if Path(name).resolve().parent != folder:
             raise UsageError(f"{name} is not in {folder}: name its spec folder with --spec")
     return [] if schedules else list(names)
 

@@ -10,6 +10,7 @@ from cvmgen.build.cache import content_key, get_or_build
 from cvmgen.cli.exits import UsageError
 from cvmgen.cli.progress import Progress
 from cvmgen.cli.stamp import PACKAGE, digest_of
+from cvmgen.paths import formulas_folder
 from cvmgen.schedule.book import Schedules
 from cvmgen.source import Span, SpecError, SpecErrors, did_you_mean, read_source
 from cvmgen.spec.check import SpecFile, check_files, read_folder
@@ -29,9 +30,10 @@ def read_operators(folder: Path, progress: Progress) -> tuple[Operator, ...]:
 
 def spec_files(folder: Path) -> tuple[SpecFile, ...]:
     """The files of a spec folder, under names that do not depend on where it lies."""
+    folder = formulas_folder(folder)
     files = read_folder(folder, shown=folder.resolve().name)
     if not files:
-        raise FileNotFoundError(2, "no .cvm files here", str(folder))
+        raise FileNotFoundError(2, "no .cvm files here, and no schedules/*.sched", str(folder))
     return files
 
 
@@ -138,7 +140,7 @@ def files_to_check(names: Sequence[str], folder: Path) -> tuple[list[SpecFile], 
     own = spec_files(folder)
     if not names:
         return list(own), {each.source.name for each in own}
-    placed = {folder.resolve().parent / each.source.name: each for each in own}
+    placed = {formulas_folder(folder).resolve().parent / each.source.name: each for each in own}
     files: dict[str, SpecFile] = {}
     asked: set[str] = set()
     for name in names:

@@ -291,9 +291,13 @@ def test_the_number_of_compilers(build: Build, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_spec_that_is_not_there(cvmgen: Command, tmp_path: Path) -> None:
-    outcome = cvmgen("build", "--spec", tmp_path / "nowhere")
+    own = ("--spec", tmp_path / "nowhere")
+    outcome = cvmgen("build", *own, "--out", tmp_path)
     assert outcome.code == 1
-    assert outcome.err == f"error: {tmp_path}/nowhere: no .cvm files here\n"
+    assert outcome.err.startswith(f"error: {tmp_path}/nowhere: no .cvm files here")
+    outcome = cvmgen("build", *own)
+    assert outcome.code == 2
+    assert "--spec goes with --out DIR" in outcome.err
 
 
 def test_a_folder_that_cannot_be_written(build: Build, tmp_path: Path) -> None:

@@ -50,7 +50,8 @@ def test_the_error_is_what_the_checker_says(
     folder.mkdir(parents=True)
     formula = block("", "operator double").replace("2 * X[d...]", "X[e...]")
     (folder / "mine.cvm").write_text(formula)
-    outcome = cvmgen("build", "--target", "python", "--spec", tmp_path / "spec")
+    folders = ("--spec", tmp_path / "spec", "--out", tmp_path / "out")
+    outcome = cvmgen("build", "--target", "python", *folders)
     assert outcome.code == 1
     assert outcome.err == block("", "is not bound")
 
