@@ -197,18 +197,25 @@ class Operator:
         check: str | None,
         attributes: dict[str, Any],
     ) -> OpenCall:
-        """A call that waits for arrays; checked as far as it can be."""
+        """A call that waits for arrays; all is checked but these."""
         self._check_word(check)
         if out is not None:
             self._refuse("out", "", "where arrays come with each call, so does the one for results")
         others = {name: each for name, each in attributes.items() if name not in given}
         operands = [given.get(name) for name in self._input_names]
         self._all_given(operands)
-        self._complete(others)
+        values = self._complete(others)
         declared = self._declared(precisions, operands)
         for name, each, known in zip(self._input_names, operands, declared, strict=True):
             if is_shape(each) and known is None and self._info.has_precision(name):
                 self._refuse(name, "", UNDECLARED)
+        pairs = list(zip(self._info.inputs, operands, strict=True))
+        arrays = [None if is_shape(each) else self._arrays(item, each) for item, each in pairs]
+        shapes = [
+            self._shapes(item, each if array is None else shape_of(array))
+            for (item, each), array in zip(pairs, arrays, strict=True)
+        ]
+        self._backend.infer(self._info, shapes, self._precisions(declared, arrays), values)
         keywords = {"precisions": precisions, "dtype": dtype, "check": check, **others}
         return self._opened(dict(zip(self._input_names, operands, strict=True)), keywords)
 

@@ -119,6 +119,9 @@ BINDINGS = [
     (lambda dense: dense.bind((2, 5), W=elements(3, 5)), "X", "its precision must be declared"),
     (lambda dense: dense.bind((2, 5), W=elements(3, 5), precisions=[8], out=0), "out", "come with"),
     (lambda dense: dense.bind((2, 5), precisions=[8, 8]), "W", "missing"),
+    (lambda dense: dense.bind((2, 5), W=elements(3, 4), precisions=[8]), "W", "must be K = 5"),
+    (lambda dense: dense.bind((2, 0), W=elements(3, 4), precisions=[8]), "X", "at least 1"),
+    (lambda dense: dense.bind((2, 5), W=elements(3, 5), precisions=[32]), "Y", "in [1, 32]"),
     (
         lambda dense: dense.bind(elements(2, 5), elements(3, 5), constants=["V"]),
         "constants",
