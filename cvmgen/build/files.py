@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from cvmgen.build.locks import lock_folder
-from cvmgen.errors import BuildError
+from cvmgen.errors import CvmgenError
 
 LISTING = ".cvmgen-files"
 """In each folder of generated files: the names of those files, one to a line, sorted."""
@@ -39,7 +39,7 @@ def write_changed(
     earlier run wrote (they are in the folder's listing) and this one did not are removed, unless
     `remove_stale` is false; any other file stays. Runs at the same time wait for each other.
 
-    Returns what changed, sorted by path, the listing itself left out. Raises BuildError when
+    Returns what changed, sorted by path, the listing itself left out. Raises CvmgenError when
     the system refuses; ValueError for a name that leads out of the folder.
     """
     wanted = _encoded(files)
@@ -48,7 +48,12 @@ def write_changed(
         with lock_folder(folder):
             return _write_locked(folder, wanted, remove_stale)
     except OSError as error:
-        raise BuildError(f"cannot write generated files: {error}") from error
+        place = Path(error.filename or folder)
+        # A file that could not be finished has its name in the message, not that of its part.
+        name = place.name.removeprefix(".").removesuffix(_PARTIAL)
+        shown = place.with_name(name) if place.name.endswith(_PARTIAL) else place
+        reason = error.strerror or str(error)
+        raise CvmgenError(f"cannot write generated files: {shown}: {reason}") from error
 
 
 def compare(folder: Path, files: Mapping[str, str | bytes]) -> str:

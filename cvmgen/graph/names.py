@@ -10,6 +10,7 @@ from typing import Final
 
 from cvmgen.graph.reshape import target_shape
 from cvmgen.graph.values import Value
+from cvmgen.source import did_you_mean
 
 Shape = tuple[int, ...]
 Shapes = Sequence[Shape]
@@ -83,7 +84,9 @@ def translate(name: str, attributes: Attributes, shapes: Shapes) -> tuple[str, d
     for attribute, value in attributes:
         rule = known.attributes.get(attribute)
         if rule is None:
-            raise AttributeFault(attribute, f"{name} has no such attribute")
+            names = ", ".join(known.attributes) or "none"
+            hint = did_you_mean(attribute, known.attributes) or f"its attributes: {names}"
+            raise AttributeFault(attribute, f"{name} has no such attribute; {hint}")
         read = _read(attribute, rule.kind, value)
         if isinstance(rule, Passed):
             result[rule.name] = _resolved(attribute, rule, read, shapes)

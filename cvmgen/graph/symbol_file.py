@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from cvmgen.graph.files import FilePath, read_bytes, write_bytes
 from cvmgen.graph.json_value import JsonValue, parse_json
-from cvmgen.graph.names import output_count
+from cvmgen.graph.names import OPERATORS, output_count
 from cvmgen.graph.symbol import (
     VERSIONS,
     Entry,
@@ -21,6 +21,7 @@ from cvmgen.graph.symbol import (
     validate,
 )
 from cvmgen.graph.values import Value, parse_value, render_value
+from cvmgen.source import did_you_mean
 
 VARIABLE: Final = "null"
 OPERATOR: Final = "cvm_op"
@@ -114,7 +115,8 @@ def _output_count(value: JsonValue, operator: str | None) -> int:
         return 1
     count = output_count(operator)
     if count is None:
-        value.fail(f"there is no operator '{operator}'")
+        hint = did_you_mean(operator, OPERATORS)
+        value.fail(f"there is no operator '{operator}'" + (f"; {hint}" if hint else ""))
     return count
 
 

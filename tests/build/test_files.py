@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cvmgen.build.files import LISTING, Change, compare, write_changed
-from cvmgen.errors import BuildError
+from cvmgen.errors import CvmgenError
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -95,7 +95,7 @@ def test_refuses_names_that_lead_elsewhere(tmp_path: Path, name: str) -> None:
 
 def test_says_what_the_system_refuses(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(BuildError, match=r"cannot write generated files: .*file"):
+    with pytest.raises(CvmgenError, match=r"cannot write generated files: .*file"):
         write_changed(tmp_path / "file", {"a": "1"})
 
 

@@ -57,8 +57,8 @@ def test_translated(name: str, attributes: Attributes, ours: str, expected: Attr
 
 
 REFUSED = [
-    ("relu", "alpha", 1, "relu has no such attribute"),
-    ("conv2d", "stride", (1, 1), "conv2d has no such attribute"),
+    ("relu", "alpha", 1, "relu has no such attribute; its attributes: none"),
+    ("conv2d", "stride", (1, 1), "conv2d has no such attribute; did you mean 'strides'?"),
     ("conv2d", "padding", 1, "must be a pair of integers, not 1"),
     ("conv2d", "strides", (1, 1, 1), "must be a pair of integers, not (1, 1, 1)"),
     ("conv2d", "groups", True, "must be an integer, not True"),

@@ -58,7 +58,7 @@ REFUSED: list[tuple[list[Node], str, str]] = [
     (
         [DATA, use("r", "relu", [0], (1, 2, 4), axis=1)],
         "node r",
-        "attribute axis: relu has no such attribute",
+        "attribute axis: relu has no such attribute; its attributes: none",
     ),
     (
         [DATA, use("c", "cvm_clip", [0], (1, 2, 4), precision="high")],

@@ -132,7 +132,7 @@ DAMAGED: list[tuple[Edit, str, str]] = [
     (
         put("dens_3", "nodes", 3, "attrs", "func_name"),
         "node fc",
-        "there is no operator 'dens'",
+        "there is no operator 'dens'; did you mean 'dense'?",
     ),
     (put("get_valid_counts", "nodes", 4, "attrs", "func_name"), "node_row_ptr[5]", "make it 6"),
     # references
