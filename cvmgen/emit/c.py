@@ -29,6 +29,8 @@ from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.subject import Subject
 from cvmgen.spec.formula import Input
 
+# What kernels call that not all of them do, and where it is declared.
+USED_HEADERS = {"cvmgen_move_": "cvmgen_moves.h", "cvmgen_turn_runs": "cvmgen_turns.h"}
 VECTOR_SETS = ("avx2", "avx512")  # the later ones have the instructions of the earlier ones
 
 
@@ -61,7 +63,8 @@ class CEmitter:
     def text(self) -> str:
         kernels = self.kernels()
         headers = ["cvmgen_bound.h", "cvmgen_runtime.h"]
-        headers += ["cvmgen_moves.h"] if any("cvmgen_move_" in each for each in kernels) else []
+        for part, header in USED_HEADERS.items():
+            headers += [header] if any(part in each for each in kernels) else []
         spaces = self.spaces
         parameters = [f"{self.name}_plan *plan"]
         parameters += ["cvmgen_workspace *spaces"] if spaces else []

@@ -308,6 +308,8 @@ class CPrinter:
                 return self.run(statement)
             case i.Move():
                 return [self.move(statement)]
+            case i.Turn():
+                return [self.turn(statement)]
             case i.Loop():
                 return self.loop(statement)
             case i.If():
@@ -347,6 +349,12 @@ class CPrinter:
         source = f"{self.address(move.source)}, {self.pointer(move.source_steps)}"
         kind = move.type if move.source_type == move.type else f"{move.type}_{move.source_type}"
         return f"cvmgen_move_{kind}({to}, {source}, {self.pointer(move.extents)});"
+
+    def turn(self, turn: i.Turn) -> str:
+        to, source = self.address(turn.target), self.address(turn.source)
+        numbers = ", ".join(self.expr(each) for each in (turn.step, turn.runs, turn.count))
+        size = f"sizeof *{identifier(turn.target.tensor)}"
+        return f"cvmgen_turn_runs({to}, {source}, {numbers}, {turn.lanes}, {size});"
 
     def address(self, place: i.Load) -> str:
         if place.offset == i.Const(0):

@@ -411,6 +411,20 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """target[k * lanes + r] = source[min(r, runs - 1) * step + k] for k < count and r < lanes, from
+    the two places on: runs of the source, of the same elements as the target, side by side."""
+
+    target: Load
+    lanes: int
+    source: Load
+    step: Expr
+    runs: Expr
+    count: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class Fill:
     """target[k * step] = value for k < count, from the place on; `type`: of the elements."""
 
@@ -538,6 +552,7 @@ Stmt = (
     | Break
     | Copy
     | Move
+    | Turn
     | Fill
     | Loop
     | PackLoop

@@ -68,6 +68,9 @@ def statement_lines(statement: i.Stmt) -> list[str]:
         case i.Move(target=target, steps=to, source=source, source_steps=back, extents=extents):
             places = f"{text(target)} by {text(to)} = {text(source)} by {text(back)}"
             return [f"move {text(extents)}: {places}"]
+        case i.Turn(target=target, lanes=lanes, source=source, step=step, runs=runs, count=count):
+            places = f"{text(target)} by {lanes} = {text(runs)} of {text(source)} by {text(step)}"
+            return [f"turn {text(count)}: {places}"]
         case i.Fill(target=target, step=step, value=value, count=count):
             return [f"fill {text(count)}: {text(target)} by {text(step)} = {text(value)}"]
         case i.Loop(index=index, low=low, high=high, body=body, parallel=parallel):

@@ -152,6 +152,10 @@ class Verifier:
                 self.operands(source, scope)
                 lists = (statement.steps, statement.source_steps, statement.extents)
                 self.expressions(lists, scope)
+            case i.Turn(target=target, source=source):
+                self.tensor(target.tensor, self.written, "an output")
+                self.operands(target, scope)
+                self.expressions((source, statement.step, statement.runs, statement.count), scope)
             case i.Fill(target=target, step=step, value=value, count=count):
                 self.tensor(target.tensor, self.written, "an output")
                 self.operands(target, scope)

@@ -215,7 +215,9 @@ class Typer(ValueTyper):
                     return replace(statement, extents=shape)
                 value, type_name, _ = self.expr(precision)
                 return replace(statement, extents=shape, precision=saturated(value, type_name))
-            case i.Merge() | i.Array() | i.Copy() | i.Move() | i.Fill() | i.Overflow():
+            case i.Merge() | i.Array() | i.Overflow():
+                return statement
+            case i.Copy() | i.Move() | i.Turn() | i.Fill():
                 return statement
             case i.Cases(branches=branches):
                 done_branches = tuple(

@@ -178,6 +178,7 @@ class Unfold:
                 | i.Array()
                 | i.Copy()
                 | i.Move()
+                | i.Turn()
                 | i.Fill()
             ):
                 self.out.append(statement)

@@ -68,9 +68,8 @@ def conflict(loop: i.Loop, locals_: Locals) -> str:
 
 def stored_tensors(node: object) -> set[str]:
     """The tensors and arrays that are written."""
-    return {
-        each.target.tensor for each in walk(node) if isinstance(each, (i.Store, i.Copy, i.Fill))
-    }
+    stores = (each for each in walk(node) if isinstance(each, (i.Store, i.Copy, i.Turn, i.Fill)))
+    return {each.target.tensor for each in stores}
 
 
 def read_tensors(node: object) -> set[str]:

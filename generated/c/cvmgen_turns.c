@@ -173,6 +173,50 @@ static cvmgen_turned_block *cvmgen_turned_block_of(int64_t to_bytes, int64_t fro
     return CVMGEN_CHOSEN(cvmgen_turn_, to_bytes, from_bytes);
 }
 
+/* ---------------------------------------------------------------- runs side by side */
+
+/* Few runs at a time, from one end of them to the other: they may lie so that the cache holds only
+   few of their lines. */
+CVMGEN_INLINE void cvmgen_turn_runs_by(char *to, const char *from, const int64_t *sources,
+                                       int64_t count, int64_t lanes, int64_t bytes, int64_t side,
+                                       cvmgen_square *square) {
+    const int64_t whole = count / side * side, apart = lanes * bytes;
+    int64_t targets[16];
+    for (int64_t k = 0; k < side; ++k) targets[k] = k * apart;
+    for (int64_t r = 0; r < lanes; r += side)
+        for (int64_t k = 0; k < whole; k += side)
+            square(to + k * apart + r * bytes, targets, from + k * bytes, sources + r);
+    for (int64_t k = whole; k < count; ++k)
+        for (int64_t r = 0; r < lanes; ++r)
+            memcpy(to + k * apart + r * bytes, from + sources[r] + k * bytes, (size_t)bytes);
+}
+
+#define CVMGEN_TURN_RUNS(kind, bytes, side)                                                       \
+    CVMGEN_FOR_AVX2                                                                               \
+    static void cvmgen_turn_runs_##kind(char *to, const char *from, const int64_t *sources,       \
+                                        int64_t count, int64_t lanes) {                           \
+        cvmgen_turn_runs_by(to, from, sources, count, lanes, bytes, side, cvmgen_square_##kind);  \
+    }
+CVMGEN_TURN_RUNS(i8, 1, 16)
+CVMGEN_TURN_RUNS(i16, 2, 8)
+CVMGEN_TURN_RUNS(i32, 4, 4)
+CVMGEN_TURN_RUNS(i64, 8, 2)
+
+void cvmgen_turn_runs(void *to, const void *from, int64_t step, int64_t runs, int64_t count,
+                      int64_t lanes, int64_t bytes) {
+    int64_t sources[CVMGEN_MOST_LANES];
+    for (int64_t r = 0; r < lanes; ++r)
+        sources[r] = cvmgen_min_i64(r, runs - 1) * step * bytes;
+    if (bytes == 1)
+        cvmgen_turn_runs_i8(to, from, sources, count, lanes);
+    else if (bytes == 2)
+        cvmgen_turn_runs_i16(to, from, sources, count, lanes);
+    else if (bytes == 4)
+        cvmgen_turn_runs_i32(to, from, sources, count, lanes);
+    else
+        cvmgen_turn_runs_i64(to, from, sources, count, lanes);
+}
+
 /* ---------------------------------------------------------------- the box in blocks */
 
 #define CVMGEN_MOST 2048     /* elements of a run in a block, but for what completes its lines */

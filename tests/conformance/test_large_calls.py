@@ -50,6 +50,21 @@ def test_the_greatest_real_number(c: Operators) -> None:
     assert np.array_equal(found.ravel(), expected, equal_nan=True)
 
 
+@pytest.mark.parametrize("shape", [(37, 3, 131), (20, 70), (5, 1030), (3, 9)])
+def test_real_numbers_in_their_order(c: Operators, shape: tuple[int, ...]) -> None:
+    """Rows and columns side by side, in whole blocks and in what is left of them."""
+    x = (drawn(*shape) / 700).astype(np.float32)
+    x.flat[:: x.size // 7] = np.resize(SPECIAL, 8)[: len(x.flat[:: x.size // 7])]
+    for axis in range(len(shape)):
+        rows = np.moveaxis(x, axis, 0).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            total, product = (each.accumulate(rows)[-1] for each in (np.add, np.multiply))
+            expected = [each.astype(np.float32) for each in (total + 0.0, product)]
+        found = c.tosa.reduce_sum(x, axis=axis), c.tosa.reduce_product(x, axis=axis)
+        for one, other in zip(found, expected, strict=True):
+            assert np.array_equal(np.squeeze(one, axis), other, equal_nan=True)
+
+
 def test_places_in_a_table(c: Operators) -> None:
     indices, table = drawn(WIDE, low=-5), drawn(900)
     assert np.array_equal(c.cvm.cvm_lut(indices, table), table[np.clip(indices, 0, 899)])

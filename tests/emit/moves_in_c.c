@@ -1,9 +1,12 @@
 /* Moves boxes, from memory of just their size to memory of just their size: for test_moves.py.
 
    A box comes as the bytes of an element on both sides, how many elements there are on both sides, where the
-   walk of the source begins, the rank, and for each dimension its extent and both steps; it is
-   answered by the number of elements of the target that are wrong. */
+   walk of the source begins, the rank, and for each dimension its extent and both steps; runs that
+   are to lie side by side come as 0, the bytes of an element, the step between runs, how many there
+   are and how long, and the lanes for them. Both are answered by the number of elements of the
+   target that are wrong. */
 #include "cvmgen_moves.h"
+#include "cvmgen_turns.h"
 
 static int64_t number(void) {
     int64_t value;
@@ -56,8 +59,26 @@ static int64_t wrong(int64_t bytes) {
     return found;
 }
 
+static int64_t wrong_runs(void) {
+    const int64_t bytes = number(), step = number(), runs = number(), count = number();
+    const int64_t lanes = number();
+    char *const turned = memory(count * lanes * bytes, 1);
+    char *const source = memory(((runs - 1) * step + count) * bytes, 2);
+    int64_t found = 0;
+    cvmgen_turn_runs(turned, source, step, runs, count, lanes, bytes);
+    for (int64_t k = 0; k < count; ++k)
+        for (int64_t r = 0; r < lanes; ++r) {
+            const int64_t from = (r < runs ? r : runs - 1) * step + k;
+            found += memcmp(turned + (k * lanes + r) * bytes, source + from * bytes,
+                            (size_t)bytes) != 0;
+        }
+    free(turned), free(source);
+    return found;
+}
+
 int main(void) {
     int64_t bytes;
-    while (scanf("%" SCNd64, &bytes) == 1) printf("%" PRId64 "\n", wrong(bytes));
+    while (scanf("%" SCNd64, &bytes) == 1)
+        printf("%" PRId64 "\n", bytes == 0 ? wrong_runs() : wrong(bytes));
     return 0;
 }

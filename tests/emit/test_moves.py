@@ -75,11 +75,15 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def wrong(program: Path, boxes: Sequence[Box]) -> list[tuple[Box, tuple[int, int]]]:
     """The boxes, with sizes of elements, of which something is moved wrongly."""
     cases = [(box, size) for box in boxes for size in BYTES]
-    given = "\n".join(box.line(size) for box, size in cases)
+    answers = answered(program, [box.line(size) for box, size in cases])
+    return [case for case, answer in zip(cases, answers, strict=True) if answer != "0"]
+
+
+def answered(program: Path, lines: Sequence[str]) -> list[str]:
+    given = "\n".join(lines)
     done = subprocess.run([program], input=given, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    answers = done.stdout.split()
-    return [case for case, answer in zip(cases, answers, strict=True) if answer != "0"]
+    return done.stdout.split()
 
 
 def strides(extents: Sequence[int]) -> list[int]:
@@ -167,3 +171,15 @@ def test_random_boxes(program: Path) -> None:
         source = [0 if random.random() < 0.2 else step for step in box.source]
         boxes.append(Box(extents, box.to, source))
     assert not wrong(program, boxes)
+
+
+def test_runs_side_by_side(program: Path) -> None:
+    """As many runs as lanes, and fewer; of whole squares, and of a few elements more."""
+    sizes = ((16, 16, 64), (16, 5, 61), (16, 1, 3), (32, 32, 17), (64, 50, 1))
+    lines = [
+        f"0 {size} {step} {runs} {count} {lanes}"
+        for size in (1, 2, 4, 8)
+        for lanes, runs, count in sizes
+        for step in (count, count + 3, 1)
+    ]
+    assert answered(program, lines) == ["0"] * len(lines)

@@ -14,6 +14,10 @@ SCALED = (
     "input X : cvm[n...]\ninput Z : cvm[m...]\nlet M = len(m)\noutput Y : cvm[n...] precision 32\n"
     "Y[d...] = X[d...] + Z[(d[j] if m[j] != 1 else 0 for j < M)...]"
 )
+ROW_PRODUCTS = (
+    "input X : float32[M, N]\ninput W : float64[N]\noutput Y : float64[M]\n"
+    "Y[i] = sum[j < N](X[i, j] * W[j])"
+)
 HALF = "input X : cvm[N]\noutput Y : cvm[N] precision p(X)\nY[i] = X[i] div 2"
 DIGITS = "input X : cvm[N]\noutput Y : cvm[N] precision 6\nY[i] = ceil(log2(abs(X[i]) + 1))"
 SQUARES = "input X : cvm[N]\noutput Y : cvm[N] precision 32\nY[i] = t * t where t = X[i] div 2 + 1"
@@ -135,6 +139,38 @@ ROWS = [
             "    Y@[i_block + i_lane] = stored_f64(total@[i_lane])",
         ],
         "several terms at once are added one after the other",
+    ),
+    (
+        "ordered_reduction",
+        "split results by 16 into group, result\nabreast result into side when iterations >= 4\n"
+        "expand totals over side\ndistribute side\nreorder summed, side\n"
+        "turn summed over side by 64 into part, piece",
+        ROW_PRODUCTS,
+        [
+            "for 0 <= i_group < M by 16:",
+            "  let i_results: i64 = min_i64(16, M - i_group)",
+            "  if i_results >= 4:",
+            "    array total: 16 f64",
+            "    for 0 <= i_result_side < 16:",
+            "      total@[i_result_side] = 0.0",
+            "    for 0 <= j_part < N by 64:",
+            "      let j_pieces: i64 = min_i64(64, N - j_part)",
+            "      array X_turned: 1024 f32",
+            "      turn j_pieces: X_turned@[0] by 16 = i_results of X@[i_group * N + j_part] by N",
+            "      for 0 <= j_piece < j_pieces:",
+            "        for 0 <= i_result_side < 16:",
+            "          total@[i_result_side] = total@[i_result_side] "
+            "+ f64(X_turned@[j_piece * 16 + i_result_side]) * W@[j_part + j_piece]",
+            "    for 0 <= i_result_side < i_results:",
+            "      Y@[i_group + i_result_side] = stored_f64(total@[i_result_side])",
+            "  else:",
+            "    for 0 <= i_result < i_results:",
+            "      let total: f64 = 0.0",
+            "      for 0 <= j < N:",
+            "        total += f64(X@[(i_group + i_result) * N + j]) * W@[j]",
+            "      Y@[i_group + i_result] = stored_f64(total)",
+        ],
+        "runs of results lie side by side, and the totals that there is room for meet them",
     ),
     (
         "reduction",

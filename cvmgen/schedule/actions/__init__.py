@@ -25,6 +25,7 @@ from cvmgen.schedule.actions.split import split
 from cvmgen.schedule.actions.stage import stage
 from cvmgen.schedule.actions.streams import streams
 from cvmgen.schedule.actions.tile import tile
+from cvmgen.schedule.actions.turn import abreast, turn
 from cvmgen.schedule.actions.unroll import unroll
 from cvmgen.schedule.actions.use import fuse, mapped
 from cvmgen.schedule.actions.vectorise import vectorise
@@ -82,6 +83,16 @@ ACTIONS: Mapping[str, Kind] = {
         ("beside LOOP into NEW when MEASURE >= NUMBER",),
         "a copy of a loop whose iterations read beside each other",
         beside,
+    ),
+    "abreast": Kind(
+        ("abreast LOOP into NEW when MEASURE >= NUMBER",),
+        "a copy of a loop whose iterations read runs, each its own",
+        abreast,
+    ),
+    "turn": Kind(
+        ("turn LOOP over LOOP by NUMBER into NEW, NEW",),
+        "runs that are combined for results lie side by side before",
+        turn,
     ),
     "version": Kind(
         ("version LOOP into NEW when MEASURE >= NUMBER",),

@@ -13,7 +13,7 @@ from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
 
 # What no vector instruction does.
-SCALAR = (i.Loop, i.Copy, i.Fill, i.Break, i.Overflow)
+SCALAR = (i.Loop, i.Copy, i.Turn, i.Fill, i.Break, i.Overflow)
 # What AVX2 has no instruction for; most loops gain nothing from wider vectors.
 ONLY_AVX512 = frozenset(
     {"min_i64", "max_i64", "abs_i64", "floor_log2", "ceil_log2", "to_int", "quotient_or_0"}
@@ -64,6 +64,8 @@ def only_avx512(value: i.Expr, varying: set[str]) -> bool:
     for each in walk(value):
         match each:
             case i.Call(function=function) if function in ONLY_AVX512:
+                wide = True
+            case i.Convert(type="f64", operand=i.Load()):
                 wide = True
             case i.Binary(op="shr" | "*", left=left):
                 parts = walk(left)

@@ -27,6 +27,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_turns.h"
 #include "tosa.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -211,7 +212,7 @@ static int reduce_product_prepare(const tosa_reduce_product_args *args,
     return CVMGEN_OK;
 }
 
-CVMGEN_FOR_AVX2
+CVMGEN_FOR_AVX512
 static void reduce_product_output1_float32(const reduce_product_plan *plan,
                                            const float *restrict input1,
                                            float *restrict output1) {
@@ -226,14 +227,14 @@ static void reduce_product_output1_float32(const reduce_product_plan *plan,
     const cvmgen_list *const d_R_box = &plan->d_R_box;
     /* spec/tosa/reduce.cvm:79: output1[(0 if i in R else d[i] for i in D)...] = prod[d[j] < n[j]
        for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    if (input1_K_step == 1 && d_K_run >= 16) {
+    if (input1_K_step == 1 && d_K_run >= 4) {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 4096) {
+            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 1024) {
                 const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
                 const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(4096, d_K_run - d_K_block);
-                double product[4096];
+                const int64_t d_K_lanes = cvmgen_min_i64(1024, d_K_run - d_K_block);
+                double product[1024];
                 for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
                     product[d_K_lane] = 1.0;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
@@ -268,21 +269,67 @@ static void reduce_product_output1_float32(const reduce_product_plan *plan,
     } else {
         CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
         for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            for (int64_t d_K_group = 0; d_K_group < d_K_run; d_K_group += 64) {
+            for (int64_t d_K_group = 0; d_K_group < d_K_run; d_K_group += 16) {
                 const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
                 const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-                const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
-                for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
-                    double product = 1.0;
+                const int64_t d_K_results = cvmgen_min_i64(16, d_K_run - d_K_group);
+                if (input1_R_step == 1 && d_K_results >= 4) {
+                    double product[16];
+                    for (int64_t d_K_result_side = 0; d_K_result_side < 16; ++d_K_result_side)
+                        product[d_K_result_side] = 1.0;
                     for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
                         const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box,
                             input1_steps_R);
-                        for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                            product *= (double)input1[input1_K_row + (d_K_group + d_K_result)
-                                * input1_K_step + (input1_R_row + d_R * input1_R_step)];
+                        for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 64) {
+                            const int64_t d_R_pieces = cvmgen_min_i64(64, d_R_run - d_R_part);
+                            float input1_turned[1024];
+                            cvmgen_turn_runs(input1_turned,
+                                &input1[input1_K_row + d_K_group * input1_K_step
+                                + (input1_R_row + d_R_part)], input1_K_step, d_K_results,
+                                d_R_pieces, 16, sizeof *input1_turned);
+                            const int64_t d_R_piece_whole = d_R_pieces / 4 * 4;
+                            for (int64_t d_R_piece = 0; d_R_piece < d_R_piece_whole;
+                                d_R_piece += 4) {
+                                for (int64_t d_K_result_side = 0; d_K_result_side < 16;
+                                    ++d_K_result_side) {
+                                    double product_so_far_2 = product[d_K_result_side];
+                                    product_so_far_2 *= (double)input1_turned[d_R_piece * 16
+                                        + d_K_result_side];
+                                    product_so_far_2 *= (double)input1_turned[(d_R_piece + 1) * 16
+                                        + d_K_result_side];
+                                    product_so_far_2 *= (double)input1_turned[(d_R_piece + 2) * 16
+                                        + d_K_result_side];
+                                    product_so_far_2 *= (double)input1_turned[(d_R_piece + 3) * 16
+                                        + d_K_result_side];
+                                    product[d_K_result_side] = product_so_far_2;
+                                }
+                            }
+                            for (int64_t d_R_piece = d_R_piece_whole; d_R_piece < d_R_pieces;
+                                ++d_R_piece) {
+                                for (int64_t d_K_result_side = 0; d_K_result_side < 16;
+                                    ++d_K_result_side)
+                                    product[d_K_result_side] *= (double)input1_turned[d_R_piece
+                                        * 16 + d_K_result_side];
+                            }
+                        }
                     }
-                    output1[output1_K_row + (d_K_group + d_K_result)
-                        * output1_K_step] = cvmgen_stored_f32(product);
+                    for (int64_t d_K_result_side = 0; d_K_result_side < d_K_results;
+                        ++d_K_result_side)
+                        output1[output1_K_row + (d_K_group + d_K_result_side)
+                            * output1_K_step] = cvmgen_stored_f32(product[d_K_result_side]);
+                } else {
+                    for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                        double product = 1.0;
+                        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                            const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box,
+                                input1_steps_R);
+                            for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+                                product *= (double)input1[input1_K_row + (d_K_group + d_K_result)
+                                    * input1_K_step + (input1_R_row + d_R * input1_R_step)];
+                        }
+                        output1[output1_K_row + (d_K_group + d_K_result)
+                            * output1_K_step] = cvmgen_stored_f32(product);
+                    }
                 }
             }
         }

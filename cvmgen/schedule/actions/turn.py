@@ -1,0 +1,200 @@
+"""`abreast`, `turn`: results that each combine a run of elements grow side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cvmgen import algebra
+from cvmgen.dtypes import DType
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import fresh, names_in, replaced, substitute, walk
+from cvmgen.schedule.actions.specialise import ONE, ZERO, Steps, extents_of, tests, versioned
+from cvmgen.schedule.actions.split import divided, most_iterations
+from cvmgen.schedule.dependences import Locals
+from cvmgen.schedule.forms import Use
+from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.subject import Subject
+
+MOST_LANES = 64
+SQUARE = 16  # runs of bytes fill vectors by so many, those of longer elements by fewer
+
+
+def abreast(subject: Subject, use: Use) -> Subject:
+    """A copy of a loop whose iterations sweep over runs: of neighbours in memory, one by one.
+
+    Legal for every loop: the copy runs where that is so and there are enough iterations.
+    """
+    extents = extents_of(subject.body)
+
+    def condition(loop: i.Loop) -> tuple[list[i.Expr], Steps] | None:
+        sweep = only_sweep(loop)
+        if sweep is None:
+            return None
+        places = own_loads(sweep, loop.index)
+        steps = [steps_of(each, (loop.index, sweep.index)) for each in places]
+        along = [None if each is None else each[1] for each in steps]
+        open_steps = {each.name: ONE for each in along if isinstance(each, i.Var)}
+        if not along or open_steps.keys() & extents:
+            return None
+        if any(each != ONE and not isinstance(each, i.Var) for each in along):
+            return None
+        return tests(open_steps), open_steps
+
+    return versioned(subject, use, condition)
+
+
+def only_sweep(loop: i.Loop) -> i.Loop | None:
+    """The loop in a loop that has none in it, where there is one and it only accumulates."""
+    inner = [each for each in walk(loop.body) if isinstance(each, i.Loop)]
+    last = [each for each in inner if not any(isinstance(b, i.Loop) for b in walk(each.body))]
+    if len(last) != 1 or last[0].low is None:
+        return None
+    plain = all(isinstance(each, (i.Let, i.Accumulate)) for each in last[0].body)
+    return last[0] if plain else None
+
+
+def own_loads(node: object, index: str) -> list[i.Load]:
+    """What is read at places that an index decides."""
+    loads = (each for each in walk(node) if isinstance(each, i.Load))
+    return [each for each in loads if index in names_in(each.offset)]
+
+
+def steps_of(place: i.Load, indices: tuple[str, str]) -> tuple[i.Expr, i.Expr] | None:
+    """How far apart neighbouring iterations of two loops read; None where that varies."""
+    one, other = map(i.Var, indices)
+    line = algebra.linear(place.offset, [one, other], frozenset(indices))
+    return None if line is None else (line[0].get(one, ZERO), line[0].get(other, ZERO))
+
+
+def turn(subject: Subject, use: Use) -> Subject:
+    """Blocks of what a sweep reads for results side by side are turned first: then it reads
+    neighbours for neighbours, and each total still meets its elements in their order.
+
+    The loop over results runs over all totals that there is room for; those that are no result
+    meet the last run again. Legal where a sweep only accumulates in an array of the nest, and reads
+    a run for each result; others stay as they are.
+    """
+    sweeps, over = set(use.loops(subject, 0)), set(use.loops(subject, 1))
+    size, roles = use.number(2), [use.roles(at)[0] for at in (3, 4)]
+    used, first = subject.taken, beginnings(subject.body)
+    made: list[dict[str, None]] = [{}, {}]
+    arrays = Locals.of(subject.body).arrays
+    turned: dict[str, int] = {}
+
+    def change(statement: i.Stmt) -> Block | None:
+        match statement:
+            case i.Loop(
+                index=index,
+                step=1,
+                body=(i.Loop(index=lane, body=(i.Store() as store,)) as totals,),
+            ) if index in sweeps and lane in over and (lane, store.target.tensor) in first:
+                lanes = most_iterations(subject.body, totals)
+                if lanes is None or lanes % SQUARE or lanes > MOST_LANES:
+                    use.refuse(
+                        f"so many runs as fill vectors are turned at once: a multiple of {SQUARE}, "
+                        f"up to {MOST_LANES}",
+                        f"write: split results by {SQUARE} into group, result",
+                    )
+                use.room(lanes * size)
+                names = [fresh(f"{index}_{role}", used) for role in roles]
+                sweep = Sweep(statement, totals, store, lanes)
+                blocks = sweep.in_blocks(size, names, subject.dtypes, used)
+            case _:
+                return None
+        if blocks is None:
+            return None
+        turned[lane] = lanes
+        for name, new in zip(names, made, strict=True):
+            new[name] = None
+        return (blocks,)
+
+    def whole(statement: i.Stmt) -> Block | None:
+        if not isinstance(statement, i.Loop) or not begun(statement, arrays):
+            return None
+        lanes = turned.get(statement.index)
+        return None if lanes is None else (replace(statement, high=i.Const(lanes)),)
+
+    body = rewritten(rewritten(subject.body, change), whole)
+    return subject.with_body(body).with_roles(
+        {role: tuple(names) for role, names in zip(roles, made, strict=True)}
+    )
+
+
+def beginnings(body: Block) -> set[tuple[str, str]]:
+    """The loops that do nothing but to give elements of arrays one value, each with its arrays."""
+    arrays = Locals.of(body).arrays.keys()
+    loops = (each for each in walk(body) if isinstance(each, i.Loop))
+    found = ((loop.index, begun(loop, arrays)) for loop in loops)
+    return {(index, array) for index, names in found for array in names}
+
+
+def begun(loop: i.Loop, arrays: Collection[str]) -> list[str]:
+    """The arrays that a loop begins; none where it does anything else."""
+    found = []
+    for each in loop.body:
+        match each:
+            case i.Store(target=i.Load(tensor=tensor, offset=i.Var(name=name)), value=value):
+                if name != loop.index or tensor not in arrays:
+                    return []
+                if not isinstance(value, (i.Const, i.Real)):
+                    return []
+                found.append(tensor)
+            case _:
+                return []
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A loop around one over totals, of which there is room for so many in an array."""
+
+    loop: i.Loop
+    totals: i.Loop
+    store: i.Store
+    lanes: int
+
+    def in_blocks(
+        self, size: int, names: Sequence[str], dtypes: Mapping[str, DType], used: set[str]
+    ) -> i.Loop | None:
+        """The sweep as a loop over blocks that turns each before a loop over it; None where what
+        it reads for a result is no run."""
+        span, piece = self.loop.span, i.Var(names[1])
+        blocks = divided(self.loop, size, names[0], names[1], fresh(f"{names[1]}s", used))
+        count, within = blocks.body
+        assert isinstance(count, i.Let) and isinstance(within, i.Loop)
+        (totals,) = within.body
+        lane = self.totals.index
+        first: dict[str, i.Expr] = {lane: ZERO, piece.name: ZERO}
+        turns: list[i.Stmt] = []
+        places: dict[i.Load, i.Load] = {}
+        for load in dict.fromkeys(own_loads(totals, lane)):
+            if load == self.store.target:
+                continue
+            steps = steps_of(load, (lane, piece.name))
+            if steps is None or steps[1] != ONE or load.tensor not in dtypes:
+                return None
+            array = fresh(f"{load.tensor}_turned", used)
+            kind = machine_type(dtypes[load.tensor])
+            place = i.Binary("*", piece, i.Const(self.lanes))
+            source = replace(load, offset=algebra.simplify(substitute(load.offset, first)))
+            places[load] = i.Load(array, None, i.Binary("+", place, i.Var(lane)))
+            turns += (
+                i.Array(array, kind, self.lanes * size, span),
+                i.Turn(
+                    i.Load(array, None, ZERO),
+                    self.lanes,
+                    source,
+                    steps[0],
+                    self.totals.high,
+                    i.Var(count.name),
+                    span,
+                ),
+            )
+        turned = replaced(totals, lambda each: places.get(each, each))
+        within = replace(within, body=(replace(turned, high=i.Const(self.lanes)),))
+        return replace(blocks, body=(count, *turns, within)) if turns else None
+
+
+def machine_type(dtype: DType) -> str:
+    return f"{'f' if dtype.kind == 'real' else 'u' if dtype.kind == 'bool' else 'i'}{dtype.bits}"
