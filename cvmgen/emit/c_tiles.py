@@ -244,17 +244,17 @@ class TilePrinter(KernelPrinter):
                 line.start,
                 line.places,
                 line.x_step,
-                *y_step(y, line.loop),
+                y_step(y, line.loop),
             )
             for line in tiling.lines
         ]
         rows: dict[str, Sequence[tuple[i.Expr, ...]]] = {
             "batches": [
-                (e.high, x.get(e.index, ZERO), w.get(e.index, ZERO), *y_step(y, e))
+                (e.high, x.get(e.index, ZERO), w.get(e.index, ZERO), y_step(y, e))
                 for e in found.batches
             ],
             "lines": lines,
-            "columns": [(e.high, w.get(e.index, ZERO), *y_step(y, e)) for e in tiling.w.lines],
+            "columns": [(e.high, w.get(e.index, ZERO), y_step(y, e)) for e in tiling.w.lines],
             "summed": [
                 (e.high, ZERO if e.index in taps else x.get(e.index, ZERO), w.get(e.index, ZERO))
                 for e in found.summed
@@ -304,9 +304,9 @@ class TilePrinter(KernelPrinter):
         return " * ".join(self.expr(loop.high, 10) for loop in loops) or "1"
 
 
-def y_step(steps: Steps, loop: i.Loop) -> tuple[i.Expr, ...]:
+def y_step(steps: Steps, loop: i.Loop) -> i.Expr:
     """What the index of a loop adds to the place of a total, if totals are stored as they are."""
-    return (steps.get(loop.index, ZERO),) if steps else ()
+    return steps.get(loop.index, ZERO)
 
 
 def word_in(word: str, text: str) -> bool:

@@ -86,7 +86,7 @@ static bool counted(cvmgen_geometry *g) {
 static bool laid_out(cvmgen_geometry *g) {
     const cvmgen_contraction *const given = g->given;
     const int last = given->line_count - 1;
-    int64_t bytes = g->channels, taps = 1, run;
+    int64_t bytes = g->channels, run;
     for (int i = last; i >= 0; --i) {
         const int64_t step = given->lines[i].step, tap_step = given->lines[i].tap_step;
         /* Without a window only the places that a row stands at are staged. */
@@ -99,7 +99,6 @@ static bool laid_out(cvmgen_geometry *g) {
             alone ? 1 : cvmgen_saturating_mul(cvmgen_taps(given, i) - 1, tap_step) + 1);
         g->bytes[i] = bytes;
         bytes = cvmgen_saturating_mul(bytes, g->places[i]);
-        taps *= cvmgen_taps(given, i);
         if (bytes > MOST_BYTES) return false;
     }
     g->joined = cvmgen_taps(given, last) > 1 && given->lines[last].tap_step == 1;

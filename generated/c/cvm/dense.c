@@ -128,9 +128,9 @@ static bool dense_Y_int8_by_tiles(const dense_plan *plan, cvmgen_factor X, cvmge
         .row_group = M,
         .column_group = N,
         .line_count = 1,
-        .lines = {{M, 1, -1, 0, 0, M, K}},
+        .lines = {{M, 1, -1, 0, 0, M, K, 0}},
         .column_count = 1,
-        .columns = {{N, K}},
+        .columns = {{N, K, 0}},
         .summed_count = 1,
         .summed = {{K, 1, 1}},
     };
