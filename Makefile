@@ -2,6 +2,7 @@
 # make test       all tests but the slow ones;  make test-all  those too
 # make orders     all tests of conformance of CUDA text on the CPU, in reverse and random order
 # make sanitize   CUDA kernels on the CPU under sanitizers and the race detector
+# make emulated   kernels and models of the C target on other processors, under emulation
 # make mutants    what every step of testing CUDA text makes of bugs put into it, as a table
 # make check      everything about the text: lint, format, types, layers, generated/ and README
 # make format     mend what can be;  make readme  list the operators in README.md
@@ -22,7 +23,7 @@ BIN := $(VENV)/bin
 # reinstalls anything, and a moved checkout does.
 STAMP := $(VENV)/.installed-$(shell { cat pyproject.toml; pwd; } | cksum | cut -d ' ' -f 1)
 
-.PHONY: demo build test test-all orders sanitize mutants check format readme bench bench-peers bench-check bench-baseline bench-readme gpu-test gpu-sanitize gpu-bench clean
+.PHONY: demo build test test-all orders sanitize emulated mutants check format readme bench bench-peers bench-check bench-baseline bench-readme gpu-test gpu-sanitize gpu-bench clean
 
 demo: build
 	@$(BIN)/python examples/digits/demo.py
@@ -55,6 +56,11 @@ orders: $(STAMP)
 
 sanitize: $(STAMP)
 	@$(BIN)/python -m pytest $(PYTEST_FLAGS) -m '' tests/emit/test_cuda_races.py tests/emit/test_cuda_sanitized.py
+
+# Large, so it comes only when asked for.
+emulated: $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[emulation]'
+	@$(BIN)/python -m pytest -q -m '' tests/conformance/test_emulated.py tests/emit/test_tile.py tests/model/test_models.py -k 'answers or arm or another'
 
 mutants: $(STAMP)
 	@$(BIN)/python -m pytest -q -m slow tests/emit/test_cuda_mutants.py

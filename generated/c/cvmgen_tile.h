@@ -17,7 +17,8 @@
 /* A panel of q quads begins on a multiple of 64 bytes and takes 64 * (q + 1) of them: 16 int32 with
    the sum of w over k of each column, modulo 2^32; then for each quad 4 bytes of each column. A
    column that is not there is 0, and so is what k has beyond the last: against that, any byte of a
-   row counts nothing. */
+   row counts nothing. Of the sums, the lowest byte comes first on every machine: a panel may have
+   been packed on another one. */
 static inline int64_t cvmgen_panel_bytes(int64_t quads) { return 64 * (quads + 1); }
 
 /* A block of totals. Row r reads x[rows[r] + runs[i] + j] for 0 <= j < 4 * run_quads, run after

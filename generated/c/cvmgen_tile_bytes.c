@@ -19,10 +19,11 @@ bool cvmgen_narrow_run(int8_t *to, const int32_t *from, int64_t count) {
 
 void cvmgen_sum_panel(int8_t *panel, int64_t quads) {
     const int8_t *w = panel + 4 * COLUMNS;
-    int32_t sums[COLUMNS] = {0};
+    uint32_t sums[COLUMNS] = {0};
     for (int64_t quad = 0; quad < quads; ++quad, w += 4 * COLUMNS)
         for (int c = 0; c < COLUMNS; ++c)
-            sums[c] += w[4 * c] + w[4 * c + 1] + w[4 * c + 2] + w[4 * c + 3];
+            sums[c] += (uint32_t)(w[4 * c] + w[4 * c + 1] + w[4 * c + 2] + w[4 * c + 3]);
+    cvmgen_order_sums(sums);
     memcpy(panel, sums, sizeof sums);
 }
 

@@ -16,6 +16,7 @@ static void begin_totals(const cvmgen_tile *tile, const int8_t *panel, uint32_t 
                          int64_t row_step, int64_t column_step) {
     uint32_t sums[COLUMNS];
     memcpy(sums, panel, sizeof sums);
+    cvmgen_order_sums(sums);
     for (int64_t r = 0; r < tile->row_count; ++r)
         for (int64_t c = 0; c < COLUMNS; ++c) to[r * row_step + c * column_step] = 0 - 128 * sums[c];
 }

@@ -37,6 +37,15 @@ typedef struct cvmgen_variant_row {
 extern const cvmgen_variant_row cvmgen_x86_variants[], cvmgen_arm_variants[];
 extern const cvmgen_variant_row cvmgen_generic_variants[];
 
+/* Sums in a panel have their lowest byte first: what this machine's words are in memory, or back. */
+CVMGEN_INLINE void cvmgen_order_sums(uint32_t *sums) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    for (int c = 0; c < COLUMNS; ++c) sums[c] = __builtin_bswap32(sums[c]);
+#else
+    (void)sums;
+#endif
+}
+
 /* The totals of some rows, from `row` on, and panels, from `panel` on. */
 typedef void cvmgen_block(const cvmgen_tile *tile, int64_t row, int64_t rows, const int8_t *panel,
                           int32_t *to, int64_t step);

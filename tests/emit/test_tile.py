@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,17 +10,23 @@ import pytest
 
 from cvmgen.build import c_compiler
 from cvmgen.emit.c_support import emit_support
+from tests.emulated import ARM
 
 PROGRAM = Path(__file__).with_name("tiles.c")
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off")
 
 
-def compiled(folder: Path, compiler: Sequence[str], *flags: str) -> Path:
+def written(folder: Path) -> list[Path]:
+    """The sources of the register tile, which are put into a folder with all that they include."""
     for name, text in emit_support().items():
         (folder / name).write_text(text)
-    sources = (str(PROGRAM), *map(str, sorted(folder.glob("cvmgen_tile*.c"))))
-    program = folder / "tiles"
-    line = (*compiler, *FLAGS, *flags, f"-I{folder}", *sources, "-lm", "-o", str(program))
+    return sorted(folder.glob("cvmgen_tile*.c"))
+
+
+def compiled(folder: Path, compiler: Sequence[str], *flags: str) -> Path:
+    sources, program = (PROGRAM, *written(folder)), folder / "tiles"
+    names = map(str, sources)
+    line = (*compiler, *FLAGS, *flags, f"-I{folder}", *names, "-lm", "-o", str(program))
     made = subprocess.run(line, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
     return program
@@ -49,15 +53,8 @@ def test_no_variant_reads_or_writes_beyond_what_it_is_given(tmp_path: Path) -> N
 
 
 def test_the_variant_for_arm(tmp_path: Path) -> None:
-    """$CVMGEN_AARCH64_CC and $CVMGEN_AARCH64_RUN name a compiler and an emulator for ARM."""
-    words = os.environ.get("CVMGEN_AARCH64_CC", "aarch64-linux-gnu-gcc").split()
-    names = ("qemu-aarch64", "qemu-aarch64-static")
-    run = os.environ.get("CVMGEN_AARCH64_RUN") or next(filter(shutil.which, names), names[0])
-    for program in (words[0], run):
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not here")
-    made = compiled(tmp_path, words, "-static")
-    assert variants(run, str(made)) == ["neon_dot", "generic_plain"]
+    sources = (PROGRAM, *written(tmp_path))
+    ARM.check_variants(ARM.found().compile(tmp_path / "tiles", sources, "-O2", f"-I{tmp_path}"))
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,8 @@ static int tries(void) {
             int32_t sum = 0;
             for (int64_t at = 64 + 4 * c; at < size; at += 64)
                 for (int64_t k = 0; k < 4; ++k) sum += panels[p * size + at + k];
-            memcpy(panels + p * size + 4 * c, &sum, sizeof sum);
+            for (int64_t k = 0; k < 4; ++k) /* the lowest byte first */
+                panels[p * size + 4 * c + k] = (int8_t)((uint32_t)sum >> 8 * k);
         }
     memset(totals, 255, (size_t)(lines * step) * sizeof *totals);
     const cvmgen_tile tile = {x,      rows, runs,      run_count,   run_quads, panels,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
@@ -19,12 +19,21 @@ from cvmgen.graph.parameters import Array
 from cvmgen.graph.symbol import Symbol
 from cvmgen.model.build import model_files
 from tests.conformance.calls import Conformance
+from tests.emulated import ARM, BIG_ENDIAN, Machine
 from tests.model.invented import ALONE, MODELS, Sketch
 
 ROOT = Path(__file__).resolve().parents[2]
 RESNET = ROOT.parent / "shared" / "models" / "cifar10_resnet20_v2"
 SANITIZERS = "-fsanitize=address,undefined"
 Drawn = Mapping[str, tuple[Symbol, dict[str, Array]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """The sources of a program, and what it prints."""
+
+    sources: Sequence[Path]
+    expected: Sequence[int]
 
 
 @pytest.fixture(scope="module")
@@ -135,32 +144,46 @@ int main(void) {{
 """
 
 
-@pytest.mark.parametrize("flags", [("-fopenmp",), ("-O0",)])
-@pytest.mark.parametrize("name", ["residual", "classified"])
-def test_alone_and_sanitized(
-    conformance: Conformance, tmp_path: Path, name: str, flags: tuple[str, ...]
-) -> None:
-    """The files of a model need nothing else, and read and write where they may."""
-    sketch = Sketch(conformance.libraries["python"], 7)
+@pytest.fixture(scope="module", params=["residual", "classified"])
+def alone(
+    request: pytest.FixtureRequest,
+    conformance: Conformance,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Alone:
+    """A model as a program of its files and MAIN."""
+    name, sketch = request.param, Sketch(conformance.libraries["python"], 7)
     symbol = ALONE[name](sketch)
     files = model_files(symbol, sketch.arrays, name, conformance.libraries["python"])
-    for file, text in {**files, "main.c": MAIN.format(name=name)}.items():
-        (tmp_path / file).write_text(text)
-    sources = [str(path) for path in tmp_path.glob("*.c")]
-    checks = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-g", SANITIZERS, "-fno-sanitize-recover")
-    program = str(tmp_path / "main")
-    line = [*c_compiler().command, *checks, *flags, *sources, "-lm", "-o", program]
-    made = subprocess.run(line, capture_output=True, text=True, check=False)
-    assert made.returncode == 0, made.stderr
-    done = subprocess.run([program], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    folder = tmp_path_factory.mktemp(name)
+    write_changed(folder, {**files, "main.c": MAIN.format(name=name)})
     network = load(symbol, sketch.arrays, operators=conformance.libraries["c"])
     expected = []
     for turn in range(3):
         x = (np.arange(np.prod(network.input_shape)) * 37 + turn * 11).astype(np.int8)
         (found,) = results(network(x.reshape(network.input_shape)))
         expected += found.ravel().tolist()
-    assert [int(word) for word in done.stdout.split()] == expected
+    return Alone(sorted(folder.glob("*.c")), expected)
+
+
+@pytest.mark.parametrize("flags", [("-fopenmp",), ("-O0",)])
+def test_alone_and_sanitized(alone: Alone, tmp_path: Path, flags: tuple[str, ...]) -> None:
+    """The files of a model need nothing else, and read and write where they may."""
+    checks = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-g", SANITIZERS, "-fno-sanitize-recover")
+    program = str(tmp_path / "main")
+    line = [*c_compiler().command, *checks, *flags, *map(str, alone.sources), "-lm", "-o", program]
+    made = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [int(word) for word in done.stdout.split()] == alone.expected
+
+
+@pytest.mark.parametrize("machine", [ARM, BIG_ENDIAN], ids=str)
+def test_on_another_machine(alone: Alone, tmp_path: Path, machine: Machine) -> None:
+    """What was packed here is read there."""
+    program = machine.found().compile(tmp_path / "main", alone.sources, "-O2")
+    for processor in machine.processors:
+        assert [int(word) for word in machine.run(program, processor)] == alone.expected
 
 
 def test_chains_become_one_step(folder: Path) -> None:
