@@ -4,12 +4,16 @@
 #include "cvmgen_threads.h"
 
 enum {
-    BLOCK_ROWS = 64,  /* of a block of totals: its totals stay in the first cache */
-    BLOCK_PANELS = 4, /* of a block of many rows */
-    BLOCK_TOTALS = BLOCK_ROWS * BLOCK_PANELS * CVMGEN_TILE_COLUMNS,
+    BLOCK_ROWS = 64,  /* of a block of totals */
+    MOST_PANELS = 8,  /* of a block */
+    BLOCK_PANELS = 4, /* of one of many rows whose totals are read again, from the first cache */
+    BLOCK_TOTALS = BLOCK_ROWS * MOST_PANELS * CVMGEN_TILE_COLUMNS,
     ROW_STEP = 8,     /* every tile is fast with so many rows */
+    MOST_COPIES = 64, /* of an image */
+    TASKS_EACH = 4,   /* or more for each thread, so that all end at about the same time */
 };
 static const int64_t STRIP_BYTES = 1 << 19;    /* of an image that stays in the second cache */
+static const int64_t COPIED_BYTES = 1 << 17;   /* of an image that threads do not share */
 static const int64_t LEAST_THREADED = 1 << 18; /* below, threads do not pay */
 
 /* ---------------------------------------------------------------- memory */
@@ -26,6 +30,7 @@ static void *reserved(void **memory, int64_t *bytes, int64_t wanted) {
     return (char *)*memory + (64 - (uintptr_t)*memory % 64);
 }
 void cvmgen_free_workspace(cvmgen_workspace *workspace) {
+    free(workspace->plan.memory);
     free(workspace->image.memory);
     free(workspace->panels.memory);
     free(workspace->tables.memory);
@@ -73,9 +78,10 @@ static void find_rows(const cvmgen_geometry *g, int64_t row, int64_t count, int6
     const int last = given->line_count - 1;
     const int64_t length = given->lines[last].extent, step = g->move[last] * g->bytes[last];
     for (int64_t done = 0; done < count;) {
-        const int64_t index = (row + done) % length;
+        int64_t rest = last == 0 ? 0 : (row + done) / length;
+        const int64_t index = row + done - rest * length;
         const int64_t end = cvmgen_min_i64(count, done + length - index);
-        int64_t rest = (row + done) / length, start = index * step;
+        int64_t start = index * step;
         for (int i = last - 1; i >= 0; --i) {
             start += (i == 0 ? rest : rest % given->lines[i].extent) * g->move[i] * g->bytes[i];
             rest /= given->lines[i].extent;
@@ -86,26 +92,39 @@ static void find_rows(const cvmgen_geometry *g, int64_t row, int64_t count, int6
 
 typedef struct work {
     const cvmgen_geometry *g;
-    const uint8_t *image;
+    const int8_t *x;
+    int32_t *y; /* or NULL */
+    uint8_t *image; /* the first of `copies`, so many bytes apart */
+    int64_t copies, image_bytes;
     const int8_t *panels;
     const int64_t *runs;
     bool turned, threads;
+    bool backwards; /* each thread begins with the last of its tasks */
     int64_t block_rows, block_panels;
     cvmgen_take_totals *take;
     const void *call;
 } work;
 
+/* A copy of the image, on a line of the cache of its own. */
+enum { NOT_STAGED, BEING_STAGED, STAGED };
+typedef struct image_copy {
+    _Alignas(64) int state;
+    uint8_t *bytes;
+} image_copy;
+
 /* What is done of a strip: blocks of rows by groups of panels. */
 typedef struct strip_work {
     const work *todo;
     const cvmgen_strip *strip;
-    int64_t rows, blocks, groups;
+    int64_t rows, blocks, groups, tasks;
+    int64_t parts;     /* of the tasks, one for each thread */
     bool panels_first; /* neighbouring tasks have the same panels, not the same rows */
+    image_copy *copies;
 } strip_work;
 
 /* How many of `count` from `first` on are in the group of the first. */
 static int64_t in_group(int64_t first, int64_t count, int64_t group) {
-    return cvmgen_min_i64(count, group - first % group);
+    return first + count <= group ? count : cvmgen_min_i64(count, group - first % group);
 }
 /* Give a block away, group by group. */
 static void give(const work *todo, const cvmgen_totals *block) {
@@ -125,37 +144,44 @@ static void give(const work *todo, const cvmgen_totals *block) {
     }
 }
 
+/* The index of the last loop that a position is in, which becomes that of the loops around it. */
+static int64_t taken(int64_t *position, int64_t extent, bool outermost) {
+    const int64_t rest = outermost ? 0 : *position / extent, index = *position - rest * extent;
+    *position = rest;
+    return index;
+}
+
 /* The element of y that the first total of a block is stored in, and how far apart lines are there;
    NULL where the block is not stored as it is: it goes on from one group to the next, or its last
    panel is not full. */
 static int32_t *place_in_y(const work *todo, const cvmgen_totals *block, int64_t *step) {
     const cvmgen_contraction *const given = todo->g->given;
     int64_t offset = 0, rest = block->batch;
-    if (given->y == NULL || block->columns % CVMGEN_TILE_COLUMNS != 0 ||
+    if (todo->y == NULL || block->columns % CVMGEN_TILE_COLUMNS != 0 ||
         in_group(block->row, block->rows, given->row_group) < block->rows ||
         in_group(block->column, block->columns, given->column_group) < block->columns)
         return NULL;
-    for (int i = given->batch_count - 1; i >= 0; rest /= given->batches[i--].extent)
-        offset += rest % given->batches[i].extent * given->batches[i].y_step;
+    for (int i = given->batch_count - 1; i >= 0; --i)
+        offset += taken(&rest, given->batches[i].extent, i == 0) * given->batches[i].y_step;
     rest = block->row;
-    for (int i = given->line_count - 1; i >= 0; rest /= given->lines[i--].extent)
-        offset += rest % given->lines[i].extent * given->lines[i].y_step;
+    for (int i = given->line_count - 1; i >= 0; --i)
+        offset += taken(&rest, given->lines[i].extent, i == 0) * given->lines[i].y_step;
     rest = block->column;
-    for (int i = given->column_count - 1; i >= 0; rest /= given->columns[i--].extent)
-        offset += rest % given->columns[i].extent * given->columns[i].y_step;
+    for (int i = given->column_count - 1; i >= 0; --i)
+        offset += taken(&rest, given->columns[i].extent, i == 0) * given->columns[i].y_step;
     *step = todo->turned ? given->columns[given->column_count - 1].y_step
                          : given->lines[given->line_count - 1].y_step;
-    return given->y + offset;
+    return todo->y + offset;
 }
 
 /* A block: some rows of a batch of a strip, and some panels. */
-static void run_block(const strip_work *at, int64_t batch, int64_t row, int64_t rows,
-                      int64_t panel) {
+static void run_block(const strip_work *at, const uint8_t *image, int64_t batch, int64_t row,
+                      int64_t rows, int64_t panel) {
     const work *const todo = at->todo;
     const cvmgen_geometry *const g = todo->g;
     const cvmgen_contraction *const given = g->given;
     const int64_t panels = cvmgen_min_i64(todo->block_panels, g->panels - panel);
-    const int64_t column = panel * CVMGEN_TILE_COLUMNS, panel_bytes = g->panels_bytes / g->panels;
+    const int64_t column = panel * CVMGEN_TILE_COLUMNS;
     int64_t starts[BLOCK_ROWS], w_start;
     int32_t totals[BLOCK_TOTALS];
     cvmgen_totals block = {
@@ -171,13 +197,13 @@ static void run_block(const strip_work *at, int64_t batch, int64_t row, int64_t 
     int32_t *const y = place_in_y(todo, &block, &y_step);
     find_rows(g, row, rows, starts);
     const cvmgen_tile tile = {
-        .x = todo->image + batch * cvmgen_places_of(g, at->strip->lines) * g->bytes[0],
+        .x = image + batch * cvmgen_places_of(g, at->strip->lines) * g->bytes[0],
         .rows = starts,
         .runs = todo->runs,
         .run_count = g->run_count,
         .run_quads = g->run_quads,
         .panels = todo->panels + cvmgen_w_batch(given, block.batch, &w_start) * g->panels_bytes +
-                  panel * panel_bytes,
+                  panel * g->panel_bytes,
         .totals = y != NULL ? y : totals,
         .step = y != NULL ? y_step : block.step,
         .row_count = rows,
@@ -188,30 +214,59 @@ static void run_block(const strip_work *at, int64_t batch, int64_t row, int64_t 
     if (y == NULL) give(todo, &block);
 }
 
-static void run_task(const void *context, int64_t task) {
+/* The image for a task of a part. A thread reads slowly what another has just written: each part has
+   a copy, which whoever comes first stages. Where one is about to, another copy does. */
+static const uint8_t *image_for(const strip_work *at, int64_t part) {
+    const work *const todo = at->todo;
+    for (int64_t copy = part % todo->copies;; copy = (copy + 1) % todo->copies) {
+        image_copy *const here = &at->copies[copy];
+        int state = __atomic_load_n(&here->state, __ATOMIC_ACQUIRE);
+        if (state == STAGED) return here->bytes;
+        if (state == NOT_STAGED &&
+            __atomic_compare_exchange_n(&here->state, &state, BEING_STAGED, false,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+            cvmgen_stage(todo->g, at->strip, here->bytes, todo->x, false);
+            __atomic_store_n(&here->state, STAGED, __ATOMIC_RELEASE);
+            return here->bytes;
+        }
+    }
+}
+
+static void run_task(const void *context, int64_t number) {
     const strip_work *const at = context;
     const work *const todo = at->todo;
-    const int64_t of_batch = at->blocks * at->groups, number = task % of_batch;
-    const int64_t block = at->panels_first ? number % at->blocks : number / at->groups;
-    const int64_t group = at->panels_first ? number / at->blocks : number % at->groups;
+    const int64_t part = ((number + 1) * at->parts - 1) / at->tasks;
+    const int64_t first = at->tasks * part / at->parts, end = at->tasks * (part + 1) / at->parts;
+    const int64_t task = todo->backwards ? first + end - 1 - number : number;
+    const int64_t of_batch = at->blocks * at->groups, within = task % of_batch;
+    const int64_t block = at->panels_first ? within % at->blocks : within / at->groups;
+    const int64_t group = at->panels_first ? within / at->blocks : within % at->groups;
     const int64_t row = block * todo->block_rows;
-    run_block(at, task / of_batch, row, cvmgen_min_i64(todo->block_rows, at->rows - row),
-              group * todo->block_panels);
+    run_block(at, image_for(at, part), task / of_batch, row,
+              cvmgen_min_i64(todo->block_rows, at->rows - row), group * todo->block_panels);
 }
 
 static void run_strip(const work *todo, const cvmgen_strip *strip) {
     const cvmgen_geometry *const g = todo->g;
-    strip_work at = {.todo = todo, .strip = strip};
+    image_copy copies[MOST_COPIES];
+    strip_work at = {.todo = todo, .strip = strip, .copies = copies};
     at.rows = g->rows / g->given->lines[0].extent * strip->lines;
     at.blocks = (at.rows + todo->block_rows - 1) / todo->block_rows;
     at.groups = (g->panels + todo->block_panels - 1) / todo->block_panels;
     /* What changes from task to task is read from further away: the smaller of both, if it can. */
     at.panels_first = at.groups > 1 && g->places[0] * g->bytes[0] <= g->panels_bytes;
-    const int64_t tasks = strip->batches * at.blocks * at.groups;
+    at.tasks = strip->batches * at.blocks * at.groups;
+    at.parts = todo->threads ? cvmgen_min_i64(at.tasks, cvmgen_thread_count()) : 1;
+    for (int64_t copy = 0; copy < todo->copies; ++copy)
+        copies[copy] = (image_copy){NOT_STAGED, todo->image + copy * todo->image_bytes};
+    if (todo->copies == 1) {
+        cvmgen_stage(g, strip, todo->image, todo->x, todo->threads);
+        copies[0].state = STAGED;
+    }
     if (todo->threads)
-        cvmgen_share(tasks, run_task, &at);
+        cvmgen_share(at.tasks, run_task, &at);
     else
-        for (int64_t task = 0; task < tasks; ++task) run_task(&at, task);
+        for (int64_t task = 0; task < at.tasks; ++task) run_task(&at, task);
 }
 
 /* ---------------------------------------------------------------- strips */
@@ -249,17 +304,29 @@ static int64_t rows_of_blocks(int64_t rows) {
     return cvmgen_min_i64(BLOCK_ROWS, (each + ROW_STEP - 1) / ROW_STEP * ROW_STEP);
 }
 
+/* As many panels as leave enough tasks, of `blocks` of rows each. */
+static int64_t panels_of_blocks(const work *todo, int64_t blocks) {
+    const cvmgen_geometry *const g = todo->g;
+    const int64_t tasks = todo->threads ? TASKS_EACH * (int64_t)cvmgen_thread_count() : 1;
+    const bool read_again = todo->y == NULL && g->rows > ROW_STEP;
+    int64_t panels = read_again ? BLOCK_PANELS : MOST_PANELS;
+    while (panels > 2 && (g->panels + panels - 1) / panels * blocks < tasks) panels /= 2;
+    return panels;
+}
+
 static bool contract(const cvmgen_geometry *g, cvmgen_factor x, cvmgen_factor w, work *todo,
                      cvmgen_workspace *space) {
     const cvmgen_contraction *const given = g->given;
     const int64_t depth = 4 * g->run_count * g->run_quads;
     const cvmgen_strip first = first_strip(g);
-    const int64_t image_bytes =
-        first.batches * cvmgen_places_of(g, first.lines) * g->bytes[0] + 64;
+    const int64_t bytes = first.batches * cvmgen_places_of(g, first.lines) * g->bytes[0] + 64;
     const int64_t narrow_bytes = cvmgen_max_i64(x.wide ? given->x_count : 0,
                                                 w.wide && !space->packed ? given->w_count : 0);
+    if (todo->threads && bytes <= COPIED_BYTES)
+        todo->copies = cvmgen_min_i64(MOST_COPIES, cvmgen_thread_count());
+    todo->image_bytes = (bytes + 63) / 64 * 64;
     int64_t *const runs = (int64_t *)RESERVE(space->tables, (g->run_count + depth) * 8);
-    uint8_t *const image = (uint8_t *)RESERVE(space->image, image_bytes);
+    uint8_t *const image = (uint8_t *)RESERVE(space->image, todo->copies * todo->image_bytes);
     int8_t *const panels = (int8_t *)RESERVE(space->panels, g->w_batches * g->panels_bytes);
     int8_t *const narrow = (int8_t *)RESERVE(space->narrow, narrow_bytes);
     if (runs == NULL || image == NULL || panels == NULL || narrow == NULL) return false;
@@ -269,18 +336,48 @@ static bool contract(const cvmgen_geometry *g, cvmgen_factor x, cvmgen_factor w,
         cvmgen_pack_panels(g, panels, elements, runs + g->run_count);
         space->packed = space->keeps_w;
     }
-    const int8_t *const elements = narrowed(x, given->x_count, narrow);
-    if (elements == NULL) return false;
+    todo->x = narrowed(x, given->x_count, narrow);
+    if (todo->x == NULL) return false;
     cvmgen_find_runs(g, runs);
+    /* What the call before has left in the caches comes first. */
+    todo->backwards = space->backwards;
+    space->backwards = space->keeps_w && !space->backwards;
     todo->image = image;
     todo->panels = panels;
     todo->runs = runs;
-    todo->block_rows = rows_of_blocks(g->rows / given->lines[0].extent * first.lines);
+    const int64_t rows = g->rows / given->lines[0].extent * first.lines;
+    todo->block_rows = rows_of_blocks(rows);
+    todo->block_panels =
+        panels_of_blocks(todo, first.batches * ((rows + todo->block_rows - 1) / todo->block_rows));
     for (cvmgen_strip at = first; ; ) {
-        cvmgen_stage(g, &at, image, elements, todo->threads);
         run_strip(todo, &at);
         if (!next_strip(g, &first, &at)) return true;
     }
+}
+
+/* What follows from a contraction alone: the next call with it finds it in the workspace, and its
+   threads in their own caches. */
+typedef struct plan {
+    bool made;
+    cvmgen_contraction asked; /* for any y */
+    cvmgen_contraction given; /* with its lines joined */
+    cvmgen_geometry g;
+} plan;
+
+static const cvmgen_geometry *planned(const cvmgen_contraction *contraction,
+                                      cvmgen_workspace *space) {
+    const bool first = space->plan.memory == NULL;
+    plan *const kept = (plan *)RESERVE(space->plan, (int64_t)sizeof(plan));
+    cvmgen_contraction asked = *contraction;
+    asked.y = NULL;
+    if (kept == NULL) return NULL;
+    if (first || !kept->made || memcmp(&kept->asked, &asked, sizeof asked) != 0) {
+        kept->asked = kept->given = asked;
+        cvmgen_join_lines(&kept->given);
+        kept->g = (cvmgen_geometry){.given = &kept->given};
+        kept->made = cvmgen_measure_contraction(&kept->g, space->keeps_w);
+    }
+    return kept->made ? &kept->g : NULL;
 }
 
 bool cvmgen_contract(const cvmgen_contraction *contraction, cvmgen_factor x, cvmgen_factor w,
@@ -288,15 +385,15 @@ bool cvmgen_contract(const cvmgen_contraction *contraction, cvmgen_factor x, cvm
                      cvmgen_workspace *workspace) {
     cvmgen_workspace own = {.keeps_w = false};
     cvmgen_workspace *const space = workspace != NULL ? workspace : &own;
-    cvmgen_contraction given = *contraction;
-    cvmgen_join_lines(&given);
-    cvmgen_geometry g = {.given = &given};
-    if (!cvmgen_measure_contraction(&g, space->keeps_w)) return false;
-    work todo = {.g = &g, .turned = turned, .take = take, .call = call};
-    todo.threads = g.rows * g.columns * g.depth * g.batches >= LEAST_THREADED;
-    todo.block_panels = BLOCK_PANELS;
-    if (g.rows <= 4 && g.panels >= 16 * BLOCK_PANELS) todo.block_panels = 4 * BLOCK_PANELS;
-    const bool done = contract(&g, x, w, &todo, space);
+    const cvmgen_geometry *const g = planned(contraction, space);
+    work todo = {.g = g, .y = contraction->y, .copies = 1, .turned = turned};
+    bool done = false;
+    if (g != NULL) {
+        todo.take = take;
+        todo.call = call;
+        todo.threads = g->rows * g->columns * g->depth * g->batches >= LEAST_THREADED;
+        done = contract(g, x, w, &todo, space);
+    }
     if (workspace == NULL) cvmgen_free_workspace(&own);
     return done;
 }

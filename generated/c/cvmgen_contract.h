@@ -48,8 +48,8 @@ typedef void cvmgen_take_totals(const void *call, const cvmgen_totals *block);
 /* Memory that contractions of one shape use one after the other. With `keeps_w`, w is the same in
    all of them and packed by the first. All 0 at first. */
 typedef struct cvmgen_workspace {
-    struct { void *memory; int64_t bytes; } image, panels, tables, narrow;
-    bool keeps_w, packed;
+    struct { void *memory; int64_t bytes; } plan, image, panels, tables, narrow;
+    bool keeps_w, packed, backwards;
 } cvmgen_workspace;
 
 /* A tensor of int8, or of int32. */

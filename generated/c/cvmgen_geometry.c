@@ -106,7 +106,8 @@ static bool laid_out(cvmgen_geometry *g) {
     g->run_count = g->depth / run;
     g->run_quads = (run + 3) / 4;
     g->panels = (g->columns + CVMGEN_TILE_COLUMNS - 1) / CVMGEN_TILE_COLUMNS;
-    g->panels_bytes = g->panels * cvmgen_panel_bytes(g->run_count * g->run_quads);
+    g->panel_bytes = cvmgen_panel_bytes(g->run_count * g->run_quads);
+    g->panels_bytes = g->panels * g->panel_bytes;
     return cvmgen_saturating_mul(g->panels_bytes, g->w_batches) <= MOST_BYTES;
 }
 

@@ -11,7 +11,7 @@ typedef struct cvmgen_geometry {
     int64_t batches, rows, columns, depth;
     int64_t panels, run_count, run_quads;
     int64_t w_batches;    /* batches whose panels differ */
-    int64_t panels_bytes; /* of one of those */
+    int64_t panel_bytes, panels_bytes; /* of one panel, of those of a batch */
     /* Of each line: places of the image, steps of the tensor's places between two of them, steps
        of the image's places from index to index, bytes between two places. */
     int64_t places[MOST], unit[MOST], move[MOST], bytes[MOST];

@@ -10,6 +10,7 @@ enum {
     LEAST_SHARED = 1 << 15, /* bytes of an image that are worth several threads */
 };
 
+CVMGEN_FOR_AVX512
 static void flip_run(uint8_t *restrict to, const int8_t *restrict from, int64_t count) {
     for (int64_t i = 0; i < count; ++i) to[i] = (uint8_t)(from[i] ^ STAGED_ZERO);
 }

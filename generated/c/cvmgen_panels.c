@@ -105,9 +105,8 @@ typedef struct packing {
 
 static void pack_one(const void *context, int64_t panel) {
     const packing *const todo = context;
-    const int64_t size = todo->g->panels_bytes / todo->g->panels;
-    pack_panel(todo->g, todo->panels + panel * size, todo->w, panel * CVMGEN_TILE_COLUMNS,
-               todo->places, todo->in_runs);
+    int8_t *const to = todo->panels + panel * todo->g->panel_bytes;
+    pack_panel(todo->g, to, todo->w, panel * CVMGEN_TILE_COLUMNS, todo->places, todo->in_runs);
 }
 
 void cvmgen_pack_panels(const cvmgen_geometry *g, int8_t *panels, const int8_t *w,

@@ -52,33 +52,32 @@ void cvmgen_run_tile(const cvmgen_tile *tile) { current_variant()->run(tile); }
 
 void cvmgen_run_blocks(const cvmgen_tile *tile, const cvmgen_blocks *blocks) {
     const int64_t size = cvmgen_panel_bytes(tile->run_count * tile->run_quads);
-    int32_t square[16 * 4 * COLUMNS];
+    const int64_t most = tile->turned ? COLUMNS : tile->row_count; /* rows at a time */
+    int32_t square[COLUMNS * 4 * COLUMNS];
     for (int64_t panel = 0, panels; panel < tile->panel_count; panel += panels) {
         const int64_t left = tile->panel_count - panel;
         const int8_t *const first = tile->panels + panel * size;
         cvmgen_block *block = blocks->one;
-        int64_t most = blocks->rows;
         panels = 1;
-        if (blocks->four != NULL && tile->row_count <= 4 && left >= 4) {
+        if (blocks->single != NULL && tile->row_count == 1) {
+            block = blocks->single;
+        } else if (blocks->four != NULL && tile->row_count <= FEW_ROWS && left >= 4) {
             block = blocks->four;
-            most = panels = 4;
+            panels = 4;
         } else if (blocks->two != NULL && left >= 2) {
             block = blocks->two;
             panels = 2;
         }
-        for (int64_t row = 0; row < tile->row_count; row += 16) {
-            const int64_t rows = cvmgen_min_i64(16, tile->row_count - row);
-            int32_t *to = tile->totals + row * tile->step + panel * COLUMNS;
-            int64_t step = tile->step;
-            if (tile->turned) {
-                to = square;
-                step = panels * COLUMNS;
+        for (int64_t row = 0; row < tile->row_count; row += most) {
+            const int64_t rows = cvmgen_min_i64(most, tile->row_count - row);
+            if (!tile->turned) {
+                block(tile, row, rows, first, tile->totals + panel * COLUMNS, tile->step);
+                continue;
             }
-            for (int64_t r = 0; r < rows; r += most)
-                block(tile, row + r, cvmgen_min_i64(most, rows - r), first, to + r * step, step);
-            for (int64_t p = 0; p < panels && tile->turned; ++p)
+            block(tile, row, rows, first, square, panels * COLUMNS);
+            for (int64_t p = 0; p < panels; ++p)
                 blocks->turn(tile->totals + (panel + p) * COLUMNS * tile->step + row, tile->step,
-                              square + p * COLUMNS, step, rows);
+                             square + p * COLUMNS, panels * COLUMNS, rows);
         }
     }
 }

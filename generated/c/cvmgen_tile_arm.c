@@ -46,7 +46,7 @@ CVMGEN_DOT CVMGEN_INLINE void neon_dot_sums(const cvmgen_tile *tile, int64_t row
 CVMGEN_BLOCK_OF_4(neon_dot, CVMGEN_DOT, 1)
 
 static void neon_dot_run(const cvmgen_tile *tile) {
-    static const cvmgen_blocks blocks = {4, neon_dot_4_by_1, NULL, NULL, cvmgen_turn_totals};
+    static const cvmgen_blocks blocks = {neon_dot_4_by_1, NULL, NULL, NULL, cvmgen_turn_totals};
     cvmgen_run_blocks(tile, &blocks);
 }
 

@@ -46,7 +46,8 @@ CVMGEN_INLINE void cvmgen_order_sums(uint32_t *sums) {
 #endif
 }
 
-/* The totals of some rows, from `row` on, and panels, from `panel` on. */
+/* The totals of some rows, from `row` on, and of as many panels as the function is for, the first
+   of which is `panel`. */
 typedef void cvmgen_block(const cvmgen_tile *tile, int64_t row, int64_t rows, const int8_t *panel,
                           int32_t *to, int64_t step);
 /* Put to[c * step + r] = from[r * from_step + c] for r < rows and c < COLUMNS. Reads COLUMNS rows,
@@ -54,44 +55,46 @@ typedef void cvmgen_block(const cvmgen_tile *tile, int64_t row, int64_t rows, co
 typedef void cvmgen_turn(int32_t *to, int64_t step, const int32_t *from, int64_t from_step,
                          int64_t rows);
 
-/* How a variant makes totals: blocks of `rows` rows and COLUMNS columns, or, where there are fewer
-   rows, of several panels: enough sums at once that each instruction need not wait for the one
-   before it. */
+/* How a variant makes totals: of one panel or two; of four for at most FEW_ROWS rows, enough sums at
+   once that an instruction need not wait for the one before it; of one for a single row. */
+enum { FEW_ROWS = 4 };
 typedef struct cvmgen_blocks {
-    int rows;
-    cvmgen_block *one, *two, *four; /* panels; those that are NULL do not pay */
+    cvmgen_block *one, *two, *four, *single; /* but for the first NULL where they do not pay */
     cvmgen_turn *turn;
 } cvmgen_blocks;
 void cvmgen_run_blocks(const cvmgen_tile *tile, const cvmgen_blocks *blocks);
 cvmgen_turn cvmgen_turn_totals; /* by what every processor of its kind has */
 
-/* A function for each number of rows, so that the sums are registers. */
+/* Blocks of so many rows, and what is left of them: each number is a constant somewhere, so that the
+   sums are registers. */
 #define CVMGEN_CASE(name, rows, panels)                        \
     case rows:                                                 \
         name##_sums(tile, row, panel, to, step, rows, panels); \
         break;
-#define CVMGEN_BLOCK_OF_4(name, target, panels)                                                   \
-    target static void name##_4_by_##panels(const cvmgen_tile *tile, int64_t row, int64_t rows,   \
-                                            const int8_t *panel, int32_t *to, int64_t step) {     \
-        switch (rows) {                                                                           \
-            CVMGEN_CASE(name, 1, panels)                                                          \
-            CVMGEN_CASE(name, 2, panels)                                                          \
-            CVMGEN_CASE(name, 3, panels)                                                          \
-            CVMGEN_CASE(name, 4, panels)                                                          \
-        }                                                                                         \
+#define CVMGEN_BLOCK_OF_4(name, target, panels)                                                 \
+    target static void name##_4_by_##panels(const cvmgen_tile *tile, int64_t row, int64_t rows, \
+                                            const int8_t *panel, int32_t *to, int64_t step) {   \
+        for (; rows >= 4; rows -= 4, row += 4, to += 4 * step)                                  \
+            name##_sums(tile, row, panel, to, step, 4, panels);                                 \
+        switch (rows) {                                                                         \
+            CVMGEN_CASE(name, 1, panels)                                                        \
+            CVMGEN_CASE(name, 2, panels)                                                        \
+            CVMGEN_CASE(name, 3, panels)                                                        \
+        }                                                                                       \
     }
-#define CVMGEN_BLOCK_OF_8(name, target, panels)                                                   \
-    target static void name##_8_by_##panels(const cvmgen_tile *tile, int64_t row, int64_t rows,   \
-                                            const int8_t *panel, int32_t *to, int64_t step) {     \
-        switch (rows) {                                                                           \
-            CVMGEN_CASE(name, 1, panels)                                                          \
-            CVMGEN_CASE(name, 2, panels)                                                          \
-            CVMGEN_CASE(name, 3, panels)                                                          \
-            CVMGEN_CASE(name, 4, panels)                                                          \
-            CVMGEN_CASE(name, 5, panels)                                                          \
-            CVMGEN_CASE(name, 6, panels)                                                          \
-            CVMGEN_CASE(name, 7, panels)                                                          \
-            CVMGEN_CASE(name, 8, panels)                                                          \
-        }                                                                                         \
+#define CVMGEN_BLOCK_OF_8(name, target, panels)                                                 \
+    target static void name##_8_by_##panels(const cvmgen_tile *tile, int64_t row, int64_t rows, \
+                                            const int8_t *panel, int32_t *to, int64_t step) {   \
+        for (; rows >= 8; rows -= 8, row += 8, to += 8 * step)                                  \
+            name##_sums(tile, row, panel, to, step, 8, panels);                                 \
+        switch (rows) {                                                                         \
+            CVMGEN_CASE(name, 1, panels)                                                        \
+            CVMGEN_CASE(name, 2, panels)                                                        \
+            CVMGEN_CASE(name, 3, panels)                                                        \
+            CVMGEN_CASE(name, 4, panels)                                                        \
+            CVMGEN_CASE(name, 5, panels)                                                        \
+            CVMGEN_CASE(name, 6, panels)                                                        \
+            CVMGEN_CASE(name, 7, panels)                                                        \
+        }                                                                                       \
     }
 #endif

@@ -12,6 +12,10 @@ CVMGEN_INLINE int32_t cvmgen_quad(const uint8_t *x) {
     return quad;
 }
 
+/* Compilers make of a pointer and offsets as many pointers, more than there are registers around the
+   loop over quads: one that is taken as it is goes with its offsets. */
+#define CVMGEN_AS_IT_IS(pointer) __asm__("" : "+r"(pointer))
+
 /* Products of 8 bits, four of them added at a time. */
 CVMGEN_AVX512 CVMGEN_INLINE __m512i cvmgen_add_products(__m512i sums, __m512i x, __m512i w) {
 #ifdef __clang__
@@ -21,30 +25,35 @@ CVMGEN_AVX512 CVMGEN_INLINE __m512i cvmgen_add_products(__m512i sums, __m512i x,
     return sums;
 #endif
 }
+/* How sums begin: bytes of rows are 128 above their elements. */
+CVMGEN_AVX512 CVMGEN_INLINE __m512i cvmgen_first_sums(const int8_t *panel) {
+    const __m512i sum = _mm512_loadu_si512(panel);
+    return _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_slli_epi32(sum, 7));
+}
 CVMGEN_AVX512 CVMGEN_INLINE void avx512vnni_sums(const cvmgen_tile *tile, int64_t row,
                                                  const int8_t *panel, int32_t *to, int64_t step,
                                                  const int rows, const int panels) {
     const int64_t size = cvmgen_panel_bytes(tile->run_count * tile->run_quads);
     const int8_t *w = panel + 4 * COLUMNS;
-    const uint8_t *x[8];
+    int64_t starts[8];
     __m512i sums[8][4];
     CVMGEN_UNROLL
-    for (int p = 0; p < panels; ++p) {
-        const __m512i sum = _mm512_slli_epi32(_mm512_loadu_si512(panel + p * size), 7);
+    for (int r = 0; r < rows; ++r) {
+        starts[r] = tile->rows[row + r];
         CVMGEN_UNROLL
-        for (int r = 0; r < rows; ++r) sums[r][p] = _mm512_sub_epi32(_mm512_setzero_si512(), sum);
+        for (int p = 0; p < panels; ++p) sums[r][p] = cvmgen_first_sums(panel + p * size);
     }
-    CVMGEN_UNROLL
-    for (int r = 0; r < rows; ++r) x[r] = tile->x + tile->rows[row + r];
     for (int64_t run = 0; run < tile->run_count; ++run) {
-        const int64_t end = tile->runs[run] + 4 * tile->run_quads;
-        for (int64_t at = tile->runs[run]; at < end; at += 4, w += 4 * COLUMNS) {
+        const uint8_t *x = tile->x + tile->runs[run];
+        const uint8_t *const end = x + 4 * tile->run_quads;
+        for (; x < end; x += 4, w += 4 * COLUMNS) {
             __m512i taps[4];
+            CVMGEN_AS_IT_IS(x);
             CVMGEN_UNROLL
             for (int p = 0; p < panels; ++p) taps[p] = _mm512_loadu_si512(w + p * size);
             CVMGEN_UNROLL
             for (int r = 0; r < rows; ++r) {
-                const __m512i quad = _mm512_set1_epi32(cvmgen_quad(x[r] + at));
+                const __m512i quad = _mm512_set1_epi32(cvmgen_quad(x + starts[r]));
                 CVMGEN_UNROLL
                 for (int p = 0; p < panels; ++p)
                     sums[r][p] = cvmgen_add_products(sums[r][p], quad, taps[p]);
@@ -52,14 +61,45 @@ CVMGEN_AVX512 CVMGEN_INLINE void avx512vnni_sums(const cvmgen_tile *tile, int64_
         }
     }
     CVMGEN_UNROLL
-    for (int r = 0; r < rows; ++r)
+    for (int r = 0; r < rows; ++r, to += step) {
+        CVMGEN_AS_IT_IS(to);
         CVMGEN_UNROLL
-        for (int p = 0; p < panels; ++p)
-            _mm512_storeu_si512(to + r * step + p * COLUMNS, sums[r][p]);
+        for (int p = 0; p < panels; ++p) _mm512_storeu_si512(to + p * COLUMNS, sums[r][p]);
+    }
 }
 CVMGEN_BLOCK_OF_8(avx512vnni, CVMGEN_AVX512, 1)
 CVMGEN_BLOCK_OF_8(avx512vnni, CVMGEN_AVX512, 2)
+
 CVMGEN_BLOCK_OF_4(avx512vnni, CVMGEN_AVX512, 4)
+
+/* A single row, each sum in PARTS, of every so many quads one. Nearly all that is read are panels:
+   one behind the other, and ahead of their use, they come faster than caches fetch by themselves. */
+enum { PARTS = 4, AHEAD = 2048 };
+CVMGEN_AVX512 static void avx512vnni_single(const cvmgen_tile *tile, int64_t row, int64_t rows,
+                                            const int8_t *panel, int32_t *to, int64_t step) {
+    const int8_t *w = panel + 4 * COLUMNS;
+    __m512i sums[PARTS] = {cvmgen_first_sums(panel)};
+    (void)rows, (void)step;
+    for (int64_t run = 0; run < tile->run_count; ++run) {
+        const uint8_t *x = tile->x + tile->rows[row] + tile->runs[run];
+        int64_t quads = tile->run_quads;
+        for (; quads >= PARTS; quads -= PARTS, x += 4 * PARTS, w += 4 * PARTS * COLUMNS)
+            CVMGEN_UNROLL
+            for (int part = 0; part < PARTS; ++part) {
+                const int8_t *const taps = w + 4 * part * COLUMNS;
+                const __m512i quad = _mm512_set1_epi32(cvmgen_quad(x + 4 * part));
+                _mm_prefetch((const char *)taps + AHEAD, _MM_HINT_T0);
+                sums[part] = cvmgen_add_products(sums[part], quad, _mm512_loadu_si512(taps));
+            }
+        for (; quads > 0; --quads, x += 4, w += 4 * COLUMNS) {
+            const __m512i quad = _mm512_set1_epi32(cvmgen_quad(x));
+            sums[0] = cvmgen_add_products(sums[0], quad, _mm512_loadu_si512(w));
+        }
+    }
+    CVMGEN_UNROLL
+    for (int part = 1; part < PARTS; ++part) sums[0] = _mm512_add_epi32(sums[0], sums[part]);
+    _mm512_storeu_si512(to, sums[0]);
+}
 
 /* Squares of 4, then of 4 squares. */
 CVMGEN_AVX512 static void avx512_turn(int32_t *to, int64_t step, const int32_t *from,
@@ -147,12 +187,12 @@ CVMGEN_AVX2 CVMGEN_INLINE void avx2_sums(const cvmgen_tile *tile, int64_t row, c
 CVMGEN_BLOCK_OF_4(avx2, CVMGEN_AVX2, 1)
 
 static void avx512vnni_run(const cvmgen_tile *tile) {
-    static const cvmgen_blocks blocks = {8, avx512vnni_8_by_1, avx512vnni_8_by_2, avx512vnni_4_by_4,
-                                         avx512_turn};
+    static const cvmgen_blocks blocks = {avx512vnni_8_by_1, avx512vnni_8_by_2, avx512vnni_4_by_4,
+                                         avx512vnni_single, avx512_turn};
     cvmgen_run_blocks(tile, &blocks);
 }
 static void avx2_run(const cvmgen_tile *tile) {
-    static const cvmgen_blocks blocks = {4, avx2_4_by_1, NULL, NULL, cvmgen_turn_totals};
+    static const cvmgen_blocks blocks = {avx2_4_by_1, NULL, NULL, NULL, cvmgen_turn_totals};
     cvmgen_run_blocks(tile, &blocks);
 }
 static bool avx512vnni_there(void) {

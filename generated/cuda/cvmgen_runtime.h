@@ -16,6 +16,7 @@ int cvmgen_thread_count(void);
 #define CVMGEN_PARALLEL(...)                                                                   \
     CVMGEN_OMP(omp parallel for num_threads(cvmgen_thread_count()) __VA_ARGS__)
 #else
+static inline int cvmgen_thread_count(void) { return 1; }
 #define CVMGEN_OMP(...)
 #define CVMGEN_PARALLEL(...)
 #endif
