@@ -35,7 +35,7 @@ class Probes:
         # The machine belongs to what is compiled, since it decides what code is.
         machine = f"#define MACHINE {json.dumps(' '.join(describe().values()))}\n"
         sources = {"probes.c": SOURCE.read_text(), "machine.h": machine}
-        path = compile_library(sources, name="probes", flags=("-march=native",))
+        path = compile_library(sources, name="probes", flags=("-march=native",), openmp=True)
         self.library = ctypes.CDLL(str(path))
         self.threads = threads
         self.sink = np.zeros(threads, np.int32)

@@ -43,7 +43,7 @@ class State(ctypes.Structure):
 def fake_library(folder: Path) -> Path:
     """The library of a generated folder, with a driver in it."""
     sources = {**library_sources(folder, "cuda"), "fake_driver.cc": SOURCE.read_text()}
-    return compile_library(sources, name="cvmgen-cuda-fake", openmp=False, prelude=PRELUDE)
+    return compile_library(sources, name="cvmgen-cuda-fake", threads=False, prelude=PRELUDE)
 
 
 def fake_state(library: Path) -> State:

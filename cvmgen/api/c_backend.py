@@ -81,7 +81,7 @@ class CBackend:
         return source_text(self.folder, info, target)
 
     def set_threads(self, count: int) -> None:
-        """How many threads calls use from now on; 0: as many as OpenMP allows."""
+        """How many threads calls use from now on; 0: as many as is usual."""
         self.function("cvmgen_set_threads")(ctypes.c_int(count))
 
     def variants(self) -> tuple[str, ...]:

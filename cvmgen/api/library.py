@@ -56,8 +56,9 @@ def load(
     device: the GPU of the target "cuda"
     transfer: "cuda" takes and gives numpy arrays, which are copied to the device and back;
         otherwise arrays of any library in the memory of the device, where they lie
-    threads: how many threads calls of the target "c" use; 0: as many as OpenMP allows. Results
-        do not depend on it, and `Operators.threads` changes it later
+    threads: how many threads calls of the target "c" use; 0: as many as there are processors,
+        or as OMP_NUM_THREADS says. Results do not depend on it, and `Operators.threads` changes
+        it later
     variant: which of `Operators.variants` calls of the target "c" use, such as "avx2", or how some
         of them begin, such as "generic": then the best of these; None: the one in use, at first
         the best that this processor has. Results do not depend on it
@@ -158,7 +159,7 @@ def compiled(folder: Path, target: str = "c") -> Path:
         return compile_library(sources, name="cvmgen")
     from cvmgen.api.cuda_cpu_backend import PRELUDE
 
-    return compile_library(sources, name="cvmgen-cuda", openmp=False, prelude=PRELUDE)
+    return compile_library(sources, name="cvmgen-cuda", threads=False, prelude=PRELUDE)
 
 
 def library_sources(folder: Path, target: str = "c") -> Mapping[str, str]:

@@ -70,7 +70,7 @@ class Operators:
 
     @property
     def threads(self) -> int:
-        """How many threads calls use; 0: as many as OpenMP allows.
+        """How many threads calls use; 0: as many as there are processors, or OMP_NUM_THREADS says.
 
         It is set for the whole library, whoever loaded it, and results do not depend on it.
         Raises CvmgenError for what is no number of threads, and on targets that have none.

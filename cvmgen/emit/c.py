@@ -1,7 +1,8 @@
-"""The C target: one file an operator, plain C11 with OpenMP where it is there."""
+"""The C target: one file an operator, plain C11."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -9,11 +10,11 @@ from cvmgen.dtypes import CVM, INT32, DType
 from cvmgen.emit import interface
 from cvmgen.emit.c_bound import bound_text, through_pointer
 from cvmgen.emit.c_checks import input_checks, output_checks
-from cvmgen.emit.c_entries import KeptLists, entry_arguments, entry_parameters
-from cvmgen.emit.c_kernels import KernelPrinter
-from cvmgen.emit.c_like import comment, identifier, indent, quoted
+from cvmgen.emit.c_entries import KeptLists, entry_arguments, entry_parameters, entry_types
+from cvmgen.emit.c_like import identifier, indent, quoted
+from cvmgen.emit.c_parts import OVERFLOW, Kernel, PartPrinter, without_parts
 from cvmgen.emit.c_prologue import Prologue
-from cvmgen.emit.c_text import chosen, file_header, signature, wrapped
+from cvmgen.emit.c_text import chosen, file_header, signature, versions, wrapped
 from cvmgen.emit.c_tiles import Parameter, TilePrinter
 from cvmgen.emit.c_types import TypeChoice
 from cvmgen.emit.interface import Variant
@@ -29,9 +30,13 @@ from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.subject import Subject
 from cvmgen.spec.formula import Input
 
-# What kernels call that not all of them do, and where it is declared.
-USED_HEADERS = {"cvmgen_move_": "cvmgen_moves.h", "cvmgen_turn_runs": "cvmgen_turns.h"}
-VECTOR_SETS = ("avx2", "avx512")  # the later ones have the instructions of the earlier ones
+# What is included where it is called.
+HEADERS = {
+    "cvmgen_moves.h": r"\bcvmgen_move_",
+    "cvmgen_turns.h": r"\bcvmgen_turn_runs\(",
+    "cvmgen_runs.h": r"\bcvmgen_(copy|fill)_",
+    "cvmgen_threads.h": r"\bcvmgen_share\(",
+}
 
 
 def emit_operator(program: i.Program, schedules: Schedules | None = None) -> str:
@@ -62,9 +67,9 @@ class CEmitter:
 
     def text(self) -> str:
         kernels = self.kernels()
+        text = "\n".join(kernels)
         headers = ["cvmgen_bound.h", "cvmgen_runtime.h"]
-        for part, header in USED_HEADERS.items():
-            headers += [header] if any(part in each for each in kernels) else []
+        headers += [name for name, calls in HEADERS.items() if re.search(calls, text)]
         spaces = self.spaces
         parameters = [f"{self.name}_plan *plan"]
         parameters += ["cvmgen_workspace *spaces"] if spaces else []
@@ -237,16 +242,23 @@ class CEmitter:
         parameters = [f"const {self.name}_plan *plan", *self.tensor_parameters(nest, dtypes)]
         parameters += overflow_parameter(body)
         parameters += entry_parameters(subject.kept, self.restrict)
-        fields = self.nest_fields(body)
-        lists = [field.name for field in fields if field.type == "cvmgen_list"]
-        printer = KernelPrinter(self.program, body, lists)
-        lines = [*self.unpack(fields), *self.unread(nest, body)]
-        lines.append(comment(f"{nest.span.place}: {nest.formula}"))
-        lines += printer.block(body)
-        head = f"static void {self.kernel_name(number, variant)}("
-        return "\n".join(
-            [*versions(body), *signature(head, parameters), *wrap_c(indent(lines)), "}"]
+        tensors = dict(self.tensor_types(nest, dtypes))
+        tensors |= {OVERFLOW: "int64_t"} if overflow_parameter(body) else {}
+        tensors |= entry_types(subject.kept)
+        name = self.kernel_name(number, variant)
+        kernel = Kernel(
+            name,
+            f"{self.name}_plan",
+            f"{nest.span.place}: {nest.formula}",
+            self.restrict,
+            tensors,
+            self.nest_fields,
+            self.unpack,
         )
+        printer = PartPrinter(self.program, body, kernel)
+        lines = [*self.unread(nest, body), *printer.lines()]
+        head = [*versions(without_parts(body)), *signature(f"static void {name}(", parameters)]
+        return "\n\n".join([*printer.functions, "\n".join([*head, *wrap_c(indent(lines)), "}"])])
 
     def unread(self, nest: i.Nest, body: tuple[i.Stmt, ...]) -> list[str]:
         """Statements that name the inputs that a nest reads for other element types only."""
@@ -510,12 +522,6 @@ class CEmitter:
         ]
         head = f"for (int64_t {index} = 0; {index} < args->{tensor}_count; ++{index}) {{"
         return [head, *indent(body), "}"]
-
-
-def versions(body: tuple[i.Stmt, ...]) -> list[str]:
-    """The macro for a kernel with loops for vector instructions."""
-    sets = {each.vector for each in walk(body) if isinstance(each, i.Loop) and each.vector}
-    return [f"CVMGEN_FOR_{max(sets, key=VECTOR_SETS.index).upper()}"] if sets else []
 
 
 def wide(dtype: DType) -> str:

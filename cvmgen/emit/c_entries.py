@@ -37,7 +37,12 @@ def plan_size(memory: i.Scratch) -> str:
 
 def entry_parameters(kept: Sequence[Kept], restrict: str) -> list[str]:
     """The arrays of a kernel, one for each value of an entry."""
-    return [f"{MACHINE_TYPES[each.type]} *{restrict} {each.array}" for each in kept]
+    return [f"{kind} *{restrict} {name}" for name, kind in entry_types(kept).items()]
+
+
+def entry_types(kept: Sequence[Kept]) -> dict[str, str]:
+    """What the arrays hold."""
+    return {each.array: MACHINE_TYPES[each.type] for each in kept}
 
 
 def entry_arguments(memory: tuple[i.Scratch, ...], kept: Sequence[Kept]) -> list[str]:

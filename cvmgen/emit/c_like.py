@@ -413,8 +413,6 @@ class CPrinter:
     def index_type(self, index: str) -> str:
         return "int64_t"
 
-    shared_loops = 0  # how many loops from here on OpenMP divides, whose heads it must know
-
     def loop(self, loop: i.Loop) -> list[str]:
         index = identifier(loop.index)
         if loop.low is None:
@@ -430,7 +428,7 @@ class CPrinter:
         kind = self.index_type(loop.index)
         on = f"++{index}" if loop.step == 1 else f"{index} += {loop.step}"
         head = f"for ({kind} {index} = {low}; {index} < {high}; {on})"
-        if not self.shared_loops and any(map(is_computed, walk(loop.high))):
+        if any(map(is_computed, walk(loop.high))):
             end = fresh(f"{index}_end", set(names_in(loop)))
             start = f"{index} = {low}, {end} = {self.expr(loop.high)}"
             head = f"for ({kind} {start}; {index} < {end}; {on})"

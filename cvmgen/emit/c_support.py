@@ -38,6 +38,8 @@ KERNEL_FILES = (
     "cvmgen_panels.c",
     "cvmgen_threads.h",
     "cvmgen_threads.c",
+    "cvmgen_runs.h",
+    "cvmgen_runs.c",
     "cvmgen_bound.h",
     "cvmgen_bound.c",
     "cvmgen_moves.h",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 
@@ -10,7 +11,10 @@ from cvmgen.emit.c_like import indent
 from cvmgen.emit.interface import Variant
 from cvmgen.emit.render import NOTICE
 from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import walk
 from cvmgen.spec.formula import Operator
+
+VECTOR_SETS = ("avx2", "avx512")  # the later ones have the instructions of the earlier ones
 
 
 def file_header(program: i.Program, more: Sequence[str] = ()) -> str:
@@ -24,6 +28,17 @@ def file_header(program: i.Program, more: Sequence[str] = ()) -> str:
         memory = " ".join([memory, *more])
         title += "".join(f"\n   {line}" for line in textwrap.wrap(memory, 94))
     return f"/* {title}\n\n{formula.replace('*/', '* /')} */"
+
+
+def versions(body: tuple[i.Stmt, ...]) -> list[str]:
+    """The macro for a function with loops for vector instructions."""
+    sets = {each.vector for each in walk(body) if isinstance(each, i.Loop) and each.vector}
+    return [f"CVMGEN_FOR_{max(sets, key=VECTOR_SETS.index).upper()}"] if sets else []
+
+
+def word_in(word: str, text: str) -> bool:
+    """Whether an identifier stands in a text, other than as a member."""
+    return re.search(rf"(?<![\w.>]){word}\b", text) is not None
 
 
 def formula_lines(operator: Operator) -> list[str]:

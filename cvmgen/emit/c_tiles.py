@@ -3,13 +3,12 @@ statements behind the totals."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from cvmgen.emit.c_kernels import KernelPrinter
 from cvmgen.emit.c_like import MACHINE_TYPES, comment, identifier, indent
-from cvmgen.emit.c_text import signature, wrapped_list
+from cvmgen.emit.c_text import signature, word_in, wrapped_list
 from cvmgen.emit.plan import Field
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
@@ -307,8 +306,3 @@ class TilePrinter(KernelPrinter):
 def y_step(steps: Steps, loop: i.Loop) -> i.Expr:
     """What the index of a loop adds to the place of a total, if totals are stored as they are."""
     return steps.get(loop.index, ZERO)
-
-
-def word_in(word: str, text: str) -> bool:
-    """Whether an identifier stands in a text, other than as a member."""
-    return re.search(rf"(?<![\w.>]){word}\b", text) is not None

@@ -105,4 +105,4 @@ def compiled(folder: Path) -> Path:
         for path in sorted(folder.iterdir())
         if path.suffix in (".c", ".h")
     }
-    return compile_library(sources, name="model")
+    return compile_library(sources, name="model", openmp=True)

@@ -31,7 +31,7 @@ class Locals:
 
 
 def combined(loop: i.Loop, types: Mapping[str, str]) -> dict[str, str] | None:
-    """The operation by which a loop changes each local that it carries, where OpenMP can join
+    """The operation by which a loop changes each local that it carries, where threads can join
     shares of it and every order gives the same bits; None where the order counts."""
     found: dict[str, str] = {}
     lost = carried(loop)

@@ -1,13 +1,13 @@
 /* Non-max suppression from C, with generated/c and nothing else. From the root of the checkout:
 
-   cc -std=c11 -O3 -ffp-contract=off -fopenmp -Igenerated/c examples/c/boxes.c \
+   cc -std=c11 -O3 -ffp-contract=off -pthread -Igenerated/c examples/c/boxes.c \
       generated/c/cvmgen*.c generated/c/cvm/[a-z]*.c -lm -o boxes && ./boxes
 
-   Without -fopenmp it runs in one thread. A library to link with, static or shared:
+   Without -pthread it runs in one thread. A library to link with, static or shared:
 
-   cc -std=c11 -O3 -ffp-contract=off -fopenmp -fPIC -Igenerated/c -c generated/c/cvmgen*.c \
+   cc -std=c11 -O3 -ffp-contract=off -pthread -fPIC -Igenerated/c -c generated/c/cvmgen*.c \
       generated/c/cvm/[a-z]*.c && ar rcs libcvm.a *.o
-   cc -std=c11 -O3 -ffp-contract=off -fopenmp -fPIC -Igenerated/c -shared generated/c/cvmgen*.c \
+   cc -std=c11 -O3 -ffp-contract=off -pthread -fPIC -Igenerated/c -shared generated/c/cvmgen*.c \
       generated/c/cvm/[a-z]*.c -lm -o libcvm.so */
 #include <stdio.h>
 #include <stdlib.h>

@@ -82,8 +82,8 @@ int cvmgen_from_dlpack(const cvmgen_dlpack_tensor *source, int32_t precision,
 /* Declare the smallest precision that holds every element; refuses -2^31, which none holds. */
 int cvmgen_measure(cvmgen_tensor *tensor, cvmgen_error *error);
 /* How many threads calls on the CPU may use from now on, in the whole process; 0, as at first:
-   as many as OpenMP allows. A library compiled without OpenMP uses one, whatever is set. Results
-   do not depend on it. */
+   as many as OMP_NUM_THREADS says, or as there are processors. A library compiled without -pthread
+   uses one, whatever is set. Results do not depend on it. */
 void cvmgen_set_threads(int count);
 
 /* A call that was checked once, by <operator>_bind(args, constants, &bound, error), for running it

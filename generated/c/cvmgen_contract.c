@@ -47,13 +47,16 @@ typedef struct narrowing {
     int *beyond; /* set where one does not fit */
 } narrowing;
 
-static void narrow_piece(const void *context, int64_t number) {
-    const narrowing *const todo = context;
+static void narrow_piece(const narrowing *todo, int64_t number) {
     const int64_t at = number * NARROW_PIECE;
     const int64_t count = cvmgen_min_i64(NARROW_PIECE, todo->count - at);
     if (__atomic_load_n(todo->beyond, __ATOMIC_RELAXED)) return;
     if (!cvmgen_narrow_run(todo->to + at, todo->from + at, count))
         __atomic_store_n(todo->beyond, 1, __ATOMIC_RELAXED);
+}
+
+static void narrow_pieces(const void *context, int64_t low, int64_t high) {
+    for (int64_t number = low; number < high; ++number) narrow_piece(context, number);
 }
 
 /* The elements as int8, which those of int32 become in `to`; NULL if one does not fit. */
@@ -63,10 +66,7 @@ static const int8_t *narrowed(cvmgen_factor given, int64_t count, int8_t *to) {
     const narrowing todo = {(const int32_t *)given.data, to, count, &beyond};
     const int64_t pieces = (count + NARROW_PIECE - 1) / NARROW_PIECE;
     narrow_piece(&todo, 0); /* an element that does not fit is most often one of the first */
-    if (!beyond && pieces > 4)
-        cvmgen_share(pieces, narrow_piece, &todo);
-    else
-        for (int64_t number = 1; number < pieces; ++number) narrow_piece(&todo, number);
+    if (!beyond) cvmgen_share(pieces, pieces > 4, narrow_pieces, &todo);
     return beyond ? NULL : to;
 }
 
@@ -232,8 +232,7 @@ static const uint8_t *image_for(const strip_work *at, int64_t part) {
     }
 }
 
-static void run_task(const void *context, int64_t number) {
-    const strip_work *const at = context;
+static void run_task(const strip_work *at, int64_t number) {
     const work *const todo = at->todo;
     const int64_t part = ((number + 1) * at->parts - 1) / at->tasks;
     const int64_t first = at->tasks * part / at->parts, end = at->tasks * (part + 1) / at->parts;
@@ -244,6 +243,9 @@ static void run_task(const void *context, int64_t number) {
     const int64_t row = block * todo->block_rows;
     run_block(at, image_for(at, part), task / of_batch, row,
               cvmgen_min_i64(todo->block_rows, at->rows - row), group * todo->block_panels);
+}
+static void run_tasks(const void *context, int64_t low, int64_t high) {
+    for (int64_t task = low; task < high; ++task) run_task(context, task);
 }
 
 static void run_strip(const work *todo, const cvmgen_strip *strip) {
@@ -263,10 +265,7 @@ static void run_strip(const work *todo, const cvmgen_strip *strip) {
         cvmgen_stage(g, strip, todo->image, todo->x, todo->threads);
         copies[0].state = STAGED;
     }
-    if (todo->threads)
-        cvmgen_share(at.tasks, run_task, &at);
-    else
-        for (int64_t task = 0; task < at.tasks; ++task) run_task(&at, task);
+    cvmgen_share(at.tasks, todo->threads, run_tasks, &at);
 }
 
 /* ---------------------------------------------------------------- strips */

@@ -115,8 +115,7 @@ typedef struct staging {
     int64_t outer, along, piece, pieces;
 } staging;
 
-static void stage_one(const void *context, int64_t task) {
-    const staging *const todo = context;
+static void stage_one(const staging *todo, int64_t task) {
     const cvmgen_geometry *const g = todo->g;
     const int64_t batch = task / (todo->outer * todo->pieces);
     const int64_t low = task % todo->pieces * todo->piece;
@@ -124,6 +123,9 @@ static void stage_one(const void *context, int64_t task) {
                 todo->x + x_batch(g->given, todo->strip->batch + batch),
                 task / todo->pieces % todo->outer, todo->strip->line * g->move[0], low,
                 cvmgen_min_i64(low + todo->piece, todo->along));
+}
+static void stage_some(const void *context, int64_t low, int64_t high) {
+    for (int64_t task = low; task < high; ++task) stage_one(context, task);
 }
 
 void cvmgen_stage(const cvmgen_geometry *g, const cvmgen_strip *strip, uint8_t *image,
@@ -136,9 +138,7 @@ void cvmgen_stage(const cvmgen_geometry *g, const cvmgen_strip *strip, uint8_t *
     for (int i = 1; i < last; ++i) todo.outer *= g->places[i];
     todo.piece = strip->batches * todo.outer >= MANY_LINES ? along : PIECE;
     todo.pieces = (along + todo.piece - 1) / todo.piece;
-    const int64_t tasks = strip->batches * todo.outer * todo.pieces;
-    if (threads && strip->batches * first_places * g->bytes[0] >= LEAST_SHARED)
-        cvmgen_share(tasks, stage_one, &todo);
-    else
-        for (int64_t task = 0; task < tasks; ++task) stage_one(&todo, task);
+    cvmgen_share(strip->batches * todo.outer * todo.pieces,
+                 threads && strip->batches * first_places * g->bytes[0] >= LEAST_SHARED,
+                 stage_some, &todo);
 }

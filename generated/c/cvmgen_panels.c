@@ -103,10 +103,11 @@ typedef struct packing {
     bool in_runs;
 } packing;
 
-static void pack_one(const void *context, int64_t panel) {
+static void pack_some(const void *context, int64_t low, int64_t high) {
     const packing *const todo = context;
-    int8_t *const to = todo->panels + panel * todo->g->panel_bytes;
-    pack_panel(todo->g, to, todo->w, panel * CVMGEN_TILE_COLUMNS, todo->places, todo->in_runs);
+    for (int64_t panel = low; panel < high; ++panel)
+        pack_panel(todo->g, todo->panels + panel * todo->g->panel_bytes, todo->w,
+                   panel * CVMGEN_TILE_COLUMNS, todo->places, todo->in_runs);
 }
 
 void cvmgen_pack_panels(const cvmgen_geometry *g, int8_t *panels, const int8_t *w,
@@ -118,9 +119,6 @@ void cvmgen_pack_panels(const cvmgen_geometry *g, int8_t *panels, const int8_t *
         if (cvmgen_w_batch(g->given, batch, &start) != done) continue;
         todo.panels = panels + done++ * g->panels_bytes;
         todo.w = w + start;
-        if (g->panels_bytes > LEAST_SHARED)
-            cvmgen_share(g->panels, pack_one, &todo);
-        else
-            for (int64_t panel = 0; panel < g->panels; ++panel) pack_one(&todo, panel);
+        cvmgen_share(g->panels, g->panels_bytes > LEAST_SHARED, pack_some, &todo);
     }
 }

@@ -8,21 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the compiler has OpenMP, its pragmas; CVMGEN_PARALLEL stands before a loop for the threads
-   that cvmgen_set_threads allows. */
-#ifdef _OPENMP
-int cvmgen_thread_count(void);
-#define CVMGEN_OMP(...) _Pragma(#__VA_ARGS__)
-#define CVMGEN_PARALLEL(...)                                                                   \
-    CVMGEN_OMP(omp parallel for num_threads(cvmgen_thread_count()) __VA_ARGS__)
-#else
-static inline int cvmgen_thread_count(void) { return 1; }
-#define CVMGEN_OMP(...)
-#define CVMGEN_PARALLEL(...)
-#endif
-
-/* Before a loop whose iterations share no memory: where threads run it, compilers have lost that
-   its pointers are restrict. */
+/* Before a loop whose iterations share no memory: where its pointers are locals and not parameters,
+   compilers do not see that they are restrict. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define CVMGEN_APART _Pragma("GCC ivdep")
 #else
@@ -252,78 +239,6 @@ static inline void cvmgen_merge(cvmgen_list *box, int count, cvmgen_list *const 
     for (int walk = 0; walk < count; ++walk) steps[walk]->length = kept;
 }
 
-/* ---------------------------------------------------------------- runs of elements */
-
-/* Runs of more bytes are worth threads, with a piece of this size for each in turn. */
-#define CVMGEN_PIECE (INT64_C(1) << 19)
-
-/* Up to 32 bytes, of which those in the middle may be copied twice: a row of a few elements is
-   there before a call of memcpy would have begun. */
-static inline void cvmgen_copy_few(char *to, const char *from, int64_t bytes) {
-    if (bytes >= 16) {
-        memcpy(to, from, 16);
-        memcpy(to + bytes - 16, from + bytes - 16, 16);
-    } else if (bytes >= 8) {
-        memcpy(to, from, 8);
-        memcpy(to + bytes - 8, from + bytes - 8, 8);
-    } else if (bytes >= 4) {
-        memcpy(to, from, 4);
-        memcpy(to + bytes - 4, from + bytes - 4, 4);
-    } else {
-        for (int64_t i = 0; i < bytes; ++i) to[i] = from[i];
-    }
-}
-static inline void cvmgen_copy_bytes(char *to, const char *from, int64_t bytes) {
-    if (bytes <= 32) {
-        cvmgen_copy_few(to, from, bytes);
-        return;
-    }
-    if (bytes < 2 * CVMGEN_PIECE) {
-        memcpy(to, from, (size_t)bytes);
-        return;
-    }
-    CVMGEN_PARALLEL()
-    for (int64_t at = 0; at < bytes; at += CVMGEN_PIECE)
-        memcpy(to + at, from + at, (size_t)cvmgen_min_i64(CVMGEN_PIECE, bytes - at));
-}
-
-/* For each element type: copy_ and fill_ for elements side by side, copy_steps_ and fill_steps_
-   for elements that lie as far apart as the steps say. An empty run touches nothing. */
-#define CVMGEN_RUNS(kind, type)                                                                \
-    static inline void cvmgen_copy_##kind(type *to, const type *from, int64_t count) {         \
-        if (count > 0)                                                                         \
-            cvmgen_copy_bytes((char *)to, (const char *)from, count * (int64_t)sizeof(type));  \
-    }                                                                                          \
-    static inline void cvmgen_fill_steps_##kind(type *to, type value, int64_t count,           \
-                                                int64_t step) {                                \
-        if (count < CVMGEN_PIECE) {                                                            \
-            for (int64_t i = 0; i < count; ++i) to[i * step] = value;                          \
-            return;                                                                            \
-        }                                                                                      \
-        CVMGEN_PARALLEL()                                                                      \
-        for (int64_t i = 0; i < count; ++i) to[i * step] = value;                              \
-    }                                                                                          \
-    static inline void cvmgen_fill_##kind(type *to, type value, int64_t count) {               \
-        cvmgen_fill_steps_##kind(to, value, count, 1);                                         \
-    }                                                                                          \
-    static inline void cvmgen_copy_steps_##kind(type *to, const type *from, int64_t count,     \
-                                                int64_t to_step, int64_t from_step) {          \
-        if (to_step == 1 && from_step == 1) {                                                  \
-            cvmgen_copy_##kind(to, from, count);                                               \
-        } else if (to_step == 1 && from_step == 0) {                                           \
-            if (count > 0) cvmgen_fill_##kind(to, *from, count);                               \
-        } else if (count < CVMGEN_PIECE) {                                                     \
-            for (int64_t i = 0; i < count; ++i) to[i * to_step] = from[i * from_step];         \
-        } else {                                                                               \
-            CVMGEN_PARALLEL()                                                                  \
-            for (int64_t i = 0; i < count; ++i) to[i * to_step] = from[i * from_step];         \
-        }                                                                                      \
-    }
-CVMGEN_RUNS(i8, int8_t)
-CVMGEN_RUNS(i16, int16_t)
-CVMGEN_RUNS(i32, int32_t)
-CVMGEN_RUNS(i64, int64_t)
-
 /* ---------------------------------------------------------------- checks */
 
 static inline int64_t cvmgen_elements(const cvmgen_tensor *tensor) {
@@ -484,21 +399,27 @@ static inline int cvmgen_check_data(cvmgen_error *error, const char *name,
     return CVMGEN_OK;
 }
 
-/* The bits of all magnitudes of the elements: the highest is that of the greatest one. */
-static inline uint32_t cvmgen_magnitudes(const cvmgen_tensor *tensor, int64_t size) {
+/* The bits of all magnitudes of some elements: the highest is that of the greatest one. */
+static inline uint32_t cvmgen_magnitudes_in(const cvmgen_tensor *tensor, int64_t low,
+                                            int64_t high) {
     const int32_t *const wide = (const int32_t *)tensor->data;
     const int8_t *const narrow = (const int8_t *)tensor->data;
     uint32_t bits = 0;
-    if (tensor->dtype == CVMGEN_INT8) {
-        CVMGEN_PARALLEL(reduction(| : bits) if (size >= CVMGEN_PIECE))
-        for (int64_t i = 0; i < size; ++i) bits |= (uint8_t)(narrow[i] < 0 ? -narrow[i] : narrow[i]);
-    } else {
-        CVMGEN_PARALLEL(reduction(| : bits) if (size >= CVMGEN_PIECE))
-        for (int64_t i = 0; i < size; ++i)
+    if (tensor->dtype == CVMGEN_INT8)
+        for (int64_t i = low; i < high; ++i)
+            bits |= (uint8_t)(narrow[i] < 0 ? -narrow[i] : narrow[i]);
+    else
+        for (int64_t i = low; i < high; ++i)
             bits |= wide[i] < 0 ? 0 - (uint32_t)wide[i] : (uint32_t)wide[i];
-    }
     return bits;
 }
+#ifdef CVMGEN_CUDA_H
+static inline uint32_t cvmgen_magnitudes(const cvmgen_tensor *tensor, int64_t size) {
+    return cvmgen_magnitudes_in(tensor, 0, size);
+}
+#else
+uint32_t cvmgen_magnitudes(const cvmgen_tensor *tensor, int64_t size); /* by threads */
+#endif
 /* The declared precision of an input, or the smallest that holds its data. */
 static inline int cvmgen_precision(cvmgen_error *error, const char *name,
                                    const cvmgen_tensor *tensor, int64_t *precision) {
@@ -745,10 +666,7 @@ static inline int cvmgen_check_alike(cvmgen_error *error, const char *name,
 /* Where the first element stands whose value does not fit its type; this, where all fit. */
 #define CVMGEN_NO_OVERFLOW INT64_C(0x7f7f7f7f7f7f7f7f)
 #ifndef CVMGEN_CUDA_H /* which has one for the device */
-static inline void cvmgen_note_overflow(int64_t *first, int64_t at) {
-    CVMGEN_OMP(omp critical(cvmgen_overflow))
-    if (at < *first) *first = at;
-}
+void cvmgen_note_overflow(int64_t *first, int64_t at);
 #endif
 static inline int cvmgen_refuse_overflow(cvmgen_error *error, const char *name,
                                          const cvmgen_tensor *output, int64_t first) {

@@ -91,8 +91,9 @@ def test_the_library_depends_on_flags_text_and_sanitizers() -> None:
         compile_library(SOURCES, name="cvm", sanitizers=("undefined",)),
         compile_library({**SOURCES, "c/twice.c": TWICE + "\n"}, name="cvm"),
     ]
+    paths.append(compile_library(SOURCES, name="cvm", threads=False))
     if c_compiler().openmp:
-        paths.append(compile_library(SOURCES, name="cvm", openmp=False))
+        paths.append(compile_library(SOURCES, name="cvm", openmp=True))
     assert len(set(paths)) == len(paths)
 
 
@@ -234,9 +235,9 @@ int64_t threads(int64_t wanted) {
 
 
 def test_openmp_where_there_is_one() -> None:
-    path = compile_library({"a.c": PARALLEL}, name="cvm")
+    path = compile_library({"a.c": PARALLEL}, name="cvm", openmp=True)
     assert load(path, "threads")(2) == (2 if c_compiler().openmp else 1)
-    path = compile_library({"a.c": PARALLEL}, name="cvm", openmp=False)
+    path = compile_library({"a.c": PARALLEL}, name="cvm")
     assert load(path, "threads")(2) == 1
 
 

@@ -32,7 +32,7 @@ def test_the_formula_is_the_one_in_the_spec() -> None:
 
 def test_the_excerpt_is_in_the_generated_file() -> None:
     text = (generated_folder() / "c/cvm/dense.c").read_text(encoding="utf-8")
-    assert block("c", "CVMGEN_PARALLEL") in text
+    assert block("c", "uint32_t total") in text
 
 
 @pytest.mark.parametrize("name", ["double", "top_values", "rolled"])

@@ -58,7 +58,7 @@ def library(folder: Path, flags: Sequence[str] = (), sanitizers: Sequence[str] =
         library_sources(folder, "cuda-cpu"),
         name="tried",
         flags=flags,
-        openmp=False,
+        threads=False,
         prelude=PRELUDE,
         sanitizers=sanitizers,
     )

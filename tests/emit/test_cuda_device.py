@@ -48,7 +48,7 @@ def argument(value: Any) -> Any:
 def loaded(request: pytest.FixtureRequest) -> Device:
     sources = {**cuda.emit_support(), SOURCE.name: SOURCE.read_text()}
     return Device(
-        compile_library(sources, name="device", prelude=PRELUDE, flags=request.param, openmp=False)
+        compile_library(sources, name="device", prelude=PRELUDE, flags=request.param, threads=False)
     )
 
 

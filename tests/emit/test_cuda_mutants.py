@@ -74,7 +74,7 @@ def compile_mutant(sources: Mapping[str, str], sanitizers: tuple[str, ...]) -> P
         prelude=PRELUDE,
         flags=QUICK if sanitizers else ("-O1",),
         sanitizers=sanitizers,
-        openmp=False,
+        threads=False,
     )
 
 

@@ -60,7 +60,7 @@ class Races:
             "store.h": STORE,
         }
         self.path = compile_library(
-            self.sources, name="races", prelude=PRELUDE, sanitizers=("thread",), openmp=False
+            self.sources, name="races", prelude=PRELUDE, sanitizers=("thread",), threads=False
         )
         self.library = ctypes.CDLL(str(self.path))
         self.library.cvmgen_cpu_this_thread.restype = ctypes.POINTER(State)

@@ -158,7 +158,7 @@ REPORTS = [
 def test_reports_name_the_line_and_the_formula(at: int, what: str, line: int, why: str) -> None:
     sources = {**cuda.emit_support(), "c/beside.cu": BESIDE}
     made = compile_library(
-        sources, name="beside", prelude=PRELUDE, sanitizers=ADDRESSES, flags=QUICK, openmp=False
+        sources, name="beside", prelude=PRELUDE, sanitizers=ADDRESSES, flags=QUICK, threads=False
     )
     call = f"import ctypes; ctypes.CDLL({str(made)!r}).run_beside(ctypes.c_int64({at}))"
     report = explain_report(report_of("-c", call), sources)

@@ -45,7 +45,7 @@ class Box:
 
 @pytest.fixture(
     scope="module",
-    params=[("-O3", "-fopenmp", "-DCVMGEN_NARROW"), ("-O1", *SANITIZERS)],
+    params=[("-O3", "-pthread", "-DCVMGEN_NARROW"), ("-O1", *SANITIZERS)],
     ids=["fast", "sanitized"],
 )
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -64,6 +64,8 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         str(PROGRAM),
         "cvmgen_moves.c",
         "cvmgen_turns.c",
+        "cvmgen_runs.c",
+        "cvmgen_threads.c",
         "cvmgen.c",
         "-o",
         "program",

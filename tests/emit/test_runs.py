@@ -81,8 +81,8 @@ KERNELS = [
         "input X : cvm[N, M]\ninput I : cvm[K]\noutput Y : cvm[K, M] precision p(X)\n"
         "Y[i, j] = X[max(0, min(I[i], N - 1)), j]",
         [
-            "CVMGEN_PARALLEL(if (K > 1 && K * M >= 16384))",
-            "for (int64_t i = 0; i < K; ++i) {",
+            "const int64_t N = plan->N, M = plan->M;",
+            "for (int64_t i = low; i < high; ++i) {",
             "    cvmgen_copy_i32(&Y[i * M],",
             "        &X[cvmgen_max_i32(0, cvmgen_min_i32(I[i], "
             "(int32_t)cvmgen_min_i64(N - 1, INT32_MAX)))",
@@ -90,16 +90,15 @@ KERNELS = [
             "        M);",
             "}",
         ],
-        "a single row leaves the threads to the run",
+        "a row is copied as a run",
     ),
     (
         "input X : cvm[N]\nattr on : bool\noutput Y : cvm[N] precision p(X) + 1\n"
         "Y[i] = X[i] + 1 if on else 0",
         [
             "if (on) {",
-            "    CVMGEN_PARALLEL(if (N >= 16384))",
-            "    for (int64_t i = 0; i < N; ++i)",
-            "        Y[i] = (int32_t)((uint32_t)X[i] + 1u);",
+            "    const f_Y_int32_int32_part_call call = {X, Y};",
+            "    cvmgen_share(N, N >= 16384, f_Y_int32_int32_part, &call);",
             "} else {",
             "    cvmgen_fill_i32(Y, 0, N);",
             "}",
@@ -113,9 +112,12 @@ KERNELS = [
 def test_kernels(items: str, expected: list[str], why: str) -> None:
     found = operator(items)
     text = emitted("c", found, lower(found, C_LIKE))
-    body = re.search(r"static void f_Y_int32_int32\(.*? \*/\n(.*?)\n}\n", text, re.DOTALL)
-    assert body is not None
-    assert [line.removeprefix("    ") for line in body.group(1).split("\n")] == expected, why
+    bodies = re.findall(
+        r"^static void f_Y_int32_int32(?:_part)?\([^}]*? \*/\n(.*?)\n}\n", text, re.DOTALL | re.M
+    )
+    assert bodies
+    body = bodies[-1]
+    assert [line.removeprefix("    ") for line in body.split("\n")] == expected, why
 
 
 def test_cuda_keeps_its_threads_for_elements() -> None:

@@ -1,4 +1,4 @@
-"""Threads that share the tasks of a call."""
+"""Threads that share the iterations of a loop."""
 
 from __future__ import annotations
 
@@ -12,16 +12,37 @@ from cvmgen.emit.c_support import emit_support
 from tests.emit.cuda_texts import write
 
 PROGRAM = Path(__file__).with_name("threads.c")
-SOURCES = ("cvmgen_threads.c", "cvmgen.c")
+SOURCES = ("cvmgen_threads.c", "cvmgen.c", "cvmgen_runs.c")
+BUILDS = [
+    (("-pthread", "-DTHREADS=1"), "threads"),
+    (("-pthread", "-DTHREADS=1", "-fsanitize=thread"), "sanitized"),
+    (("-DTHREADS=0",), "no threads"),
+]
 
 
-def test_tasks_are_done_once_and_late_threads_are_left_alone(tmp_path: Path) -> None:
-    compiler = c_compiler()
-    if not compiler.openmp:
-        pytest.skip(f"{compiler.name} has no OpenMP")
-    write(emit_support(), tmp_path)
-    flags = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", *compiler.openmp)
-    line = (*compiler.command, *flags, "-I.", str(PROGRAM), *SOURCES, "-lm", "-o", "threads")
-    made = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+@pytest.mark.parametrize(("flags", "why"), BUILDS, ids=[row[-1] for row in BUILDS])
+def test_iterations_are_done_once(tmp_path: Path, flags: tuple[str, ...], why: str) -> None:
+    write(emit_support() | {"empty.c": "int main(void) { return 0; }\n"}, tmp_path)
+    command = (*c_compiler().command, "-std=gnu11", "-O1", *flags)
+    tried = (*command, "empty.c", "-o", "empty")
+    if subprocess.run(tried, cwd=tmp_path, capture_output=True, check=False).returncode:
+        pytest.skip(f"the C compiler has no {' '.join(flags)}")
+    line = (
+        *command,
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-I.",
+        str(PROGRAM),
+        *SOURCES,
+        "-lm",
+        "-lpthread",
+    )
+    made = subprocess.run(
+        (*line, "-o", "threads"), cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert made.returncode == 0, made.stderr
-    assert subprocess.run(("./threads",), cwd=tmp_path, check=False).returncode == 0
+    done = subprocess.run(
+        ("./threads",), cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, ""), why

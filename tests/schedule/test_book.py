@@ -65,16 +65,18 @@ def test_show_tells_each_action() -> None:
 def test_no_schedule_leaves_a_nest_as_it_is() -> None:
     text = stage_text(operator(ADD), "schedule", schedules(""))
     assert "  no schedule\n" in text
-    assert "omp" not in emitted("c", operator(ADD), lower(operator(ADD), C_LIKE), schedules(""))
+    assert "cvmgen_share" not in emitted(
+        "c", operator(ADD), lower(operator(ADD), C_LIKE), schedules("")
+    )
 
 
 def test_the_first_class_with_a_schedule_counts() -> None:
     general = "schedule other for c {\n  parallelise outer when results >= 1\n}\n"
     particular = "schedule elementwise for c {\n  parallelise outer when results >= 2\n}\n"
     found = emitted("c", operator(ADD), schedules=schedules(general + particular))
-    assert "if (M * N >= 2)" in found
+    assert "cvmgen_share(M * N, M * N >= 2, " in found
     found = emitted("c", operator(TOTAL), schedules=schedules(general + particular))
-    assert "if (M >= 1)" in found
+    assert "cvmgen_share(M, M >= 1, " in found
 
 
 def test_a_folder_without_schedules_has_those_of_cvmgen() -> None:

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in
-from cvmgen.lower.copies import Run
 from cvmgen.lower.guards import assigned
 from cvmgen.schedule.dependences import Locals, conflict
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.measures import MEASURES, ONE, Measure, product, repeated
+from cvmgen.schedule.measures import MEASURES, Measure, product
 from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
 
@@ -63,8 +62,4 @@ def joined(loop: i.Loop, names: Collection[str]) -> tuple[i.Loop, int]:
 
 def worth(subject: Subject, loop: i.Loop, measure: Measure, least: int) -> i.Expr:
     """The test that the iterations are worth more than one thread."""
-    enough = i.Compare(">=", product(measure(subject, loop)), i.Const(least))
-    if loop.parallel == 1 and any(isinstance(each, Run) for each in repeated(loop.body)):
-        # One long run has its own threads.
-        return i.Logic("and", (i.Compare(">", loop.high, ONE), enough))
-    return enough
+    return i.Compare(">=", product(measure(subject, loop)), i.Const(least))

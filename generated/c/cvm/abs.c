@@ -10,6 +10,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -44,52 +45,100 @@ static int abs_prepare(const cvm_abs_args *args, abs_plan *plan, cvmgen_error *e
     return CVMGEN_OK;
 }
 
+typedef struct abs_Y_int8_int8_part_call {
+    const int8_t *X;
+    int8_t *Y;
+} abs_Y_int8_int8_part_call;
 CVMGEN_FOR_AVX2
-static void abs_Y_int8_int8(const abs_plan *plan, const int8_t *restrict X,
-                            int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
+static void abs_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
+    const abs_Y_int8_int8_part_call *const call = context;
+    const int8_t *restrict X = call->X;
+    int8_t *restrict Y = call->Y;
     /* spec/cvm/elementwise.cvm:7: Y[d...] = x if x >= 0 else -x where x = X[d...] */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d) {
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d) {
         const int32_t x = X[d];
         Y[d] = (int8_t)(x >= 0 ? x : -x);
     }
 }
 
-CVMGEN_FOR_AVX2
-static void abs_Y_int8_int32(const abs_plan *plan, const int8_t *restrict X,
-                             int32_t *restrict Y) {
+static void abs_Y_int8_int8(const abs_plan *plan, const int8_t *restrict X,
+                            int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
+    const abs_Y_int8_int8_part_call call = {X, Y};
+    cvmgen_share(n_size, n_size >= 16384, abs_Y_int8_int8_part, &call);
+}
+
+typedef struct abs_Y_int8_int32_part_call {
+    const int8_t *X;
+    int32_t *Y;
+} abs_Y_int8_int32_part_call;
+CVMGEN_FOR_AVX2
+static void abs_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
+    const abs_Y_int8_int32_part_call *const call = context;
+    const int8_t *restrict X = call->X;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/elementwise.cvm:7: Y[d...] = x if x >= 0 else -x where x = X[d...] */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d) {
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d) {
         const int32_t x = X[d];
         Y[d] = x >= 0 ? x : -x;
     }
 }
 
-CVMGEN_FOR_AVX2
-static void abs_Y_int32_int8(const abs_plan *plan, const int32_t *restrict X,
-                             int8_t *restrict Y) {
+static void abs_Y_int8_int32(const abs_plan *plan, const int8_t *restrict X,
+                             int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
+    const abs_Y_int8_int32_part_call call = {X, Y};
+    cvmgen_share(n_size, n_size >= 16384, abs_Y_int8_int32_part, &call);
+}
+
+typedef struct abs_Y_int32_int8_part_call {
+    const int32_t *X;
+    int8_t *Y;
+} abs_Y_int32_int8_part_call;
+CVMGEN_FOR_AVX2
+static void abs_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
+    const abs_Y_int32_int8_part_call *const call = context;
+    const int32_t *restrict X = call->X;
+    int8_t *restrict Y = call->Y;
     /* spec/cvm/elementwise.cvm:7: Y[d...] = x if x >= 0 else -x where x = X[d...] */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d) {
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d) {
         const int32_t x = X[d];
         Y[d] = (int8_t)(x >= 0 ? (uint32_t)x : 0u - (uint32_t)x);
     }
 }
 
-CVMGEN_FOR_AVX2
-static void abs_Y_int32_int32(const abs_plan *plan, const int32_t *restrict X,
-                              int32_t *restrict Y) {
+static void abs_Y_int32_int8(const abs_plan *plan, const int32_t *restrict X,
+                             int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
+    const abs_Y_int32_int8_part_call call = {X, Y};
+    cvmgen_share(n_size, n_size >= 16384, abs_Y_int32_int8_part, &call);
+}
+
+typedef struct abs_Y_int32_int32_part_call {
+    const int32_t *X;
+    int32_t *Y;
+} abs_Y_int32_int32_part_call;
+CVMGEN_FOR_AVX2
+static void abs_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
+    const abs_Y_int32_int32_part_call *const call = context;
+    const int32_t *restrict X = call->X;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/elementwise.cvm:7: Y[d...] = x if x >= 0 else -x where x = X[d...] */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d) {
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d) {
         const int32_t x = X[d];
         Y[d] = (int32_t)(x >= 0 ? (uint32_t)x : 0u - (uint32_t)x);
     }
+}
+
+static void abs_Y_int32_int32(const abs_plan *plan, const int32_t *restrict X,
+                              int32_t *restrict Y) {
+    const int64_t n_size = plan->n_size;
+    const abs_Y_int32_int32_part_call call = {X, Y};
+    cvmgen_share(n_size, n_size >= 16384, abs_Y_int32_int32_part, &call);
 }
 
 int cvm_abs_infer(const cvm_abs_args *args, cvmgen_error *error) {

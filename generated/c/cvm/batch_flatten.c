@@ -10,6 +10,8 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_runs.h"
+#include "cvmgen_threads.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -56,24 +58,50 @@ static void batch_flatten_Y_int8_int8(const batch_flatten_plan *plan, const int8
     cvmgen_copy_i8(Y, X, n_0 * n_part_size);
 }
 
+typedef struct batch_flatten_Y_int8_int32_part_call {
+    const int8_t *X;
+    int32_t *Y;
+} batch_flatten_Y_int8_int32_part_call;
 CVMGEN_FOR_AVX2
-static void batch_flatten_Y_int8_int32(const batch_flatten_plan *plan, const int8_t *restrict X,
-                                       int32_t *restrict Y) {
-    const int64_t n_0 = plan->n_0, n_part_size = plan->n_part_size;
+static void batch_flatten_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
+    const batch_flatten_Y_int8_int32_part_call *const call = context;
+    const int8_t *restrict X = call->X;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/transform.cvm:45: Y[i, j] = X[i, unflatten(j, n[1:]...)...] */
-    CVMGEN_PARALLEL(if (n_0 * n_part_size >= 16384))
-    for (int64_t j = 0; j < n_0 * n_part_size; ++j)
+    CVMGEN_APART
+    for (int64_t j = low; j < high; ++j)
         Y[j] = X[j];
 }
 
+static void batch_flatten_Y_int8_int32(const batch_flatten_plan *plan, const int8_t *restrict X,
+                                       int32_t *restrict Y) {
+    const int64_t n_0 = plan->n_0, n_part_size = plan->n_part_size;
+    const batch_flatten_Y_int8_int32_part_call call = {X, Y};
+    cvmgen_share(n_0 * n_part_size, n_0 * n_part_size >= 16384,
+                 batch_flatten_Y_int8_int32_part, &call);
+}
+
+typedef struct batch_flatten_Y_int32_int8_part_call {
+    const int32_t *X;
+    int8_t *Y;
+} batch_flatten_Y_int32_int8_part_call;
 CVMGEN_FOR_AVX2
+static void batch_flatten_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
+    const batch_flatten_Y_int32_int8_part_call *const call = context;
+    const int32_t *restrict X = call->X;
+    int8_t *restrict Y = call->Y;
+    /* spec/cvm/transform.cvm:45: Y[i, j] = X[i, unflatten(j, n[1:]...)...] */
+    CVMGEN_APART
+    for (int64_t j = low; j < high; ++j)
+        Y[j] = (int8_t)X[j];
+}
+
 static void batch_flatten_Y_int32_int8(const batch_flatten_plan *plan,
                                        const int32_t *restrict X, int8_t *restrict Y) {
     const int64_t n_0 = plan->n_0, n_part_size = plan->n_part_size;
-    /* spec/cvm/transform.cvm:45: Y[i, j] = X[i, unflatten(j, n[1:]...)...] */
-    CVMGEN_PARALLEL(if (n_0 * n_part_size >= 16384))
-    for (int64_t j = 0; j < n_0 * n_part_size; ++j)
-        Y[j] = (int8_t)X[j];
+    const batch_flatten_Y_int32_int8_part_call call = {X, Y};
+    cvmgen_share(n_0 * n_part_size, n_0 * n_part_size >= 16384,
+                 batch_flatten_Y_int32_int8_part, &call);
 }
 
 static void batch_flatten_Y_int32_int32(const batch_flatten_plan *plan,

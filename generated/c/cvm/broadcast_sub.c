@@ -21,6 +21,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -109,18 +110,26 @@ static int broadcast_sub_prepare(const cvm_broadcast_sub_args *args, broadcast_s
     return CVMGEN_OK;
 }
 
+typedef struct broadcast_sub_Y_int8_int8_part_call {
+    const broadcast_sub_plan *plan;
+    const int8_t *A;
+    const int8_t *B;
+    int8_t *Y;
+} broadcast_sub_Y_int8_int8_part_call;
 CVMGEN_FOR_AVX2
-static void broadcast_sub_Y_int8_int8(const broadcast_sub_plan *plan, const int8_t *restrict A,
-                                      const int8_t *restrict B, int8_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, A_step = plan->A_step;
-    const int64_t B_step = plan->B_step;
+static void broadcast_sub_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
+    const broadcast_sub_Y_int8_int8_part_call *const call = context;
+    const broadcast_sub_plan *const plan = call->plan;
+    const int8_t *restrict A = call->A;
+    const int8_t *restrict B = call->B;
+    int8_t *restrict Y = call->Y;
+    /* spec/cvm/broadcast.cvm:15: Y[d...] = OP(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
+       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
+    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
     const cvmgen_list *const A_steps = &plan->A_steps;
     const cvmgen_list *const B_steps = &plan->B_steps;
     const cvmgen_list *const d_box = &plan->d_box;
-    /* spec/cvm/broadcast.cvm:15: Y[d...] = OP(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
-       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
+    for (int64_t d_row = low; d_row < high; ++d_row) {
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
@@ -143,18 +152,33 @@ static void broadcast_sub_Y_int8_int8(const broadcast_sub_plan *plan, const int8
     }
 }
 
+static void broadcast_sub_Y_int8_int8(const broadcast_sub_plan *plan, const int8_t *restrict A,
+                                      const int8_t *restrict B, int8_t *restrict Y) {
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
+    const broadcast_sub_Y_int8_int8_part_call call = {plan, A, B, Y};
+    cvmgen_share(d_rows, d_rows * d_run >= 16384, broadcast_sub_Y_int8_int8_part, &call);
+}
+
+typedef struct broadcast_sub_Y_int8_int32_part_call {
+    const broadcast_sub_plan *plan;
+    const int8_t *A;
+    const int8_t *B;
+    int32_t *Y;
+} broadcast_sub_Y_int8_int32_part_call;
 CVMGEN_FOR_AVX2
-static void broadcast_sub_Y_int8_int32(const broadcast_sub_plan *plan, const int8_t *restrict A,
-                                       const int8_t *restrict B, int32_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, A_step = plan->A_step;
-    const int64_t B_step = plan->B_step;
+static void broadcast_sub_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
+    const broadcast_sub_Y_int8_int32_part_call *const call = context;
+    const broadcast_sub_plan *const plan = call->plan;
+    const int8_t *restrict A = call->A;
+    const int8_t *restrict B = call->B;
+    int32_t *restrict Y = call->Y;
+    /* spec/cvm/broadcast.cvm:15: Y[d...] = OP(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
+       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
+    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
     const cvmgen_list *const A_steps = &plan->A_steps;
     const cvmgen_list *const B_steps = &plan->B_steps;
     const cvmgen_list *const d_box = &plan->d_box;
-    /* spec/cvm/broadcast.cvm:15: Y[d...] = OP(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
-       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
+    for (int64_t d_row = low; d_row < high; ++d_row) {
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
@@ -177,19 +201,33 @@ static void broadcast_sub_Y_int8_int32(const broadcast_sub_plan *plan, const int
     }
 }
 
+static void broadcast_sub_Y_int8_int32(const broadcast_sub_plan *plan, const int8_t *restrict A,
+                                       const int8_t *restrict B, int32_t *restrict Y) {
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
+    const broadcast_sub_Y_int8_int32_part_call call = {plan, A, B, Y};
+    cvmgen_share(d_rows, d_rows * d_run >= 16384, broadcast_sub_Y_int8_int32_part, &call);
+}
+
+typedef struct broadcast_sub_Y_int32_int8_part_call {
+    const broadcast_sub_plan *plan;
+    const int32_t *A;
+    const int32_t *B;
+    int8_t *Y;
+} broadcast_sub_Y_int32_int8_part_call;
 CVMGEN_FOR_AVX2
-static void broadcast_sub_Y_int32_int8(const broadcast_sub_plan *plan,
-                                       const int32_t *restrict A, const int32_t *restrict B,
-                                       int8_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, A_step = plan->A_step;
-    const int64_t B_step = plan->B_step;
+static void broadcast_sub_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
+    const broadcast_sub_Y_int32_int8_part_call *const call = context;
+    const broadcast_sub_plan *const plan = call->plan;
+    const int32_t *restrict A = call->A;
+    const int32_t *restrict B = call->B;
+    int8_t *restrict Y = call->Y;
+    /* spec/cvm/broadcast.cvm:15: Y[d...] = OP(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
+       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
+    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
     const cvmgen_list *const A_steps = &plan->A_steps;
     const cvmgen_list *const B_steps = &plan->B_steps;
     const cvmgen_list *const d_box = &plan->d_box;
-    /* spec/cvm/broadcast.cvm:15: Y[d...] = OP(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
-       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
+    for (int64_t d_row = low; d_row < high; ++d_row) {
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
@@ -213,19 +251,34 @@ static void broadcast_sub_Y_int32_int8(const broadcast_sub_plan *plan,
     }
 }
 
+static void broadcast_sub_Y_int32_int8(const broadcast_sub_plan *plan,
+                                       const int32_t *restrict A, const int32_t *restrict B,
+                                       int8_t *restrict Y) {
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
+    const broadcast_sub_Y_int32_int8_part_call call = {plan, A, B, Y};
+    cvmgen_share(d_rows, d_rows * d_run >= 16384, broadcast_sub_Y_int32_int8_part, &call);
+}
+
+typedef struct broadcast_sub_Y_int32_int32_part_call {
+    const broadcast_sub_plan *plan;
+    const int32_t *A;
+    const int32_t *B;
+    int32_t *Y;
+} broadcast_sub_Y_int32_int32_part_call;
 CVMGEN_FOR_AVX2
-static void broadcast_sub_Y_int32_int32(const broadcast_sub_plan *plan,
-                                        const int32_t *restrict A, const int32_t *restrict B,
-                                        int32_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, A_step = plan->A_step;
-    const int64_t B_step = plan->B_step;
+static void broadcast_sub_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
+    const broadcast_sub_Y_int32_int32_part_call *const call = context;
+    const broadcast_sub_plan *const plan = call->plan;
+    const int32_t *restrict A = call->A;
+    const int32_t *restrict B = call->B;
+    int32_t *restrict Y = call->Y;
+    /* spec/cvm/broadcast.cvm:15: Y[d...] = OP(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
+       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
+    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
     const cvmgen_list *const A_steps = &plan->A_steps;
     const cvmgen_list *const B_steps = &plan->B_steps;
     const cvmgen_list *const d_box = &plan->d_box;
-    /* spec/cvm/broadcast.cvm:15: Y[d...] = OP(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
-       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
+    for (int64_t d_row = low; d_row < high; ++d_row) {
         const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
         if (A_step == 1 && B_step == 1) {
@@ -247,6 +300,14 @@ static void broadcast_sub_Y_int32_int32(const broadcast_sub_plan *plan,
                     - (uint32_t)B[B_row + d * B_step]);
         }
     }
+}
+
+static void broadcast_sub_Y_int32_int32(const broadcast_sub_plan *plan,
+                                        const int32_t *restrict A, const int32_t *restrict B,
+                                        int32_t *restrict Y) {
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
+    const broadcast_sub_Y_int32_int32_part_call call = {plan, A, B, Y};
+    cvmgen_share(d_rows, d_rows * d_run >= 16384, broadcast_sub_Y_int32_int32_part, &call);
 }
 
 int cvm_broadcast_sub_infer(const cvm_broadcast_sub_args *args, cvmgen_error *error) {

@@ -13,6 +13,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -64,58 +65,118 @@ static int clip_prepare(const cvm_clip_args *args, clip_plan *plan, cvmgen_error
     return CVMGEN_OK;
 }
 
+typedef struct clip_Y_int8_int8_part_call {
+    const clip_plan *plan;
+    const int8_t *X;
+    int8_t *Y;
+} clip_Y_int8_int8_part_call;
 CVMGEN_FOR_AVX2
+static void clip_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
+    const clip_Y_int8_int8_part_call *const call = context;
+    const clip_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    int8_t *restrict Y = call->Y;
+    /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min))
+       where x = X[d...] */
+    const int64_t a_min = plan->a_min, a_max = plan->a_max;
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d) {
+        const int32_t x = X[d];
+        Y[d] = (int8_t)(x >= (int32_t)a_max ? (int32_t)a_max
+            : (x > (int32_t)a_min ? x : (int32_t)a_min));
+    }
+}
+
 static void clip_Y_int8_int8(const clip_plan *plan, const int8_t *restrict X,
                              int8_t *restrict Y) {
-    const int64_t a_min = plan->a_min, a_max = plan->a_max, n_size = plan->n_size;
+    const int64_t n_size = plan->n_size;
+    const clip_Y_int8_int8_part_call call = {plan, X, Y};
+    cvmgen_share(n_size, n_size >= 16384, clip_Y_int8_int8_part, &call);
+}
+
+typedef struct clip_Y_int8_int32_part_call {
+    const clip_plan *plan;
+    const int8_t *X;
+    int32_t *Y;
+} clip_Y_int8_int32_part_call;
+CVMGEN_FOR_AVX2
+static void clip_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
+    const clip_Y_int8_int32_part_call *const call = context;
+    const clip_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min))
        where x = X[d...] */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d) {
+    const int64_t a_min = plan->a_min, a_max = plan->a_max;
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d) {
         const int32_t x = X[d];
-        Y[d] = (int8_t)(x >= (int32_t)a_max ? (int32_t)a_max
-            : (x > (int32_t)a_min ? x : (int32_t)a_min));
+        Y[d] = x >= (int32_t)a_max ? (int32_t)a_max : (x > (int32_t)a_min ? x : (int32_t)a_min);
     }
 }
 
-CVMGEN_FOR_AVX2
 static void clip_Y_int8_int32(const clip_plan *plan, const int8_t *restrict X,
                               int32_t *restrict Y) {
-    const int64_t a_min = plan->a_min, a_max = plan->a_max, n_size = plan->n_size;
-    /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min))
-       where x = X[d...] */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d) {
-        const int32_t x = X[d];
-        Y[d] = x >= (int32_t)a_max ? (int32_t)a_max : (x > (int32_t)a_min ? x : (int32_t)a_min);
-    }
+    const int64_t n_size = plan->n_size;
+    const clip_Y_int8_int32_part_call call = {plan, X, Y};
+    cvmgen_share(n_size, n_size >= 16384, clip_Y_int8_int32_part, &call);
 }
 
+typedef struct clip_Y_int32_int8_part_call {
+    const clip_plan *plan;
+    const int32_t *X;
+    int8_t *Y;
+} clip_Y_int32_int8_part_call;
 CVMGEN_FOR_AVX2
-static void clip_Y_int32_int8(const clip_plan *plan, const int32_t *restrict X,
-                              int8_t *restrict Y) {
-    const int64_t a_min = plan->a_min, a_max = plan->a_max, n_size = plan->n_size;
+static void clip_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
+    const clip_Y_int32_int8_part_call *const call = context;
+    const clip_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    int8_t *restrict Y = call->Y;
     /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min))
        where x = X[d...] */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d) {
+    const int64_t a_min = plan->a_min, a_max = plan->a_max;
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d) {
         const int32_t x = X[d];
         Y[d] = (int8_t)(x >= (int32_t)a_max ? (int32_t)a_max
             : (x > (int32_t)a_min ? x : (int32_t)a_min));
     }
 }
 
+static void clip_Y_int32_int8(const clip_plan *plan, const int32_t *restrict X,
+                              int8_t *restrict Y) {
+    const int64_t n_size = plan->n_size;
+    const clip_Y_int32_int8_part_call call = {plan, X, Y};
+    cvmgen_share(n_size, n_size >= 16384, clip_Y_int32_int8_part, &call);
+}
+
+typedef struct clip_Y_int32_int32_part_call {
+    const clip_plan *plan;
+    const int32_t *X;
+    int32_t *Y;
+} clip_Y_int32_int32_part_call;
 CVMGEN_FOR_AVX2
-static void clip_Y_int32_int32(const clip_plan *plan, const int32_t *restrict X,
-                               int32_t *restrict Y) {
-    const int64_t a_min = plan->a_min, a_max = plan->a_max, n_size = plan->n_size;
+static void clip_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
+    const clip_Y_int32_int32_part_call *const call = context;
+    const clip_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/elementwise.cvm:53: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min))
        where x = X[d...] */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d) {
+    const int64_t a_min = plan->a_min, a_max = plan->a_max;
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d) {
         const int32_t x = X[d];
         Y[d] = x >= (int32_t)a_max ? (int32_t)a_max : (x > (int32_t)a_min ? x : (int32_t)a_min);
     }
+}
+
+static void clip_Y_int32_int32(const clip_plan *plan, const int32_t *restrict X,
+                               int32_t *restrict Y) {
+    const int64_t n_size = plan->n_size;
+    const clip_Y_int32_int32_part_call call = {plan, X, Y};
+    cvmgen_share(n_size, n_size >= 16384, clip_Y_int32_int32_part, &call);
 }
 
 int cvm_clip_infer(const cvm_clip_args *args, cvmgen_error *error) {

@@ -13,6 +13,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -53,13 +54,60 @@ static int cvm_lut_prepare(const cvm_cvm_lut_args *args, cvm_lut_plan *plan,
     return CVMGEN_OK;
 }
 
+typedef struct cvm_lut_Y_int8_int8_part_call {
+    const cvm_lut_plan *plan;
+    const int8_t *indices;
+    const int8_t *table;
+    int8_t *Y;
+} cvm_lut_Y_int8_int8_part_call;
 CVMGEN_FOR_AVX2
+static void cvm_lut_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
+    const cvm_lut_Y_int8_int8_part_call *const call = context;
+    const cvm_lut_plan *const plan = call->plan;
+    const int8_t *restrict indices = call->indices;
+    const int8_t *restrict table = call->table;
+    int8_t *restrict Y = call->Y;
+    /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
+    const int64_t m_size = plan->m_size, n_size = plan->n_size;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_block = at * 256;
+        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
+        int32_t places[256];
+        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
+            places[d_lane] = cvmgen_max_i32(0,
+                cvmgen_min_i32(indices[d_block + d_lane],
+                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
+        CVMGEN_APART
+        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
+            Y[d_block + d_lane] = table[places[d_lane]];
+    }
+}
+
 static void cvm_lut_Y_int8_int8(const cvm_lut_plan *plan, const int8_t *restrict indices,
                                 const int8_t *restrict table, int8_t *restrict Y) {
-    const int64_t m_size = plan->m_size, n_size = plan->n_size;
+    const int64_t m_size = plan->m_size;
+    const cvm_lut_Y_int8_int8_part_call call = {plan, indices, table, Y};
+    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 16384, cvm_lut_Y_int8_int8_part,
+                 &call);
+}
+
+typedef struct cvm_lut_Y_int8_int32_part_call {
+    const cvm_lut_plan *plan;
+    const int8_t *indices;
+    const int8_t *table;
+    int32_t *Y;
+} cvm_lut_Y_int8_int32_part_call;
+CVMGEN_FOR_AVX2
+static void cvm_lut_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
+    const cvm_lut_Y_int8_int32_part_call *const call = context;
+    const cvm_lut_plan *const plan = call->plan;
+    const int8_t *restrict indices = call->indices;
+    const int8_t *restrict table = call->table;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    CVMGEN_PARALLEL(if (m_size >= 16384))
-    for (int64_t d_block = 0; d_block < m_size; d_block += 256) {
+    const int64_t m_size = plan->m_size, n_size = plan->n_size;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_block = at * 256;
         const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
         int32_t places[256];
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
@@ -72,32 +120,31 @@ static void cvm_lut_Y_int8_int8(const cvm_lut_plan *plan, const int8_t *restrict
     }
 }
 
-CVMGEN_FOR_AVX2
 static void cvm_lut_Y_int8_int32(const cvm_lut_plan *plan, const int8_t *restrict indices,
                                  const int8_t *restrict table, int32_t *restrict Y) {
-    const int64_t m_size = plan->m_size, n_size = plan->n_size;
-    /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    CVMGEN_PARALLEL(if (m_size >= 16384))
-    for (int64_t d_block = 0; d_block < m_size; d_block += 256) {
-        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
-        int32_t places[256];
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            places[d_lane] = cvmgen_max_i32(0,
-                cvmgen_min_i32(indices[d_block + d_lane],
-                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
-        CVMGEN_APART
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            Y[d_block + d_lane] = table[places[d_lane]];
-    }
+    const int64_t m_size = plan->m_size;
+    const cvm_lut_Y_int8_int32_part_call call = {plan, indices, table, Y};
+    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 16384, cvm_lut_Y_int8_int32_part,
+                 &call);
 }
 
+typedef struct cvm_lut_Y_int32_int8_part_call {
+    const cvm_lut_plan *plan;
+    const int32_t *indices;
+    const int32_t *table;
+    int8_t *Y;
+} cvm_lut_Y_int32_int8_part_call;
 CVMGEN_FOR_AVX2
-static void cvm_lut_Y_int32_int8(const cvm_lut_plan *plan, const int32_t *restrict indices,
-                                 const int32_t *restrict table, int8_t *restrict Y) {
-    const int64_t m_size = plan->m_size, n_size = plan->n_size;
+static void cvm_lut_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
+    const cvm_lut_Y_int32_int8_part_call *const call = context;
+    const cvm_lut_plan *const plan = call->plan;
+    const int32_t *restrict indices = call->indices;
+    const int32_t *restrict table = call->table;
+    int8_t *restrict Y = call->Y;
     /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    CVMGEN_PARALLEL(if (m_size >= 16384))
-    for (int64_t d_block = 0; d_block < m_size; d_block += 256) {
+    const int64_t m_size = plan->m_size, n_size = plan->n_size;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_block = at * 256;
         const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
         int32_t places[256];
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
@@ -110,13 +157,31 @@ static void cvm_lut_Y_int32_int8(const cvm_lut_plan *plan, const int32_t *restri
     }
 }
 
+static void cvm_lut_Y_int32_int8(const cvm_lut_plan *plan, const int32_t *restrict indices,
+                                 const int32_t *restrict table, int8_t *restrict Y) {
+    const int64_t m_size = plan->m_size;
+    const cvm_lut_Y_int32_int8_part_call call = {plan, indices, table, Y};
+    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 16384, cvm_lut_Y_int32_int8_part,
+                 &call);
+}
+
+typedef struct cvm_lut_Y_int32_int32_part_call {
+    const cvm_lut_plan *plan;
+    const int32_t *indices;
+    const int32_t *table;
+    int32_t *Y;
+} cvm_lut_Y_int32_int32_part_call;
 CVMGEN_FOR_AVX2
-static void cvm_lut_Y_int32_int32(const cvm_lut_plan *plan, const int32_t *restrict indices,
-                                  const int32_t *restrict table, int32_t *restrict Y) {
-    const int64_t m_size = plan->m_size, n_size = plan->n_size;
+static void cvm_lut_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
+    const cvm_lut_Y_int32_int32_part_call *const call = context;
+    const cvm_lut_plan *const plan = call->plan;
+    const int32_t *restrict indices = call->indices;
+    const int32_t *restrict table = call->table;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/transform.cvm:160: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    CVMGEN_PARALLEL(if (m_size >= 16384))
-    for (int64_t d_block = 0; d_block < m_size; d_block += 256) {
+    const int64_t m_size = plan->m_size, n_size = plan->n_size;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_block = at * 256;
         const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
         int32_t places[256];
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
@@ -127,6 +192,14 @@ static void cvm_lut_Y_int32_int32(const cvm_lut_plan *plan, const int32_t *restr
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             Y[d_block + d_lane] = table[places[d_lane]];
     }
+}
+
+static void cvm_lut_Y_int32_int32(const cvm_lut_plan *plan, const int32_t *restrict indices,
+                                  const int32_t *restrict table, int32_t *restrict Y) {
+    const int64_t m_size = plan->m_size;
+    const cvm_lut_Y_int32_int32_part_call call = {plan, indices, table, Y};
+    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 16384, cvm_lut_Y_int32_int32_part,
+                 &call);
 }
 
 int cvm_cvm_lut_infer(const cvm_cvm_lut_args *args, cvmgen_error *error) {

@@ -11,6 +11,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -43,56 +44,104 @@ static int cvm_precision_prepare(const cvm_cvm_precision_args *args, cvm_precisi
     return CVMGEN_OK;
 }
 
+typedef struct cvm_precision_Y_int8_int8_part_call {
+    const int8_t *X;
+    int8_t *Y;
+} cvm_precision_Y_int8_int8_part_call;
 CVMGEN_FOR_AVX512
-static void cvm_precision_Y_int8_int8(const cvm_precision_plan *plan, const int8_t *restrict X,
-                                      int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
+static void cvm_precision_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
+    const cvm_precision_Y_int8_int8_part_call *const call = context;
+    const int8_t *restrict X = call->X;
+    int8_t *restrict Y = call->Y;
     /* spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x =
        X[d...] */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d) {
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d) {
         const int32_t x = X[d];
         Y[d] = (int8_t)(x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i32(x) + 1) : 1);
     }
 }
 
-CVMGEN_FOR_AVX512
-static void cvm_precision_Y_int8_int32(const cvm_precision_plan *plan, const int8_t *restrict X,
-                                       int32_t *restrict Y) {
+static void cvm_precision_Y_int8_int8(const cvm_precision_plan *plan, const int8_t *restrict X,
+                                      int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
+    const cvm_precision_Y_int8_int8_part_call call = {X, Y};
+    cvmgen_share(n_size, n_size >= 16384, cvm_precision_Y_int8_int8_part, &call);
+}
+
+typedef struct cvm_precision_Y_int8_int32_part_call {
+    const int8_t *X;
+    int32_t *Y;
+} cvm_precision_Y_int8_int32_part_call;
+CVMGEN_FOR_AVX512
+static void cvm_precision_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
+    const cvm_precision_Y_int8_int32_part_call *const call = context;
+    const int8_t *restrict X = call->X;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x =
        X[d...] */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d) {
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d) {
         const int32_t x = X[d];
         Y[d] = x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i32(x) + 1) : 1;
     }
 }
 
-CVMGEN_FOR_AVX512
-static void cvm_precision_Y_int32_int8(const cvm_precision_plan *plan,
-                                       const int32_t *restrict X, int8_t *restrict Y) {
+static void cvm_precision_Y_int8_int32(const cvm_precision_plan *plan, const int8_t *restrict X,
+                                       int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
+    const cvm_precision_Y_int8_int32_part_call call = {X, Y};
+    cvmgen_share(n_size, n_size >= 16384, cvm_precision_Y_int8_int32_part, &call);
+}
+
+typedef struct cvm_precision_Y_int32_int8_part_call {
+    const int32_t *X;
+    int8_t *Y;
+} cvm_precision_Y_int32_int8_part_call;
+CVMGEN_FOR_AVX512
+static void cvm_precision_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
+    const cvm_precision_Y_int32_int8_part_call *const call = context;
+    const int32_t *restrict X = call->X;
+    int8_t *restrict Y = call->Y;
     /* spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x =
        X[d...] */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d) {
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d) {
         const int32_t x = X[d];
         Y[d] = (int8_t)(x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i64((int64_t)x) + 1) : 1);
     }
 }
 
-CVMGEN_FOR_AVX512
-static void cvm_precision_Y_int32_int32(const cvm_precision_plan *plan,
-                                        const int32_t *restrict X, int32_t *restrict Y) {
+static void cvm_precision_Y_int32_int8(const cvm_precision_plan *plan,
+                                       const int32_t *restrict X, int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
+    const cvm_precision_Y_int32_int8_part_call call = {X, Y};
+    cvmgen_share(n_size, n_size >= 16384, cvm_precision_Y_int32_int8_part, &call);
+}
+
+typedef struct cvm_precision_Y_int32_int32_part_call {
+    const int32_t *X;
+    int32_t *Y;
+} cvm_precision_Y_int32_int32_part_call;
+CVMGEN_FOR_AVX512
+static void cvm_precision_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
+    const cvm_precision_Y_int32_int32_part_call *const call = context;
+    const int32_t *restrict X = call->X;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/elementwise.cvm:16: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x =
        X[d...] */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d) {
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d) {
         const int32_t x = X[d];
         Y[d] = x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i64((int64_t)x) + 1) : 1;
     }
+}
+
+static void cvm_precision_Y_int32_int32(const cvm_precision_plan *plan,
+                                        const int32_t *restrict X, int32_t *restrict Y) {
+    const int64_t n_size = plan->n_size;
+    const cvm_precision_Y_int32_int32_part_call call = {X, Y};
+    cvmgen_share(n_size, n_size >= 16384, cvm_precision_Y_int32_int32_part, &call);
 }
 
 int cvm_cvm_precision_infer(const cvm_cvm_precision_args *args, cvmgen_error *error) {

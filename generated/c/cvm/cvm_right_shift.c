@@ -13,6 +13,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -60,52 +61,112 @@ static int cvm_right_shift_prepare(const cvm_cvm_right_shift_args *args,
     return CVMGEN_OK;
 }
 
+typedef struct cvm_right_shift_Y_int8_int8_part_call {
+    const cvm_right_shift_plan *plan;
+    const int8_t *X;
+    int8_t *Y;
+} cvm_right_shift_Y_int8_int8_part_call;
 CVMGEN_FOR_AVX2
-static void cvm_right_shift_Y_int8_int8(const cvm_right_shift_plan *plan,
-                                        const int8_t *restrict X, int8_t *restrict Y) {
-    const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha, n_size = plan->n_size;
+static void cvm_right_shift_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
+    const cvm_right_shift_Y_int8_int8_part_call *const call = context;
+    const cvm_right_shift_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    int8_t *restrict Y = call->Y;
     /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2,
        -alpha, alpha) */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d)
+    const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha;
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
         Y[d] = (int8_t)cvmgen_max_i32((int32_t)-alpha,
             cvmgen_min_i32(((X[d] >> (shift_bit - 1)) + 1) >> 1, (int32_t)alpha));
 }
 
+static void cvm_right_shift_Y_int8_int8(const cvm_right_shift_plan *plan,
+                                        const int8_t *restrict X, int8_t *restrict Y) {
+    const int64_t n_size = plan->n_size;
+    const cvm_right_shift_Y_int8_int8_part_call call = {plan, X, Y};
+    cvmgen_share(n_size, n_size >= 16384, cvm_right_shift_Y_int8_int8_part, &call);
+}
+
+typedef struct cvm_right_shift_Y_int8_int32_part_call {
+    const cvm_right_shift_plan *plan;
+    const int8_t *X;
+    int32_t *Y;
+} cvm_right_shift_Y_int8_int32_part_call;
 CVMGEN_FOR_AVX2
-static void cvm_right_shift_Y_int8_int32(const cvm_right_shift_plan *plan,
-                                         const int8_t *restrict X, int32_t *restrict Y) {
-    const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha, n_size = plan->n_size;
+static void cvm_right_shift_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
+    const cvm_right_shift_Y_int8_int32_part_call *const call = context;
+    const cvm_right_shift_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2,
        -alpha, alpha) */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d)
+    const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha;
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
         Y[d] = cvmgen_max_i32((int32_t)-alpha,
             cvmgen_min_i32(((X[d] >> (shift_bit - 1)) + 1) >> 1, (int32_t)alpha));
 }
 
+static void cvm_right_shift_Y_int8_int32(const cvm_right_shift_plan *plan,
+                                         const int8_t *restrict X, int32_t *restrict Y) {
+    const int64_t n_size = plan->n_size;
+    const cvm_right_shift_Y_int8_int32_part_call call = {plan, X, Y};
+    cvmgen_share(n_size, n_size >= 16384, cvm_right_shift_Y_int8_int32_part, &call);
+}
+
+typedef struct cvm_right_shift_Y_int32_int8_part_call {
+    const cvm_right_shift_plan *plan;
+    const int32_t *X;
+    int8_t *Y;
+} cvm_right_shift_Y_int32_int8_part_call;
 CVMGEN_FOR_AVX512
-static void cvm_right_shift_Y_int32_int8(const cvm_right_shift_plan *plan,
-                                         const int32_t *restrict X, int8_t *restrict Y) {
-    const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha, n_size = plan->n_size;
+static void cvm_right_shift_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
+    const cvm_right_shift_Y_int32_int8_part_call *const call = context;
+    const cvm_right_shift_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    int8_t *restrict Y = call->Y;
     /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2,
        -alpha, alpha) */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d)
+    const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha;
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
         Y[d] = (int8_t)cvmgen_max_i64(-alpha,
             cvmgen_min_i64(((int64_t)(X[d] >> (shift_bit - 1)) + 1) >> 1, alpha));
 }
 
+static void cvm_right_shift_Y_int32_int8(const cvm_right_shift_plan *plan,
+                                         const int32_t *restrict X, int8_t *restrict Y) {
+    const int64_t n_size = plan->n_size;
+    const cvm_right_shift_Y_int32_int8_part_call call = {plan, X, Y};
+    cvmgen_share(n_size, n_size >= 16384, cvm_right_shift_Y_int32_int8_part, &call);
+}
+
+typedef struct cvm_right_shift_Y_int32_int32_part_call {
+    const cvm_right_shift_plan *plan;
+    const int32_t *X;
+    int32_t *Y;
+} cvm_right_shift_Y_int32_int32_part_call;
 CVMGEN_FOR_AVX512
-static void cvm_right_shift_Y_int32_int32(const cvm_right_shift_plan *plan,
-                                          const int32_t *restrict X, int32_t *restrict Y) {
-    const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha, n_size = plan->n_size;
+static void cvm_right_shift_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
+    const cvm_right_shift_Y_int32_int32_part_call *const call = context;
+    const cvm_right_shift_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/elementwise.cvm:74: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2,
        -alpha, alpha) */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d)
+    const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha;
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
         Y[d] = (int32_t)cvmgen_max_i64(-alpha,
             cvmgen_min_i64(((int64_t)(X[d] >> (shift_bit - 1)) + 1) >> 1, alpha));
+}
+
+static void cvm_right_shift_Y_int32_int32(const cvm_right_shift_plan *plan,
+                                          const int32_t *restrict X, int32_t *restrict Y) {
+    const int64_t n_size = plan->n_size;
+    const cvm_right_shift_Y_int32_int32_part_call call = {plan, X, Y};
+    cvmgen_share(n_size, n_size >= 16384, cvm_right_shift_Y_int32_int32_part, &call);
 }
 
 int cvm_cvm_right_shift_infer(const cvm_cvm_right_shift_args *args, cvmgen_error *error) {

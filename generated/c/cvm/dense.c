@@ -13,6 +13,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -73,20 +74,37 @@ static int dense_prepare(const cvm_dense_args *args, dense_plan *plan, cvmgen_er
     return CVMGEN_OK;
 }
 
+typedef struct dense_Y_int8_int8_part_call {
+    const dense_plan *plan;
+    const int8_t *X;
+    const int8_t *W;
+    const int32_t *B;
+    int8_t *Y;
+} dense_Y_int8_int8_part_call;
+static void dense_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
+    const dense_Y_int8_int8_part_call *const call = context;
+    const dense_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    const int8_t *restrict W = call->W;
+    const int32_t *restrict B = call->B;
+    int8_t *restrict Y = call->Y;
+    /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
+    const int64_t K = plan->K, N = plan->N;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t i = at / N, j = at % N;
+        uint32_t total = 0;
+        for (int64_t k = 0; k < K; ++k)
+            total += (uint32_t)(X[i * K + k] * W[j * K + k]);
+        Y[i * N + j] = (int8_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
+    }
+}
+
 static void dense_Y_int8_int8(const dense_plan *plan, const int8_t *restrict X,
                               const int8_t *restrict W, const int32_t *restrict B,
                               int8_t *restrict Y) {
-    const int64_t M = plan->M, K = plan->K, N = plan->N;
-    /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    CVMGEN_PARALLEL(collapse(2) if (M * N >= 256))
-    for (int64_t i = 0; i < M; ++i) {
-        for (int64_t j = 0; j < N; ++j) {
-            uint32_t total = 0;
-            for (int64_t k = 0; k < K; ++k)
-                total += (uint32_t)(X[i * K + k] * W[j * K + k]);
-            Y[i * N + j] = (int8_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
-        }
-    }
+    const int64_t M = plan->M, N = plan->N;
+    const dense_Y_int8_int8_part_call call = {plan, X, W, B, Y};
+    cvmgen_share(M * N, M * N >= 256, dense_Y_int8_int8_part, &call);
 }
 
 /* What becomes of totals depends on this. */
@@ -137,20 +155,37 @@ static bool dense_Y_int8_by_tiles(const dense_plan *plan, cvmgen_factor X, cvmge
     return cvmgen_contract(&nest, X, W, false, dense_Y_int8_totals, &call, space);
 }
 
+typedef struct dense_Y_int8_int32_part_call {
+    const dense_plan *plan;
+    const int8_t *X;
+    const int8_t *W;
+    const int32_t *B;
+    int32_t *Y;
+} dense_Y_int8_int32_part_call;
+static void dense_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
+    const dense_Y_int8_int32_part_call *const call = context;
+    const dense_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    const int8_t *restrict W = call->W;
+    const int32_t *restrict B = call->B;
+    int32_t *restrict Y = call->Y;
+    /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
+    const int64_t K = plan->K, N = plan->N;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t i = at / N, j = at % N;
+        uint32_t total = 0;
+        for (int64_t k = 0; k < K; ++k)
+            total += (uint32_t)(X[i * K + k] * W[j * K + k]);
+        Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
+    }
+}
+
 static void dense_Y_int8_int32(const dense_plan *plan, const int8_t *restrict X,
                                const int8_t *restrict W, const int32_t *restrict B,
                                int32_t *restrict Y) {
-    const int64_t M = plan->M, K = plan->K, N = plan->N;
-    /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    CVMGEN_PARALLEL(collapse(2) if (M * N >= 256))
-    for (int64_t i = 0; i < M; ++i) {
-        for (int64_t j = 0; j < N; ++j) {
-            uint32_t total = 0;
-            for (int64_t k = 0; k < K; ++k)
-                total += (uint32_t)(X[i * K + k] * W[j * K + k]);
-            Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
-        }
-    }
+    const int64_t M = plan->M, N = plan->N;
+    const dense_Y_int8_int32_part_call call = {plan, X, W, B, Y};
+    cvmgen_share(M * N, M * N >= 256, dense_Y_int8_int32_part, &call);
 }
 
 /* What becomes of totals depends on this. */
@@ -202,36 +237,70 @@ static bool dense_Y_int32_by_tiles(const dense_plan *plan, cvmgen_factor X, cvmg
     return cvmgen_contract(&nest, X, W, false, dense_Y_int32_totals, &call, space);
 }
 
+typedef struct dense_Y_int32_int8_part_call {
+    const dense_plan *plan;
+    const int32_t *X;
+    const int32_t *W;
+    const int32_t *B;
+    int8_t *Y;
+} dense_Y_int32_int8_part_call;
+static void dense_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
+    const dense_Y_int32_int8_part_call *const call = context;
+    const dense_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    const int32_t *restrict W = call->W;
+    const int32_t *restrict B = call->B;
+    int8_t *restrict Y = call->Y;
+    /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
+    const int64_t K = plan->K, N = plan->N;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t i = at / N, j = at % N;
+        uint32_t total = 0;
+        for (int64_t k = 0; k < K; ++k)
+            total += (uint32_t)X[i * K + k] * (uint32_t)W[j * K + k];
+        Y[i * N + j] = (int8_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
+    }
+}
+
 static void dense_Y_int32_int8(const dense_plan *plan, const int32_t *restrict X,
                                const int32_t *restrict W, const int32_t *restrict B,
                                int8_t *restrict Y) {
-    const int64_t M = plan->M, K = plan->K, N = plan->N;
+    const int64_t M = plan->M, N = plan->N;
+    const dense_Y_int32_int8_part_call call = {plan, X, W, B, Y};
+    cvmgen_share(M * N, M * N >= 256, dense_Y_int32_int8_part, &call);
+}
+
+typedef struct dense_Y_int32_int32_part_call {
+    const dense_plan *plan;
+    const int32_t *X;
+    const int32_t *W;
+    const int32_t *B;
+    int32_t *Y;
+} dense_Y_int32_int32_part_call;
+static void dense_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
+    const dense_Y_int32_int32_part_call *const call = context;
+    const dense_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    const int32_t *restrict W = call->W;
+    const int32_t *restrict B = call->B;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    CVMGEN_PARALLEL(collapse(2) if (M * N >= 256))
-    for (int64_t i = 0; i < M; ++i) {
-        for (int64_t j = 0; j < N; ++j) {
-            uint32_t total = 0;
-            for (int64_t k = 0; k < K; ++k)
-                total += (uint32_t)X[i * K + k] * (uint32_t)W[j * K + k];
-            Y[i * N + j] = (int8_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
-        }
+    const int64_t K = plan->K, N = plan->N;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t i = at / N, j = at % N;
+        uint32_t total = 0;
+        for (int64_t k = 0; k < K; ++k)
+            total += (uint32_t)X[i * K + k] * (uint32_t)W[j * K + k];
+        Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
     }
 }
 
 static void dense_Y_int32_int32(const dense_plan *plan, const int32_t *restrict X,
                                 const int32_t *restrict W, const int32_t *restrict B,
                                 int32_t *restrict Y) {
-    const int64_t M = plan->M, K = plan->K, N = plan->N;
-    /* spec/cvm/nn.cvm:36: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    CVMGEN_PARALLEL(collapse(2) if (M * N >= 256))
-    for (int64_t i = 0; i < M; ++i) {
-        for (int64_t j = 0; j < N; ++j) {
-            uint32_t total = 0;
-            for (int64_t k = 0; k < K; ++k)
-                total += (uint32_t)X[i * K + k] * (uint32_t)W[j * K + k];
-            Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
-        }
-    }
+    const int64_t M = plan->M, N = plan->N;
+    const dense_Y_int32_int32_part_call call = {plan, X, W, B, Y};
+    cvmgen_share(M * N, M * N >= 256, dense_Y_int32_int32_part, &call);
 }
 
 int cvm_dense_infer(const cvm_dense_args *args, cvmgen_error *error) {

@@ -11,6 +11,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -54,44 +55,100 @@ static int elemwise_sub_prepare(const cvm_elemwise_sub_args *args, elemwise_sub_
     return CVMGEN_OK;
 }
 
+typedef struct elemwise_sub_Y_int8_int8_part_call {
+    const int8_t *A;
+    const int8_t *B;
+    int8_t *Y;
+} elemwise_sub_Y_int8_int8_part_call;
 CVMGEN_FOR_AVX2
-static void elemwise_sub_Y_int8_int8(const elemwise_sub_plan *plan, const int8_t *restrict A,
-                                     const int8_t *restrict B, int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
+static void elemwise_sub_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
+    const elemwise_sub_Y_int8_int8_part_call *const call = context;
+    const int8_t *restrict A = call->A;
+    const int8_t *restrict B = call->B;
+    int8_t *restrict Y = call->Y;
     /* spec/cvm/elementwise.cvm:34: Y[d...] = A[d...] - B[d...] */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d)
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
         Y[d] = (int8_t)(A[d] - B[d]);
 }
 
-CVMGEN_FOR_AVX2
-static void elemwise_sub_Y_int8_int32(const elemwise_sub_plan *plan, const int8_t *restrict A,
-                                      const int8_t *restrict B, int32_t *restrict Y) {
+static void elemwise_sub_Y_int8_int8(const elemwise_sub_plan *plan, const int8_t *restrict A,
+                                     const int8_t *restrict B, int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
+    const elemwise_sub_Y_int8_int8_part_call call = {A, B, Y};
+    cvmgen_share(n_size, n_size >= 16384, elemwise_sub_Y_int8_int8_part, &call);
+}
+
+typedef struct elemwise_sub_Y_int8_int32_part_call {
+    const int8_t *A;
+    const int8_t *B;
+    int32_t *Y;
+} elemwise_sub_Y_int8_int32_part_call;
+CVMGEN_FOR_AVX2
+static void elemwise_sub_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
+    const elemwise_sub_Y_int8_int32_part_call *const call = context;
+    const int8_t *restrict A = call->A;
+    const int8_t *restrict B = call->B;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/elementwise.cvm:34: Y[d...] = A[d...] - B[d...] */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d)
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
         Y[d] = A[d] - B[d];
 }
 
-CVMGEN_FOR_AVX2
-static void elemwise_sub_Y_int32_int8(const elemwise_sub_plan *plan, const int32_t *restrict A,
-                                      const int32_t *restrict B, int8_t *restrict Y) {
+static void elemwise_sub_Y_int8_int32(const elemwise_sub_plan *plan, const int8_t *restrict A,
+                                      const int8_t *restrict B, int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
+    const elemwise_sub_Y_int8_int32_part_call call = {A, B, Y};
+    cvmgen_share(n_size, n_size >= 16384, elemwise_sub_Y_int8_int32_part, &call);
+}
+
+typedef struct elemwise_sub_Y_int32_int8_part_call {
+    const int32_t *A;
+    const int32_t *B;
+    int8_t *Y;
+} elemwise_sub_Y_int32_int8_part_call;
+CVMGEN_FOR_AVX2
+static void elemwise_sub_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
+    const elemwise_sub_Y_int32_int8_part_call *const call = context;
+    const int32_t *restrict A = call->A;
+    const int32_t *restrict B = call->B;
+    int8_t *restrict Y = call->Y;
     /* spec/cvm/elementwise.cvm:34: Y[d...] = A[d...] - B[d...] */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d)
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
         Y[d] = (int8_t)((uint32_t)A[d] - (uint32_t)B[d]);
 }
 
+static void elemwise_sub_Y_int32_int8(const elemwise_sub_plan *plan, const int32_t *restrict A,
+                                      const int32_t *restrict B, int8_t *restrict Y) {
+    const int64_t n_size = plan->n_size;
+    const elemwise_sub_Y_int32_int8_part_call call = {A, B, Y};
+    cvmgen_share(n_size, n_size >= 16384, elemwise_sub_Y_int32_int8_part, &call);
+}
+
+typedef struct elemwise_sub_Y_int32_int32_part_call {
+    const int32_t *A;
+    const int32_t *B;
+    int32_t *Y;
+} elemwise_sub_Y_int32_int32_part_call;
 CVMGEN_FOR_AVX2
+static void elemwise_sub_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
+    const elemwise_sub_Y_int32_int32_part_call *const call = context;
+    const int32_t *restrict A = call->A;
+    const int32_t *restrict B = call->B;
+    int32_t *restrict Y = call->Y;
+    /* spec/cvm/elementwise.cvm:34: Y[d...] = A[d...] - B[d...] */
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
+        Y[d] = (int32_t)((uint32_t)A[d] - (uint32_t)B[d]);
+}
+
 static void elemwise_sub_Y_int32_int32(const elemwise_sub_plan *plan, const int32_t *restrict A,
                                        const int32_t *restrict B, int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
-    /* spec/cvm/elementwise.cvm:34: Y[d...] = A[d...] - B[d...] */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d)
-        Y[d] = (int32_t)((uint32_t)A[d] - (uint32_t)B[d]);
+    const elemwise_sub_Y_int32_int32_part_call call = {A, B, Y};
+    cvmgen_share(n_size, n_size >= 16384, elemwise_sub_Y_int32_int32_part, &call);
 }
 
 int cvm_elemwise_sub_infer(const cvm_elemwise_sub_args *args, cvmgen_error *error) {

@@ -10,6 +10,8 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_runs.h"
+#include "cvmgen_threads.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -53,24 +55,48 @@ static void flatten_Y_int8_int8(const flatten_plan *plan, const int8_t *restrict
     cvmgen_copy_i8(Y, X, n_size);
 }
 
+typedef struct flatten_Y_int8_int32_part_call {
+    const int8_t *X;
+    int32_t *Y;
+} flatten_Y_int8_int32_part_call;
 CVMGEN_FOR_AVX2
-static void flatten_Y_int8_int32(const flatten_plan *plan, const int8_t *restrict X,
-                                 int32_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
+static void flatten_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
+    const flatten_Y_int8_int32_part_call *const call = context;
+    const int8_t *restrict X = call->X;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/transform.cvm:37: Y[flatten_index(d..., n...)] = X[d...] forall d... < n... */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d)
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
         Y[d] = X[d];
 }
 
+static void flatten_Y_int8_int32(const flatten_plan *plan, const int8_t *restrict X,
+                                 int32_t *restrict Y) {
+    const int64_t n_size = plan->n_size;
+    const flatten_Y_int8_int32_part_call call = {X, Y};
+    cvmgen_share(n_size, n_size >= 16384, flatten_Y_int8_int32_part, &call);
+}
+
+typedef struct flatten_Y_int32_int8_part_call {
+    const int32_t *X;
+    int8_t *Y;
+} flatten_Y_int32_int8_part_call;
 CVMGEN_FOR_AVX2
+static void flatten_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
+    const flatten_Y_int32_int8_part_call *const call = context;
+    const int32_t *restrict X = call->X;
+    int8_t *restrict Y = call->Y;
+    /* spec/cvm/transform.cvm:37: Y[flatten_index(d..., n...)] = X[d...] forall d... < n... */
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
+        Y[d] = (int8_t)X[d];
+}
+
 static void flatten_Y_int32_int8(const flatten_plan *plan, const int32_t *restrict X,
                                  int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
-    /* spec/cvm/transform.cvm:37: Y[flatten_index(d..., n...)] = X[d...] forall d... < n... */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d)
-        Y[d] = (int8_t)X[d];
+    const flatten_Y_int32_int8_part_call call = {X, Y};
+    cvmgen_share(n_size, n_size >= 16384, flatten_Y_int32_int8_part, &call);
 }
 
 static void flatten_Y_int32_int32(const flatten_plan *plan, const int32_t *restrict X,

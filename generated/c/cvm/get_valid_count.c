@@ -18,6 +18,8 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_runs.h"
+#include "cvmgen_threads.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -88,13 +90,52 @@ static int get_valid_count_prepare(const cvm_get_valid_count_args *args,
     return CVMGEN_OK;
 }
 
+typedef struct get_valid_count_V_int8_part_call {
+    const get_valid_count_plan *plan;
+    const int8_t *X;
+    int64_t *V;
+    int64_t *V_length;
+} get_valid_count_V_int8_part_call;
+static void get_valid_count_V_int8_part(const void *context, int64_t low, int64_t high) {
+    const get_valid_count_V_int8_part_call *const call = context;
+    const get_valid_count_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    int64_t *restrict V = call->V;
+    int64_t *restrict V_length = call->V_length;
+    /* spec/cvm/vision.cvm:13: let V[b] = select[q < N](X[b, q, 1] > score_threshold) */
+    const int64_t N = plan->N, K = plan->K, score_threshold = plan->score_threshold;
+    for (int64_t b = low; b < high; ++b) {
+        int64_t count = 0;
+        for (int64_t q = 0; q < N; ++q) {
+            V[b * N + count] = q;
+            count += (int64_t)(X[(b * N + q) * K + 1] > (int32_t)score_threshold);
+        }
+        V_length[b] = count;
+    }
+}
+
 static void get_valid_count_V_int8(const get_valid_count_plan *plan, const int8_t *restrict X,
                                    int64_t *restrict V, int64_t *restrict V_length) {
-    const int64_t B = plan->B, N = plan->N, K = plan->K;
-    const int64_t score_threshold = plan->score_threshold;
+    const int64_t B = plan->B, N = plan->N;
+    const get_valid_count_V_int8_part_call call = {plan, X, V, V_length};
+    cvmgen_share(B, B * N >= 4096, get_valid_count_V_int8_part, &call);
+}
+
+typedef struct get_valid_count_V_int32_part_call {
+    const get_valid_count_plan *plan;
+    const int32_t *X;
+    int64_t *V;
+    int64_t *V_length;
+} get_valid_count_V_int32_part_call;
+static void get_valid_count_V_int32_part(const void *context, int64_t low, int64_t high) {
+    const get_valid_count_V_int32_part_call *const call = context;
+    const get_valid_count_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    int64_t *restrict V = call->V;
+    int64_t *restrict V_length = call->V_length;
     /* spec/cvm/vision.cvm:13: let V[b] = select[q < N](X[b, q, 1] > score_threshold) */
-    CVMGEN_PARALLEL(if (B * N >= 4096))
-    for (int64_t b = 0; b < B; ++b) {
+    const int64_t N = plan->N, K = plan->K, score_threshold = plan->score_threshold;
+    for (int64_t b = low; b < high; ++b) {
         int64_t count = 0;
         for (int64_t q = 0; q < N; ++q) {
             V[b * N + count] = q;
@@ -106,49 +147,76 @@ static void get_valid_count_V_int8(const get_valid_count_plan *plan, const int8_
 
 static void get_valid_count_V_int32(const get_valid_count_plan *plan, const int32_t *restrict X,
                                     int64_t *restrict V, int64_t *restrict V_length) {
-    const int64_t B = plan->B, N = plan->N, K = plan->K;
-    const int64_t score_threshold = plan->score_threshold;
-    /* spec/cvm/vision.cvm:13: let V[b] = select[q < N](X[b, q, 1] > score_threshold) */
-    CVMGEN_PARALLEL(if (B * N >= 4096))
-    for (int64_t b = 0; b < B; ++b) {
-        int64_t count = 0;
-        for (int64_t q = 0; q < N; ++q) {
-            V[b * N + count] = q;
-            count += (int64_t)(X[(b * N + q) * K + 1] > (int32_t)score_threshold);
-        }
-        V_length[b] = count;
-    }
+    const int64_t B = plan->B, N = plan->N;
+    const get_valid_count_V_int32_part_call call = {plan, X, V, V_length};
+    cvmgen_share(B, B * N >= 4096, get_valid_count_V_int32_part, &call);
 }
 
+typedef struct get_valid_count_valid_count_int8_part_call {
+    const int64_t *V_length;
+    int8_t *valid_count;
+} get_valid_count_valid_count_int8_part_call;
 CVMGEN_FOR_AVX2
+static void get_valid_count_valid_count_int8_part(const void *context, int64_t low,
+                                                  int64_t high) {
+    const get_valid_count_valid_count_int8_part_call *const call = context;
+    const int64_t *restrict V_length = call->V_length;
+    int8_t *restrict valid_count = call->valid_count;
+    /* spec/cvm/vision.cvm:14: valid_count[b] = count(V[b]) */
+    CVMGEN_APART
+    for (int64_t b = low; b < high; ++b)
+        valid_count[b] = (int8_t)V_length[b];
+}
+
 static void get_valid_count_valid_count_int8(const get_valid_count_plan *plan,
                                              const int64_t *restrict V_length,
                                              int8_t *restrict valid_count) {
     const int64_t B = plan->B;
-    /* spec/cvm/vision.cvm:14: valid_count[b] = count(V[b]) */
-    CVMGEN_PARALLEL(if (B >= 16384))
-    for (int64_t b = 0; b < B; ++b)
-        valid_count[b] = (int8_t)V_length[b];
+    const get_valid_count_valid_count_int8_part_call call = {V_length, valid_count};
+    cvmgen_share(B, B >= 16384, get_valid_count_valid_count_int8_part, &call);
 }
 
+typedef struct get_valid_count_valid_count_int32_part_call {
+    const int64_t *V_length;
+    int32_t *valid_count;
+} get_valid_count_valid_count_int32_part_call;
 CVMGEN_FOR_AVX2
+static void get_valid_count_valid_count_int32_part(const void *context, int64_t low,
+                                                   int64_t high) {
+    const get_valid_count_valid_count_int32_part_call *const call = context;
+    const int64_t *restrict V_length = call->V_length;
+    int32_t *restrict valid_count = call->valid_count;
+    /* spec/cvm/vision.cvm:14: valid_count[b] = count(V[b]) */
+    CVMGEN_APART
+    for (int64_t b = low; b < high; ++b)
+        valid_count[b] = (int32_t)V_length[b];
+}
+
 static void get_valid_count_valid_count_int32(const get_valid_count_plan *plan,
                                               const int64_t *restrict V_length,
                                               int32_t *restrict valid_count) {
     const int64_t B = plan->B;
-    /* spec/cvm/vision.cvm:14: valid_count[b] = count(V[b]) */
-    CVMGEN_PARALLEL(if (B >= 16384))
-    for (int64_t b = 0; b < B; ++b)
-        valid_count[b] = (int32_t)V_length[b];
+    const get_valid_count_valid_count_int32_part_call call = {V_length, valid_count};
+    cvmgen_share(B, B >= 16384, get_valid_count_valid_count_int32_part, &call);
 }
 
-static void get_valid_count_Y_int8_int8(const get_valid_count_plan *plan,
-                                        const int8_t *restrict X, const int64_t *restrict V,
-                                        const int64_t *restrict V_length, int8_t *restrict Y) {
-    const int64_t B = plan->B, N = plan->N, K = plan->K;
+typedef struct get_valid_count_Y_int8_int8_part_call {
+    const get_valid_count_plan *plan;
+    const int8_t *X;
+    const int64_t *V;
+    const int64_t *V_length;
+    int8_t *Y;
+} get_valid_count_Y_int8_int8_part_call;
+static void get_valid_count_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
+    const get_valid_count_Y_int8_int8_part_call *const call = context;
+    const get_valid_count_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    const int64_t *restrict V = call->V;
+    const int64_t *restrict V_length = call->V_length;
+    int8_t *restrict Y = call->Y;
     /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    CVMGEN_PARALLEL(if (B > 1 && B * N * K >= 16384))
-    for (int64_t b = 0; b < B; ++b) {
+    const int64_t N = plan->N, K = plan->K;
+    for (int64_t b = low; b < high; ++b) {
         const int64_t cut = cvmgen_max_i64(0, cvmgen_min_i64(V_length[b], N));
         for (int64_t i = 0; i < cut; ++i)
             cvmgen_copy_i8(&Y[(b * N + i) * K], &X[(b * N + V[b * N + i]) * K], K);
@@ -156,14 +224,31 @@ static void get_valid_count_Y_int8_int8(const get_valid_count_plan *plan,
     }
 }
 
-static void get_valid_count_Y_int8_int32(const get_valid_count_plan *plan,
-                                         const int8_t *restrict X, const int64_t *restrict V,
-                                         const int64_t *restrict V_length,
-                                         int32_t *restrict Y) {
+static void get_valid_count_Y_int8_int8(const get_valid_count_plan *plan,
+                                        const int8_t *restrict X, const int64_t *restrict V,
+                                        const int64_t *restrict V_length, int8_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, K = plan->K;
+    const get_valid_count_Y_int8_int8_part_call call = {plan, X, V, V_length, Y};
+    cvmgen_share(B, B * N * K >= 16384, get_valid_count_Y_int8_int8_part, &call);
+}
+
+typedef struct get_valid_count_Y_int8_int32_part_call {
+    const get_valid_count_plan *plan;
+    const int8_t *X;
+    const int64_t *V;
+    const int64_t *V_length;
+    int32_t *Y;
+} get_valid_count_Y_int8_int32_part_call;
+static void get_valid_count_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
+    const get_valid_count_Y_int8_int32_part_call *const call = context;
+    const get_valid_count_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    const int64_t *restrict V = call->V;
+    const int64_t *restrict V_length = call->V_length;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    CVMGEN_PARALLEL(if (B > 1 && B * N * K >= 16384))
-    for (int64_t b = 0; b < B; ++b) {
+    const int64_t N = plan->N, K = plan->K;
+    for (int64_t b = low; b < high; ++b) {
         const int64_t cut = cvmgen_max_i64(0, cvmgen_min_i64(V_length[b], N));
         for (int64_t i = 0; i < cut; ++i) {
             for (int64_t k = 0; k < K; ++k)
@@ -173,13 +258,32 @@ static void get_valid_count_Y_int8_int32(const get_valid_count_plan *plan,
     }
 }
 
-static void get_valid_count_Y_int32_int8(const get_valid_count_plan *plan,
-                                         const int32_t *restrict X, const int64_t *restrict V,
-                                         const int64_t *restrict V_length, int8_t *restrict Y) {
+static void get_valid_count_Y_int8_int32(const get_valid_count_plan *plan,
+                                         const int8_t *restrict X, const int64_t *restrict V,
+                                         const int64_t *restrict V_length,
+                                         int32_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, K = plan->K;
+    const get_valid_count_Y_int8_int32_part_call call = {plan, X, V, V_length, Y};
+    cvmgen_share(B, B * N * K >= 16384, get_valid_count_Y_int8_int32_part, &call);
+}
+
+typedef struct get_valid_count_Y_int32_int8_part_call {
+    const get_valid_count_plan *plan;
+    const int32_t *X;
+    const int64_t *V;
+    const int64_t *V_length;
+    int8_t *Y;
+} get_valid_count_Y_int32_int8_part_call;
+static void get_valid_count_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
+    const get_valid_count_Y_int32_int8_part_call *const call = context;
+    const get_valid_count_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    const int64_t *restrict V = call->V;
+    const int64_t *restrict V_length = call->V_length;
+    int8_t *restrict Y = call->Y;
     /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    CVMGEN_PARALLEL(if (B > 1 && B * N * K >= 16384))
-    for (int64_t b = 0; b < B; ++b) {
+    const int64_t N = plan->N, K = plan->K;
+    for (int64_t b = low; b < high; ++b) {
         const int64_t cut = cvmgen_max_i64(0, cvmgen_min_i64(V_length[b], N));
         for (int64_t i = 0; i < cut; ++i) {
             for (int64_t k = 0; k < K; ++k)
@@ -189,19 +293,45 @@ static void get_valid_count_Y_int32_int8(const get_valid_count_plan *plan,
     }
 }
 
-static void get_valid_count_Y_int32_int32(const get_valid_count_plan *plan,
-                                          const int32_t *restrict X, const int64_t *restrict V,
-                                          const int64_t *restrict V_length,
-                                          int32_t *restrict Y) {
+static void get_valid_count_Y_int32_int8(const get_valid_count_plan *plan,
+                                         const int32_t *restrict X, const int64_t *restrict V,
+                                         const int64_t *restrict V_length, int8_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N, K = plan->K;
+    const get_valid_count_Y_int32_int8_part_call call = {plan, X, V, V_length, Y};
+    cvmgen_share(B, B * N * K >= 16384, get_valid_count_Y_int32_int8_part, &call);
+}
+
+typedef struct get_valid_count_Y_int32_int32_part_call {
+    const get_valid_count_plan *plan;
+    const int32_t *X;
+    const int64_t *V;
+    const int64_t *V_length;
+    int32_t *Y;
+} get_valid_count_Y_int32_int32_part_call;
+static void get_valid_count_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
+    const get_valid_count_Y_int32_int32_part_call *const call = context;
+    const get_valid_count_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    const int64_t *restrict V = call->V;
+    const int64_t *restrict V_length = call->V_length;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    CVMGEN_PARALLEL(if (B > 1 && B * N * K >= 16384))
-    for (int64_t b = 0; b < B; ++b) {
+    const int64_t N = plan->N, K = plan->K;
+    for (int64_t b = low; b < high; ++b) {
         const int64_t cut = cvmgen_max_i64(0, cvmgen_min_i64(V_length[b], N));
         for (int64_t i = 0; i < cut; ++i)
             cvmgen_copy_i32(&Y[(b * N + i) * K], &X[(b * N + V[b * N + i]) * K], K);
         cvmgen_fill_i32(&Y[(b * N + cut) * K], -1, (N - cut) * K);
     }
+}
+
+static void get_valid_count_Y_int32_int32(const get_valid_count_plan *plan,
+                                          const int32_t *restrict X, const int64_t *restrict V,
+                                          const int64_t *restrict V_length,
+                                          int32_t *restrict Y) {
+    const int64_t B = plan->B, N = plan->N, K = plan->K;
+    const get_valid_count_Y_int32_int32_part_call call = {plan, X, V, V_length, Y};
+    cvmgen_share(B, B * N * K >= 16384, get_valid_count_Y_int32_int32_part, &call);
 }
 
 int cvm_get_valid_count_infer(const cvm_get_valid_count_args *args, cvmgen_error *error) {

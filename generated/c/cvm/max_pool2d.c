@@ -23,6 +23,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -122,904 +123,838 @@ static int max_pool2d_prepare(const cvm_max_pool2d_args *args, max_pool2d_plan *
     return CVMGEN_OK;
 }
 
+typedef struct max_pool2d_Y_int8_int8_part_call {
+    const max_pool2d_plan *plan;
+    const int8_t *X;
+    int8_t *Y;
+} max_pool2d_Y_int8_int8_part_call;
 CVMGEN_FOR_AVX2
+static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
+    const max_pool2d_Y_int8_int8_part_call *const call = context;
+    const max_pool2d_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    int8_t *restrict Y = call->Y;
+    /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
+    const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
+    const int64_t YW = plan->YW;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / YH / C, c = at / YH % C, y = at % YH;
+        for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
+            const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
+            const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
+            if (x_columns <= 4096) {
+                int32_t x_column_largest[4096];
+                const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW * x_block),
+                    x_columns);
+                const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW
+                    * x_block + W), x_column_low);
+                for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
+                    x_column_largest[x_column] = INT32_MIN;
+                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y);
+                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y);
+                if (i_high - i_low == 3) {
+                    for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
+                        ++x_column_tall) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + (y * SH - PH + (i_low + 2))) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        x_column_largest[x_column_tall] = largest;
+                    }
+                } else if (i_high - i_low == 2) {
+                    for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
+                        ++x_column_tall) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        x_column_largest[x_column_tall] = largest;
+                    }
+                } else {
+                    for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
+                        x_column_largest[x_column] = INT32_MIN;
+                    const int64_t i_whole = i_low + (i_high - i_low) / 3 * 3;
+                    for (int64_t i = i_low; i < i_whole; i += 3) {
+                        for (int64_t x_column = x_column_low; x_column < x_column_high;
+                            ++x_column) {
+                            int32_t x_column_largest_so_far = x_column_largest[x_column];
+                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                + (x_column + (x_block * SW - PW))]);
+                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                X[((n * C + c) * H + (y * SH - PH + (i + 1))) * W
+                                + (x_column + (x_block * SW - PW))]);
+                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                X[((n * C + c) * H + (y * SH - PH + (i + 2))) * W
+                                + (x_column + (x_block * SW - PW))]);
+                            x_column_largest[x_column] = x_column_largest_so_far;
+                        }
+                    }
+                    for (int64_t i = i_whole; i < i_high; ++i) {
+                        for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
+                            x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
+                                X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                + (x_column + (x_block * SW - PW))]);
+                    }
+                }
+                for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
+                    x_column_largest[x_column] = INT32_MIN;
+                if (PSW == 3) {
+                    if (SW == 1) {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 2]);
+                            Y[((n * C + c) * YH + y) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
+                        }
+                    } else if (SW == 2) {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * 2 + 1]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * 2 + 2]);
+                            Y[((n * C + c) * YH + y) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
+                        }
+                    } else {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * SW + 1]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * SW + 2]);
+                            Y[((n * C + c) * YH + y) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
+                        }
+                    }
+                } else if (PSW == 2) {
+                    if (SW == 1) {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
+                            Y[((n * C + c) * YH + y) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
+                        }
+                    } else if (SW == 2) {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * 2 + 1]);
+                            Y[((n * C + c) * YH + y) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
+                        }
+                    } else {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * SW + 1]);
+                            Y[((n * C + c) * YH + y) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
+                        }
+                    }
+                } else if (SW == 1) {
+                    int32_t largest[1024];
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        largest[x_near] = INT32_MIN;
+                    for (int64_t j = 0; j < PSW; ++j) {
+                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                            largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                x_column_largest[x_near + j]);
+                    }
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        Y[((n * C + c) * YH + y) * YW
+                            + (x_block + x_near)] = (int8_t)largest[x_near];
+                } else if (SW == 2) {
+                    int32_t largest[1024];
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        largest[x_near] = INT32_MIN;
+                    for (int64_t j = 0; j < PSW; ++j) {
+                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                            largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                x_column_largest[x_near * 2 + j]);
+                    }
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        Y[((n * C + c) * YH + y) * YW
+                            + (x_block + x_near)] = (int8_t)largest[x_near];
+                } else {
+                    int32_t largest[1024];
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        largest[x_near] = INT32_MIN;
+                    for (int64_t j = 0; j < PSW; ++j) {
+                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                            largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                x_column_largest[x_near * SW + j]);
+                    }
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        Y[((n * C + c) * YH + y) * YW
+                            + (x_block + x_near)] = (int8_t)largest[x_near];
+                }
+            } else {
+                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                    int32_t largest = INT32_MIN;
+                    const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y);
+                    const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y);
+                    const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
+                    const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane + W);
+                    for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                        const int64_t place = y * SH - PH + i;
+                        for (int64_t j = j_low; j < j_high; ++j)
+                            largest = cvmgen_max_i32(largest,
+                                X[((n * C + c) * H + place) * W
+                                + ((x_block + x_lane) * SW - PW + j)]);
+                    }
+                    Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = (int8_t)largest;
+                }
+            }
+        }
+    }
+}
+
 static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *restrict X,
                                    int8_t *restrict Y) {
-    const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH;
-    const int64_t PSW = plan->PSW, PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW;
-    const int64_t YH = plan->YH, YW = plan->YW;
+    const int64_t N = plan->N, C = plan->C, YH = plan->YH, YW = plan->YW;
+    const max_pool2d_Y_int8_int8_part_call call = {plan, X, Y};
+    cvmgen_share(N * C * YH, N * C * YH * YW >= 4096, max_pool2d_Y_int8_int8_part, &call);
+}
+
+typedef struct max_pool2d_Y_int8_int32_part_call {
+    const max_pool2d_plan *plan;
+    const int8_t *X;
+    int32_t *Y;
+} max_pool2d_Y_int8_int32_part_call;
+CVMGEN_FOR_AVX2
+static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
+    const max_pool2d_Y_int8_int32_part_call *const call = context;
+    const max_pool2d_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * YW >= 4096))
-    for (int64_t n = 0; n < N; ++n) {
-        for (int64_t c = 0; c < C; ++c) {
-            for (int64_t y = 0; y < YH; ++y) {
-                for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
-                    const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
-                    const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
-                    if (x_columns <= 4096) {
-                        int32_t x_column_largest[4096];
-                        const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW
-                            * x_block), x_columns);
-                        const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW
-                            - SW * x_block + W), x_column_low);
-                        for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
-                            x_column_largest[x_column] = INT32_MIN;
-                        const int64_t i_low = cvmgen_max_i64(0, PH - SH * y);
-                        const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y);
-                        if (i_high - i_low == 3) {
-                            for (int64_t x_column_tall = x_column_low;
-                                x_column_tall < x_column_high; ++x_column_tall) {
-                                int32_t largest = INT32_MIN;
-                                largest = cvmgen_max_i32(largest,
-                                    X[((n * C + c) * H + (y * SH - PH + i_low)) * W
-                                    + (x_column_tall + (x_block * SW - PW))]);
-                                largest = cvmgen_max_i32(largest,
-                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
-                                    + (x_column_tall + (x_block * SW - PW))]);
-                                largest = cvmgen_max_i32(largest,
-                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 2))) * W
-                                    + (x_column_tall + (x_block * SW - PW))]);
-                                x_column_largest[x_column_tall] = largest;
-                            }
-                        } else if (i_high - i_low == 2) {
-                            for (int64_t x_column_tall = x_column_low;
-                                x_column_tall < x_column_high; ++x_column_tall) {
-                                int32_t largest = INT32_MIN;
-                                largest = cvmgen_max_i32(largest,
-                                    X[((n * C + c) * H + (y * SH - PH + i_low)) * W
-                                    + (x_column_tall + (x_block * SW - PW))]);
-                                largest = cvmgen_max_i32(largest,
-                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
-                                    + (x_column_tall + (x_block * SW - PW))]);
-                                x_column_largest[x_column_tall] = largest;
-                            }
-                        } else {
-                            for (int64_t x_column = x_column_low; x_column < x_column_high;
-                                ++x_column)
-                                x_column_largest[x_column] = INT32_MIN;
-                            const int64_t i_whole = i_low + (i_high - i_low) / 3 * 3;
-                            for (int64_t i = i_low; i < i_whole; i += 3) {
-                                for (int64_t x_column = x_column_low; x_column < x_column_high;
-                                    ++x_column) {
-                                    int32_t x_column_largest_so_far = x_column_largest[x_column];
-                                    x_column_largest_so_far =
-                                        cvmgen_max_i32(x_column_largest_so_far,
-                                        X[((n * C + c) * H + (y * SH - PH + i)) * W
-                                        + (x_column + (x_block * SW - PW))]);
-                                    x_column_largest_so_far =
-                                        cvmgen_max_i32(x_column_largest_so_far,
-                                        X[((n * C + c) * H + (y * SH - PH + (i + 1))) * W
-                                        + (x_column + (x_block * SW - PW))]);
-                                    x_column_largest_so_far =
-                                        cvmgen_max_i32(x_column_largest_so_far,
-                                        X[((n * C + c) * H + (y * SH - PH + (i + 2))) * W
-                                        + (x_column + (x_block * SW - PW))]);
-                                    x_column_largest[x_column] = x_column_largest_so_far;
-                                }
-                            }
-                            for (int64_t i = i_whole; i < i_high; ++i) {
-                                for (int64_t x_column = x_column_low; x_column < x_column_high;
-                                    ++x_column)
-                                    x_column_largest[x_column] =
-                                        cvmgen_max_i32(x_column_largest[x_column],
-                                        X[((n * C + c) * H + (y * SH - PH + i)) * W
-                                        + (x_column + (x_block * SW - PW))]);
-                            }
-                        }
-                        for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
-                            x_column_largest[x_column] = INT32_MIN;
-                        if (PSW == 3) {
-                            if (SW == 1) {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide + 1]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide + 2]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = (int8_t)largest;
-                                }
-                            } else if (SW == 2) {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * 2]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * 2 + 1]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * 2 + 2]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = (int8_t)largest;
-                                }
-                            } else {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * SW]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * SW + 1]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * SW + 2]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = (int8_t)largest;
-                                }
-                            }
-                        } else if (PSW == 2) {
-                            if (SW == 1) {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide + 1]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = (int8_t)largest;
-                                }
-                            } else if (SW == 2) {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * 2]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * 2 + 1]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = (int8_t)largest;
-                                }
-                            } else {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * SW]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * SW + 1]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = (int8_t)largest;
-                                }
-                            }
-                        } else if (SW == 1) {
-                            int32_t largest[1024];
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                largest[x_near] = INT32_MIN;
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                        x_column_largest[x_near + j]);
-                            }
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                Y[((n * C + c) * YH + y) * YW
-                                    + (x_block + x_near)] = (int8_t)largest[x_near];
-                        } else if (SW == 2) {
-                            int32_t largest[1024];
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                largest[x_near] = INT32_MIN;
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                        x_column_largest[x_near * 2 + j]);
-                            }
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                Y[((n * C + c) * YH + y) * YW
-                                    + (x_block + x_near)] = (int8_t)largest[x_near];
-                        } else {
-                            int32_t largest[1024];
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                largest[x_near] = INT32_MIN;
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                        x_column_largest[x_near * SW + j]);
-                            }
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                Y[((n * C + c) * YH + y) * YW
-                                    + (x_block + x_near)] = (int8_t)largest[x_near];
-                        }
-                    } else {
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                            int32_t largest = INT32_MIN;
-                            const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y);
-                            const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y);
-                            const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW
-                                * x_lane);
-                            const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW
-                                * x_lane + W);
-                            for (int64_t i = i_low_2; i < i_high_2; ++i) {
-                                const int64_t place = y * SH - PH + i;
-                                for (int64_t j = j_low; j < j_high; ++j)
-                                    largest = cvmgen_max_i32(largest,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * SW - PW + j)]);
-                            }
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = (int8_t)largest;
+    const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
+    const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
+    const int64_t YW = plan->YW;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / YH / C, c = at / YH % C, y = at % YH;
+        for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
+            const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
+            const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
+            if (x_columns <= 4096) {
+                int32_t x_column_largest[4096];
+                const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW * x_block),
+                    x_columns);
+                const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW
+                    * x_block + W), x_column_low);
+                for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
+                    x_column_largest[x_column] = INT32_MIN;
+                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y);
+                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y);
+                if (i_high - i_low == 3) {
+                    for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
+                        ++x_column_tall) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + (y * SH - PH + (i_low + 2))) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        x_column_largest[x_column_tall] = largest;
+                    }
+                } else if (i_high - i_low == 2) {
+                    for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
+                        ++x_column_tall) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        x_column_largest[x_column_tall] = largest;
+                    }
+                } else {
+                    for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
+                        x_column_largest[x_column] = INT32_MIN;
+                    const int64_t i_whole = i_low + (i_high - i_low) / 3 * 3;
+                    for (int64_t i = i_low; i < i_whole; i += 3) {
+                        for (int64_t x_column = x_column_low; x_column < x_column_high;
+                            ++x_column) {
+                            int32_t x_column_largest_so_far = x_column_largest[x_column];
+                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                + (x_column + (x_block * SW - PW))]);
+                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                X[((n * C + c) * H + (y * SH - PH + (i + 1))) * W
+                                + (x_column + (x_block * SW - PW))]);
+                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                X[((n * C + c) * H + (y * SH - PH + (i + 2))) * W
+                                + (x_column + (x_block * SW - PW))]);
+                            x_column_largest[x_column] = x_column_largest_so_far;
                         }
                     }
+                    for (int64_t i = i_whole; i < i_high; ++i) {
+                        for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
+                            x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
+                                X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                + (x_column + (x_block * SW - PW))]);
+                    }
+                }
+                for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
+                    x_column_largest[x_column] = INT32_MIN;
+                if (PSW == 3) {
+                    if (SW == 1) {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 2]);
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                        }
+                    } else if (SW == 2) {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * 2 + 1]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * 2 + 2]);
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                        }
+                    } else {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * SW + 1]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * SW + 2]);
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                        }
+                    }
+                } else if (PSW == 2) {
+                    if (SW == 1) {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                        }
+                    } else if (SW == 2) {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * 2 + 1]);
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                        }
+                    } else {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * SW + 1]);
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                        }
+                    }
+                } else if (SW == 1) {
+                    int32_t largest[1024];
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        largest[x_near] = INT32_MIN;
+                    for (int64_t j = 0; j < PSW; ++j) {
+                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                            largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                x_column_largest[x_near + j]);
+                    }
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] = largest[x_near];
+                } else if (SW == 2) {
+                    int32_t largest[1024];
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        largest[x_near] = INT32_MIN;
+                    for (int64_t j = 0; j < PSW; ++j) {
+                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                            largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                x_column_largest[x_near * 2 + j]);
+                    }
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] = largest[x_near];
+                } else {
+                    int32_t largest[1024];
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        largest[x_near] = INT32_MIN;
+                    for (int64_t j = 0; j < PSW; ++j) {
+                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                            largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                x_column_largest[x_near * SW + j]);
+                    }
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] = largest[x_near];
+                }
+            } else {
+                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                    int32_t largest = INT32_MIN;
+                    const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y);
+                    const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y);
+                    const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
+                    const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane + W);
+                    for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                        const int64_t place = y * SH - PH + i;
+                        for (int64_t j = j_low; j < j_high; ++j)
+                            largest = cvmgen_max_i32(largest,
+                                X[((n * C + c) * H + place) * W
+                                + ((x_block + x_lane) * SW - PW + j)]);
+                    }
+                    Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = largest;
                 }
             }
         }
     }
 }
 
-CVMGEN_FOR_AVX2
 static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *restrict X,
                                     int32_t *restrict Y) {
-    const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH;
-    const int64_t PSW = plan->PSW, PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW;
-    const int64_t YH = plan->YH, YW = plan->YW;
+    const int64_t N = plan->N, C = plan->C, YH = plan->YH, YW = plan->YW;
+    const max_pool2d_Y_int8_int32_part_call call = {plan, X, Y};
+    cvmgen_share(N * C * YH, N * C * YH * YW >= 4096, max_pool2d_Y_int8_int32_part, &call);
+}
+
+typedef struct max_pool2d_Y_int32_int8_part_call {
+    const max_pool2d_plan *plan;
+    const int32_t *X;
+    int8_t *Y;
+} max_pool2d_Y_int32_int8_part_call;
+CVMGEN_FOR_AVX2
+static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
+    const max_pool2d_Y_int32_int8_part_call *const call = context;
+    const max_pool2d_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    int8_t *restrict Y = call->Y;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * YW >= 4096))
-    for (int64_t n = 0; n < N; ++n) {
-        for (int64_t c = 0; c < C; ++c) {
-            for (int64_t y = 0; y < YH; ++y) {
-                for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
-                    const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
-                    const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
-                    if (x_columns <= 4096) {
-                        int32_t x_column_largest[4096];
-                        const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW
-                            * x_block), x_columns);
-                        const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW
-                            - SW * x_block + W), x_column_low);
-                        for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
-                            x_column_largest[x_column] = INT32_MIN;
-                        const int64_t i_low = cvmgen_max_i64(0, PH - SH * y);
-                        const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y);
-                        if (i_high - i_low == 3) {
-                            for (int64_t x_column_tall = x_column_low;
-                                x_column_tall < x_column_high; ++x_column_tall) {
-                                int32_t largest = INT32_MIN;
-                                largest = cvmgen_max_i32(largest,
-                                    X[((n * C + c) * H + (y * SH - PH + i_low)) * W
-                                    + (x_column_tall + (x_block * SW - PW))]);
-                                largest = cvmgen_max_i32(largest,
-                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
-                                    + (x_column_tall + (x_block * SW - PW))]);
-                                largest = cvmgen_max_i32(largest,
-                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 2))) * W
-                                    + (x_column_tall + (x_block * SW - PW))]);
-                                x_column_largest[x_column_tall] = largest;
-                            }
-                        } else if (i_high - i_low == 2) {
-                            for (int64_t x_column_tall = x_column_low;
-                                x_column_tall < x_column_high; ++x_column_tall) {
-                                int32_t largest = INT32_MIN;
-                                largest = cvmgen_max_i32(largest,
-                                    X[((n * C + c) * H + (y * SH - PH + i_low)) * W
-                                    + (x_column_tall + (x_block * SW - PW))]);
-                                largest = cvmgen_max_i32(largest,
-                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
-                                    + (x_column_tall + (x_block * SW - PW))]);
-                                x_column_largest[x_column_tall] = largest;
-                            }
-                        } else {
-                            for (int64_t x_column = x_column_low; x_column < x_column_high;
-                                ++x_column)
-                                x_column_largest[x_column] = INT32_MIN;
-                            const int64_t i_whole = i_low + (i_high - i_low) / 3 * 3;
-                            for (int64_t i = i_low; i < i_whole; i += 3) {
-                                for (int64_t x_column = x_column_low; x_column < x_column_high;
-                                    ++x_column) {
-                                    int32_t x_column_largest_so_far = x_column_largest[x_column];
-                                    x_column_largest_so_far =
-                                        cvmgen_max_i32(x_column_largest_so_far,
-                                        X[((n * C + c) * H + (y * SH - PH + i)) * W
-                                        + (x_column + (x_block * SW - PW))]);
-                                    x_column_largest_so_far =
-                                        cvmgen_max_i32(x_column_largest_so_far,
-                                        X[((n * C + c) * H + (y * SH - PH + (i + 1))) * W
-                                        + (x_column + (x_block * SW - PW))]);
-                                    x_column_largest_so_far =
-                                        cvmgen_max_i32(x_column_largest_so_far,
-                                        X[((n * C + c) * H + (y * SH - PH + (i + 2))) * W
-                                        + (x_column + (x_block * SW - PW))]);
-                                    x_column_largest[x_column] = x_column_largest_so_far;
-                                }
-                            }
-                            for (int64_t i = i_whole; i < i_high; ++i) {
-                                for (int64_t x_column = x_column_low; x_column < x_column_high;
-                                    ++x_column)
-                                    x_column_largest[x_column] =
-                                        cvmgen_max_i32(x_column_largest[x_column],
-                                        X[((n * C + c) * H + (y * SH - PH + i)) * W
-                                        + (x_column + (x_block * SW - PW))]);
-                            }
-                        }
-                        for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
-                            x_column_largest[x_column] = INT32_MIN;
-                        if (PSW == 3) {
-                            if (SW == 1) {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide + 1]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide + 2]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = largest;
-                                }
-                            } else if (SW == 2) {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * 2]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * 2 + 1]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * 2 + 2]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = largest;
-                                }
-                            } else {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * SW]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * SW + 1]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * SW + 2]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = largest;
-                                }
-                            }
-                        } else if (PSW == 2) {
-                            if (SW == 1) {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide + 1]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = largest;
-                                }
-                            } else if (SW == 2) {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * 2]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * 2 + 1]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = largest;
-                                }
-                            } else {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * SW]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * SW + 1]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = largest;
-                                }
-                            }
-                        } else if (SW == 1) {
-                            int32_t largest[1024];
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                largest[x_near] = INT32_MIN;
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                        x_column_largest[x_near + j]);
-                            }
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                Y[((n * C + c) * YH + y) * YW
-                                    + (x_block + x_near)] = largest[x_near];
-                        } else if (SW == 2) {
-                            int32_t largest[1024];
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                largest[x_near] = INT32_MIN;
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                        x_column_largest[x_near * 2 + j]);
-                            }
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                Y[((n * C + c) * YH + y) * YW
-                                    + (x_block + x_near)] = largest[x_near];
-                        } else {
-                            int32_t largest[1024];
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                largest[x_near] = INT32_MIN;
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                        x_column_largest[x_near * SW + j]);
-                            }
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                Y[((n * C + c) * YH + y) * YW
-                                    + (x_block + x_near)] = largest[x_near];
-                        }
-                    } else {
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                            int32_t largest = INT32_MIN;
-                            const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y);
-                            const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y);
-                            const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW
-                                * x_lane);
-                            const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW
-                                * x_lane + W);
-                            for (int64_t i = i_low_2; i < i_high_2; ++i) {
-                                const int64_t place = y * SH - PH + i;
-                                for (int64_t j = j_low; j < j_high; ++j)
-                                    largest = cvmgen_max_i32(largest,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * SW - PW + j)]);
-                            }
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = largest;
+    const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
+    const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
+    const int64_t YW = plan->YW;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / YH / C, c = at / YH % C, y = at % YH;
+        for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
+            const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
+            const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
+            if (x_columns <= 4096) {
+                int32_t x_column_largest[4096];
+                const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW * x_block),
+                    x_columns);
+                const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW
+                    * x_block + W), x_column_low);
+                for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
+                    x_column_largest[x_column] = INT32_MIN;
+                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y);
+                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y);
+                if (i_high - i_low == 3) {
+                    for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
+                        ++x_column_tall) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + (y * SH - PH + (i_low + 2))) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        x_column_largest[x_column_tall] = largest;
+                    }
+                } else if (i_high - i_low == 2) {
+                    for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
+                        ++x_column_tall) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        x_column_largest[x_column_tall] = largest;
+                    }
+                } else {
+                    for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
+                        x_column_largest[x_column] = INT32_MIN;
+                    const int64_t i_whole = i_low + (i_high - i_low) / 3 * 3;
+                    for (int64_t i = i_low; i < i_whole; i += 3) {
+                        for (int64_t x_column = x_column_low; x_column < x_column_high;
+                            ++x_column) {
+                            int32_t x_column_largest_so_far = x_column_largest[x_column];
+                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                + (x_column + (x_block * SW - PW))]);
+                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                X[((n * C + c) * H + (y * SH - PH + (i + 1))) * W
+                                + (x_column + (x_block * SW - PW))]);
+                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                X[((n * C + c) * H + (y * SH - PH + (i + 2))) * W
+                                + (x_column + (x_block * SW - PW))]);
+                            x_column_largest[x_column] = x_column_largest_so_far;
                         }
                     }
+                    for (int64_t i = i_whole; i < i_high; ++i) {
+                        for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
+                            x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
+                                X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                + (x_column + (x_block * SW - PW))]);
+                    }
+                }
+                for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
+                    x_column_largest[x_column] = INT32_MIN;
+                if (PSW == 3) {
+                    if (SW == 1) {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 2]);
+                            Y[((n * C + c) * YH + y) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
+                        }
+                    } else if (SW == 2) {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * 2 + 1]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * 2 + 2]);
+                            Y[((n * C + c) * YH + y) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
+                        }
+                    } else {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * SW + 1]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * SW + 2]);
+                            Y[((n * C + c) * YH + y) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
+                        }
+                    }
+                } else if (PSW == 2) {
+                    if (SW == 1) {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
+                            Y[((n * C + c) * YH + y) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
+                        }
+                    } else if (SW == 2) {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * 2 + 1]);
+                            Y[((n * C + c) * YH + y) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
+                        }
+                    } else {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * SW + 1]);
+                            Y[((n * C + c) * YH + y) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
+                        }
+                    }
+                } else if (SW == 1) {
+                    int32_t largest[1024];
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        largest[x_near] = INT32_MIN;
+                    for (int64_t j = 0; j < PSW; ++j) {
+                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                            largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                x_column_largest[x_near + j]);
+                    }
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        Y[((n * C + c) * YH + y) * YW
+                            + (x_block + x_near)] = (int8_t)largest[x_near];
+                } else if (SW == 2) {
+                    int32_t largest[1024];
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        largest[x_near] = INT32_MIN;
+                    for (int64_t j = 0; j < PSW; ++j) {
+                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                            largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                x_column_largest[x_near * 2 + j]);
+                    }
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        Y[((n * C + c) * YH + y) * YW
+                            + (x_block + x_near)] = (int8_t)largest[x_near];
+                } else {
+                    int32_t largest[1024];
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        largest[x_near] = INT32_MIN;
+                    for (int64_t j = 0; j < PSW; ++j) {
+                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                            largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                x_column_largest[x_near * SW + j]);
+                    }
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        Y[((n * C + c) * YH + y) * YW
+                            + (x_block + x_near)] = (int8_t)largest[x_near];
+                }
+            } else {
+                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                    int32_t largest = INT32_MIN;
+                    const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y);
+                    const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y);
+                    const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
+                    const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane + W);
+                    for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                        const int64_t place = y * SH - PH + i;
+                        for (int64_t j = j_low; j < j_high; ++j)
+                            largest = cvmgen_max_i32(largest,
+                                X[((n * C + c) * H + place) * W
+                                + ((x_block + x_lane) * SW - PW + j)]);
+                    }
+                    Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = (int8_t)largest;
                 }
             }
         }
     }
 }
 
-CVMGEN_FOR_AVX2
 static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *restrict X,
                                     int8_t *restrict Y) {
-    const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH;
-    const int64_t PSW = plan->PSW, PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW;
-    const int64_t YH = plan->YH, YW = plan->YW;
+    const int64_t N = plan->N, C = plan->C, YH = plan->YH, YW = plan->YW;
+    const max_pool2d_Y_int32_int8_part_call call = {plan, X, Y};
+    cvmgen_share(N * C * YH, N * C * YH * YW >= 4096, max_pool2d_Y_int32_int8_part, &call);
+}
+
+typedef struct max_pool2d_Y_int32_int32_part_call {
+    const max_pool2d_plan *plan;
+    const int32_t *X;
+    int32_t *Y;
+} max_pool2d_Y_int32_int32_part_call;
+CVMGEN_FOR_AVX2
+static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
+    const max_pool2d_Y_int32_int32_part_call *const call = context;
+    const max_pool2d_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * YW >= 4096))
-    for (int64_t n = 0; n < N; ++n) {
-        for (int64_t c = 0; c < C; ++c) {
-            for (int64_t y = 0; y < YH; ++y) {
-                for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
-                    const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
-                    const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
-                    if (x_columns <= 4096) {
-                        int32_t x_column_largest[4096];
-                        const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW
-                            * x_block), x_columns);
-                        const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW
-                            - SW * x_block + W), x_column_low);
-                        for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
-                            x_column_largest[x_column] = INT32_MIN;
-                        const int64_t i_low = cvmgen_max_i64(0, PH - SH * y);
-                        const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y);
-                        if (i_high - i_low == 3) {
-                            for (int64_t x_column_tall = x_column_low;
-                                x_column_tall < x_column_high; ++x_column_tall) {
-                                int32_t largest = INT32_MIN;
-                                largest = cvmgen_max_i32(largest,
-                                    X[((n * C + c) * H + (y * SH - PH + i_low)) * W
-                                    + (x_column_tall + (x_block * SW - PW))]);
-                                largest = cvmgen_max_i32(largest,
-                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
-                                    + (x_column_tall + (x_block * SW - PW))]);
-                                largest = cvmgen_max_i32(largest,
-                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 2))) * W
-                                    + (x_column_tall + (x_block * SW - PW))]);
-                                x_column_largest[x_column_tall] = largest;
-                            }
-                        } else if (i_high - i_low == 2) {
-                            for (int64_t x_column_tall = x_column_low;
-                                x_column_tall < x_column_high; ++x_column_tall) {
-                                int32_t largest = INT32_MIN;
-                                largest = cvmgen_max_i32(largest,
-                                    X[((n * C + c) * H + (y * SH - PH + i_low)) * W
-                                    + (x_column_tall + (x_block * SW - PW))]);
-                                largest = cvmgen_max_i32(largest,
-                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
-                                    + (x_column_tall + (x_block * SW - PW))]);
-                                x_column_largest[x_column_tall] = largest;
-                            }
-                        } else {
-                            for (int64_t x_column = x_column_low; x_column < x_column_high;
-                                ++x_column)
-                                x_column_largest[x_column] = INT32_MIN;
-                            const int64_t i_whole = i_low + (i_high - i_low) / 3 * 3;
-                            for (int64_t i = i_low; i < i_whole; i += 3) {
-                                for (int64_t x_column = x_column_low; x_column < x_column_high;
-                                    ++x_column) {
-                                    int32_t x_column_largest_so_far = x_column_largest[x_column];
-                                    x_column_largest_so_far =
-                                        cvmgen_max_i32(x_column_largest_so_far,
-                                        X[((n * C + c) * H + (y * SH - PH + i)) * W
-                                        + (x_column + (x_block * SW - PW))]);
-                                    x_column_largest_so_far =
-                                        cvmgen_max_i32(x_column_largest_so_far,
-                                        X[((n * C + c) * H + (y * SH - PH + (i + 1))) * W
-                                        + (x_column + (x_block * SW - PW))]);
-                                    x_column_largest_so_far =
-                                        cvmgen_max_i32(x_column_largest_so_far,
-                                        X[((n * C + c) * H + (y * SH - PH + (i + 2))) * W
-                                        + (x_column + (x_block * SW - PW))]);
-                                    x_column_largest[x_column] = x_column_largest_so_far;
-                                }
-                            }
-                            for (int64_t i = i_whole; i < i_high; ++i) {
-                                for (int64_t x_column = x_column_low; x_column < x_column_high;
-                                    ++x_column)
-                                    x_column_largest[x_column] =
-                                        cvmgen_max_i32(x_column_largest[x_column],
-                                        X[((n * C + c) * H + (y * SH - PH + i)) * W
-                                        + (x_column + (x_block * SW - PW))]);
-                            }
-                        }
-                        for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
-                            x_column_largest[x_column] = INT32_MIN;
-                        if (PSW == 3) {
-                            if (SW == 1) {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide + 1]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide + 2]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = (int8_t)largest;
-                                }
-                            } else if (SW == 2) {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * 2]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * 2 + 1]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * 2 + 2]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = (int8_t)largest;
-                                }
-                            } else {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * SW]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * SW + 1]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * SW + 2]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = (int8_t)largest;
-                                }
-                            }
-                        } else if (PSW == 2) {
-                            if (SW == 1) {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide + 1]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = (int8_t)largest;
-                                }
-                            } else if (SW == 2) {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * 2]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * 2 + 1]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = (int8_t)largest;
-                                }
-                            } else {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * SW]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * SW + 1]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = (int8_t)largest;
-                                }
-                            }
-                        } else if (SW == 1) {
-                            int32_t largest[1024];
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                largest[x_near] = INT32_MIN;
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                        x_column_largest[x_near + j]);
-                            }
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                Y[((n * C + c) * YH + y) * YW
-                                    + (x_block + x_near)] = (int8_t)largest[x_near];
-                        } else if (SW == 2) {
-                            int32_t largest[1024];
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                largest[x_near] = INT32_MIN;
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                        x_column_largest[x_near * 2 + j]);
-                            }
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                Y[((n * C + c) * YH + y) * YW
-                                    + (x_block + x_near)] = (int8_t)largest[x_near];
-                        } else {
-                            int32_t largest[1024];
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                largest[x_near] = INT32_MIN;
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                        x_column_largest[x_near * SW + j]);
-                            }
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                Y[((n * C + c) * YH + y) * YW
-                                    + (x_block + x_near)] = (int8_t)largest[x_near];
-                        }
-                    } else {
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                            int32_t largest = INT32_MIN;
-                            const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y);
-                            const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y);
-                            const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW
-                                * x_lane);
-                            const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW
-                                * x_lane + W);
-                            for (int64_t i = i_low_2; i < i_high_2; ++i) {
-                                const int64_t place = y * SH - PH + i;
-                                for (int64_t j = j_low; j < j_high; ++j)
-                                    largest = cvmgen_max_i32(largest,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * SW - PW + j)]);
-                            }
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = (int8_t)largest;
+    const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
+    const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
+    const int64_t YW = plan->YW;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / YH / C, c = at / YH % C, y = at % YH;
+        for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
+            const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
+            const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
+            if (x_columns <= 4096) {
+                int32_t x_column_largest[4096];
+                const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW * x_block),
+                    x_columns);
+                const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW
+                    * x_block + W), x_column_low);
+                for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
+                    x_column_largest[x_column] = INT32_MIN;
+                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y);
+                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y);
+                if (i_high - i_low == 3) {
+                    for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
+                        ++x_column_tall) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + (y * SH - PH + (i_low + 2))) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        x_column_largest[x_column_tall] = largest;
+                    }
+                } else if (i_high - i_low == 2) {
+                    for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
+                        ++x_column_tall) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        x_column_largest[x_column_tall] = largest;
+                    }
+                } else {
+                    for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
+                        x_column_largest[x_column] = INT32_MIN;
+                    const int64_t i_whole = i_low + (i_high - i_low) / 3 * 3;
+                    for (int64_t i = i_low; i < i_whole; i += 3) {
+                        for (int64_t x_column = x_column_low; x_column < x_column_high;
+                            ++x_column) {
+                            int32_t x_column_largest_so_far = x_column_largest[x_column];
+                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                + (x_column + (x_block * SW - PW))]);
+                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                X[((n * C + c) * H + (y * SH - PH + (i + 1))) * W
+                                + (x_column + (x_block * SW - PW))]);
+                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                X[((n * C + c) * H + (y * SH - PH + (i + 2))) * W
+                                + (x_column + (x_block * SW - PW))]);
+                            x_column_largest[x_column] = x_column_largest_so_far;
                         }
                     }
+                    for (int64_t i = i_whole; i < i_high; ++i) {
+                        for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
+                            x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
+                                X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                + (x_column + (x_block * SW - PW))]);
+                    }
+                }
+                for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
+                    x_column_largest[x_column] = INT32_MIN;
+                if (PSW == 3) {
+                    if (SW == 1) {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 2]);
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                        }
+                    } else if (SW == 2) {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * 2 + 1]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * 2 + 2]);
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                        }
+                    } else {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * SW + 1]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * SW + 2]);
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                        }
+                    }
+                } else if (PSW == 2) {
+                    if (SW == 1) {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                        }
+                    } else if (SW == 2) {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * 2 + 1]);
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                        }
+                    } else {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * SW + 1]);
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                        }
+                    }
+                } else if (SW == 1) {
+                    int32_t largest[1024];
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        largest[x_near] = INT32_MIN;
+                    for (int64_t j = 0; j < PSW; ++j) {
+                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                            largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                x_column_largest[x_near + j]);
+                    }
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] = largest[x_near];
+                } else if (SW == 2) {
+                    int32_t largest[1024];
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        largest[x_near] = INT32_MIN;
+                    for (int64_t j = 0; j < PSW; ++j) {
+                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                            largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                x_column_largest[x_near * 2 + j]);
+                    }
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] = largest[x_near];
+                } else {
+                    int32_t largest[1024];
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        largest[x_near] = INT32_MIN;
+                    for (int64_t j = 0; j < PSW; ++j) {
+                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                            largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                x_column_largest[x_near * SW + j]);
+                    }
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] = largest[x_near];
+                }
+            } else {
+                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                    int32_t largest = INT32_MIN;
+                    const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y);
+                    const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y);
+                    const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
+                    const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane + W);
+                    for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                        const int64_t place = y * SH - PH + i;
+                        for (int64_t j = j_low; j < j_high; ++j)
+                            largest = cvmgen_max_i32(largest,
+                                X[((n * C + c) * H + place) * W
+                                + ((x_block + x_lane) * SW - PW + j)]);
+                    }
+                    Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = largest;
                 }
             }
         }
     }
 }
 
-CVMGEN_FOR_AVX2
 static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t *restrict X,
                                      int32_t *restrict Y) {
-    const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH;
-    const int64_t PSW = plan->PSW, PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW;
-    const int64_t YH = plan->YH, YW = plan->YW;
-    /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
-       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * YW >= 4096))
-    for (int64_t n = 0; n < N; ++n) {
-        for (int64_t c = 0; c < C; ++c) {
-            for (int64_t y = 0; y < YH; ++y) {
-                for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
-                    const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
-                    const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
-                    if (x_columns <= 4096) {
-                        int32_t x_column_largest[4096];
-                        const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW
-                            * x_block), x_columns);
-                        const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW
-                            - SW * x_block + W), x_column_low);
-                        for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
-                            x_column_largest[x_column] = INT32_MIN;
-                        const int64_t i_low = cvmgen_max_i64(0, PH - SH * y);
-                        const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y);
-                        if (i_high - i_low == 3) {
-                            for (int64_t x_column_tall = x_column_low;
-                                x_column_tall < x_column_high; ++x_column_tall) {
-                                int32_t largest = INT32_MIN;
-                                largest = cvmgen_max_i32(largest,
-                                    X[((n * C + c) * H + (y * SH - PH + i_low)) * W
-                                    + (x_column_tall + (x_block * SW - PW))]);
-                                largest = cvmgen_max_i32(largest,
-                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
-                                    + (x_column_tall + (x_block * SW - PW))]);
-                                largest = cvmgen_max_i32(largest,
-                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 2))) * W
-                                    + (x_column_tall + (x_block * SW - PW))]);
-                                x_column_largest[x_column_tall] = largest;
-                            }
-                        } else if (i_high - i_low == 2) {
-                            for (int64_t x_column_tall = x_column_low;
-                                x_column_tall < x_column_high; ++x_column_tall) {
-                                int32_t largest = INT32_MIN;
-                                largest = cvmgen_max_i32(largest,
-                                    X[((n * C + c) * H + (y * SH - PH + i_low)) * W
-                                    + (x_column_tall + (x_block * SW - PW))]);
-                                largest = cvmgen_max_i32(largest,
-                                    X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
-                                    + (x_column_tall + (x_block * SW - PW))]);
-                                x_column_largest[x_column_tall] = largest;
-                            }
-                        } else {
-                            for (int64_t x_column = x_column_low; x_column < x_column_high;
-                                ++x_column)
-                                x_column_largest[x_column] = INT32_MIN;
-                            const int64_t i_whole = i_low + (i_high - i_low) / 3 * 3;
-                            for (int64_t i = i_low; i < i_whole; i += 3) {
-                                for (int64_t x_column = x_column_low; x_column < x_column_high;
-                                    ++x_column) {
-                                    int32_t x_column_largest_so_far = x_column_largest[x_column];
-                                    x_column_largest_so_far =
-                                        cvmgen_max_i32(x_column_largest_so_far,
-                                        X[((n * C + c) * H + (y * SH - PH + i)) * W
-                                        + (x_column + (x_block * SW - PW))]);
-                                    x_column_largest_so_far =
-                                        cvmgen_max_i32(x_column_largest_so_far,
-                                        X[((n * C + c) * H + (y * SH - PH + (i + 1))) * W
-                                        + (x_column + (x_block * SW - PW))]);
-                                    x_column_largest_so_far =
-                                        cvmgen_max_i32(x_column_largest_so_far,
-                                        X[((n * C + c) * H + (y * SH - PH + (i + 2))) * W
-                                        + (x_column + (x_block * SW - PW))]);
-                                    x_column_largest[x_column] = x_column_largest_so_far;
-                                }
-                            }
-                            for (int64_t i = i_whole; i < i_high; ++i) {
-                                for (int64_t x_column = x_column_low; x_column < x_column_high;
-                                    ++x_column)
-                                    x_column_largest[x_column] =
-                                        cvmgen_max_i32(x_column_largest[x_column],
-                                        X[((n * C + c) * H + (y * SH - PH + i)) * W
-                                        + (x_column + (x_block * SW - PW))]);
-                            }
-                        }
-                        for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
-                            x_column_largest[x_column] = INT32_MIN;
-                        if (PSW == 3) {
-                            if (SW == 1) {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide + 1]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide + 2]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = largest;
-                                }
-                            } else if (SW == 2) {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * 2]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * 2 + 1]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * 2 + 2]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = largest;
-                                }
-                            } else {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * SW]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * SW + 1]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * SW + 2]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = largest;
-                                }
-                            }
-                        } else if (PSW == 2) {
-                            if (SW == 1) {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide + 1]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = largest;
-                                }
-                            } else if (SW == 2) {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * 2]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * 2 + 1]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = largest;
-                                }
-                            } else {
-                                for (int64_t x_near_wide = 0; x_near_wide < x_lanes;
-                                    ++x_near_wide) {
-                                    int32_t largest = INT32_MIN;
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * SW]);
-                                    largest = cvmgen_max_i32(largest,
-                                        x_column_largest[x_near_wide * SW + 1]);
-                                    Y[((n * C + c) * YH + y) * YW
-                                        + (x_block + x_near_wide)] = largest;
-                                }
-                            }
-                        } else if (SW == 1) {
-                            int32_t largest[1024];
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                largest[x_near] = INT32_MIN;
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                        x_column_largest[x_near + j]);
-                            }
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                Y[((n * C + c) * YH + y) * YW
-                                    + (x_block + x_near)] = largest[x_near];
-                        } else if (SW == 2) {
-                            int32_t largest[1024];
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                largest[x_near] = INT32_MIN;
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                        x_column_largest[x_near * 2 + j]);
-                            }
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                Y[((n * C + c) * YH + y) * YW
-                                    + (x_block + x_near)] = largest[x_near];
-                        } else {
-                            int32_t largest[1024];
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                largest[x_near] = INT32_MIN;
-                            for (int64_t j = 0; j < PSW; ++j) {
-                                for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                    largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                        x_column_largest[x_near * SW + j]);
-                            }
-                            for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                                Y[((n * C + c) * YH + y) * YW
-                                    + (x_block + x_near)] = largest[x_near];
-                        }
-                    } else {
-                        for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                            int32_t largest = INT32_MIN;
-                            const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y);
-                            const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y);
-                            const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW
-                                * x_lane);
-                            const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW
-                                * x_lane + W);
-                            for (int64_t i = i_low_2; i < i_high_2; ++i) {
-                                const int64_t place = y * SH - PH + i;
-                                for (int64_t j = j_low; j < j_high; ++j)
-                                    largest = cvmgen_max_i32(largest,
-                                        X[((n * C + c) * H + place) * W
-                                        + ((x_block + x_lane) * SW - PW + j)]);
-                            }
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = largest;
-                        }
-                    }
-                }
-            }
-        }
-    }
+    const int64_t N = plan->N, C = plan->C, YH = plan->YH, YW = plan->YW;
+    const max_pool2d_Y_int32_int32_part_call call = {plan, X, Y};
+    cvmgen_share(N * C * YH, N * C * YH * YW >= 4096, max_pool2d_Y_int32_int32_part, &call);
 }
 
 int cvm_max_pool2d_infer(const cvm_max_pool2d_args *args, cvmgen_error *error) {

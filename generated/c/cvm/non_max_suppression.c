@@ -43,6 +43,8 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_runs.h"
+#include "cvmgen_threads.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -126,19 +128,73 @@ static int non_max_suppression_prepare(const cvm_non_max_suppression_args *args,
     return CVMGEN_OK;
 }
 
+typedef struct non_max_suppression_I_int8_part_call {
+    const non_max_suppression_plan *plan;
+    const int8_t *X;
+    const int32_t *valid_count;
+    int64_t *I;
+    int64_t *I_length;
+    int64_t *I_keys;
+    int64_t *I_spare;
+} non_max_suppression_I_int8_part_call;
+static void non_max_suppression_I_int8_part(const void *context, int64_t low, int64_t high) {
+    const non_max_suppression_I_int8_part_call *const call = context;
+    const non_max_suppression_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    const int32_t *restrict valid_count = call->valid_count;
+    int64_t *restrict I = call->I;
+    int64_t *restrict I_length = call->I_length;
+    int64_t *restrict I_keys = call->I_keys;
+    int64_t *restrict I_spare = call->I_spare;
+    /* spec/cvm/vision.cvm:33: let I[b] = sort[i < T[b]] by (-X[b, i, 1], i) */
+    const int64_t N = plan->N;
+    for (int64_t b = low; b < high; ++b) {
+        const int64_t T = cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0);
+        for (int64_t i = 0; i < T; ++i) {
+            I[b * N + i] = i;
+            I_keys[b * N + i] = (int64_t)-X[(b * N + i) * 6 + 1];
+        }
+        I_length[b] = T;
+        cvmgen_sort(&I[b * N], &I_keys[b * N], 1, &I_spare[b * (2 * N)], I_length[b]);
+    }
+}
+
 static void non_max_suppression_I_int8(const non_max_suppression_plan *plan,
                                        const int8_t *restrict X,
                                        const int32_t *restrict valid_count, int64_t *restrict I,
                                        int64_t *restrict I_length, int64_t *restrict I_keys,
                                        int64_t *restrict I_spare) {
     const int64_t B = plan->B, N = plan->N;
+    const non_max_suppression_I_int8_part_call call = {plan, X, valid_count, I, I_length,
+                                                       I_keys, I_spare};
+    cvmgen_share(B, B * N >= 4096, non_max_suppression_I_int8_part, &call);
+}
+
+typedef struct non_max_suppression_I_int32_part_call {
+    const non_max_suppression_plan *plan;
+    const int32_t *X;
+    const int32_t *valid_count;
+    int64_t *I;
+    int64_t *I_length;
+    int64_t *I_keys;
+    int64_t *I_spare;
+} non_max_suppression_I_int32_part_call;
+static void non_max_suppression_I_int32_part(const void *context, int64_t low, int64_t high) {
+    const non_max_suppression_I_int32_part_call *const call = context;
+    const non_max_suppression_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    const int32_t *restrict valid_count = call->valid_count;
+    int64_t *restrict I = call->I;
+    int64_t *restrict I_length = call->I_length;
+    int64_t *restrict I_keys = call->I_keys;
+    int64_t *restrict I_spare = call->I_spare;
     /* spec/cvm/vision.cvm:33: let I[b] = sort[i < T[b]] by (-X[b, i, 1], i) */
-    CVMGEN_PARALLEL(if (B * N >= 4096))
-    for (int64_t b = 0; b < B; ++b) {
+    const int64_t N = plan->N;
+    for (int64_t b = low; b < high; ++b) {
         const int64_t T = cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0);
         for (int64_t i = 0; i < T; ++i) {
             I[b * N + i] = i;
-            I_keys[b * N + i] = (int64_t)-X[(b * N + i) * 6 + 1];
+            I_keys[b * N + i] = -(int64_t)X[(b * N + i) * 6 + 1];
         }
         I_length[b] = T;
         cvmgen_sort(&I[b * N], &I_keys[b * N], 1, &I_spare[b * (2 * N)], I_length[b]);
@@ -151,35 +207,45 @@ static void non_max_suppression_I_int32(const non_max_suppression_plan *plan,
                                         int64_t *restrict I, int64_t *restrict I_length,
                                         int64_t *restrict I_keys, int64_t *restrict I_spare) {
     const int64_t B = plan->B, N = plan->N;
-    /* spec/cvm/vision.cvm:33: let I[b] = sort[i < T[b]] by (-X[b, i, 1], i) */
-    CVMGEN_PARALLEL(if (B * N >= 4096))
-    for (int64_t b = 0; b < B; ++b) {
-        const int64_t T = cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0);
-        for (int64_t i = 0; i < T; ++i) {
-            I[b * N + i] = i;
-            I_keys[b * N + i] = -(int64_t)X[(b * N + i) * 6 + 1];
-        }
-        I_length[b] = T;
-        cvmgen_sort(&I[b * N], &I_keys[b * N], 1, &I_spare[b * (2 * N)], I_length[b]);
-    }
+    const non_max_suppression_I_int32_part_call call = {plan, X, valid_count, I, I_length,
+                                                        I_keys, I_spare};
+    cvmgen_share(B, B * N >= 4096, non_max_suppression_I_int32_part, &call);
 }
 
+typedef struct non_max_suppression_U_int8_part_call {
+    const non_max_suppression_plan *plan;
+    const int8_t *X;
+    const int32_t *valid_count;
+    const int64_t *I;
+    int64_t *U;
+    int64_t *U_length;
+    int32_t *U_X;
+    int32_t *U_left;
+    int32_t *U_right;
+    int32_t *U_top;
+    int32_t *U_bottom;
+    int32_t *U_near;
+} non_max_suppression_U_int8_part_call;
 CVMGEN_FOR_AVX2
-static void non_max_suppression_U_int8(const non_max_suppression_plan *plan,
-                                       const int8_t *restrict X,
-                                       const int32_t *restrict valid_count,
-                                       const int64_t *restrict I, int64_t *restrict U,
-                                       int64_t *restrict U_length, int32_t *restrict U_X,
-                                       int32_t *restrict U_left, int32_t *restrict U_right,
-                                       int32_t *restrict U_top, int32_t *restrict U_bottom,
-                                       int32_t *restrict U_near) {
-    const int64_t B = plan->B, N = plan->N, iou_threshold = plan->iou_threshold;
-    const int64_t top_k = plan->top_k;
-    const bool force_suppress = plan->force_suppress;
+static void non_max_suppression_U_int8_part(const void *context, int64_t low, int64_t high) {
+    const non_max_suppression_U_int8_part_call *const call = context;
+    const non_max_suppression_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    const int32_t *restrict valid_count = call->valid_count;
+    const int64_t *restrict I = call->I;
+    int64_t *restrict U = call->U;
+    int64_t *restrict U_length = call->U_length;
+    int32_t *restrict U_X = call->U_X;
+    int32_t *restrict U_left = call->U_left;
+    int32_t *restrict U_right = call->U_right;
+    int32_t *restrict U_top = call->U_top;
+    int32_t *restrict U_bottom = call->U_bottom;
+    int32_t *restrict U_near = call->U_near;
     /* spec/cvm/vision.cvm:50: let U[b] = {p for p < TK[b] if R[b, p, 0] >= 0 and all[q in U[b] if q
        < p](iou[b, p, q] < iou_threshold)} */
-    CVMGEN_PARALLEL(if (B * N >= 4096))
-    for (int64_t b = 0; b < B; ++b) {
+    const int64_t N = plan->N, iou_threshold = plan->iou_threshold, top_k = plan->top_k;
+    const bool force_suppress = plan->force_suppress;
+    for (int64_t b = low; b < high; ++b) {
         const int64_t TK = top_k < 0
             ? cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
             : cvmgen_min_i64(top_k, cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
@@ -258,22 +324,55 @@ static void non_max_suppression_U_int8(const non_max_suppression_plan *plan,
     }
 }
 
+static void non_max_suppression_U_int8(const non_max_suppression_plan *plan,
+                                       const int8_t *restrict X,
+                                       const int32_t *restrict valid_count,
+                                       const int64_t *restrict I, int64_t *restrict U,
+                                       int64_t *restrict U_length, int32_t *restrict U_X,
+                                       int32_t *restrict U_left, int32_t *restrict U_right,
+                                       int32_t *restrict U_top, int32_t *restrict U_bottom,
+                                       int32_t *restrict U_near) {
+    const int64_t B = plan->B, N = plan->N;
+    const non_max_suppression_U_int8_part_call call = {plan, X, valid_count, I, U, U_length,
+                                                       U_X, U_left, U_right, U_top,
+                                                       U_bottom, U_near};
+    cvmgen_share(B, B * N >= 4096, non_max_suppression_U_int8_part, &call);
+}
+
+typedef struct non_max_suppression_U_int32_part_call {
+    const non_max_suppression_plan *plan;
+    const int32_t *X;
+    const int32_t *valid_count;
+    const int64_t *I;
+    int64_t *U;
+    int64_t *U_length;
+    int32_t *U_X;
+    int32_t *U_left;
+    int32_t *U_right;
+    int32_t *U_top;
+    int32_t *U_bottom;
+    int32_t *U_near;
+} non_max_suppression_U_int32_part_call;
 CVMGEN_FOR_AVX2
-static void non_max_suppression_U_int32(const non_max_suppression_plan *plan,
-                                        const int32_t *restrict X,
-                                        const int32_t *restrict valid_count,
-                                        const int64_t *restrict I, int64_t *restrict U,
-                                        int64_t *restrict U_length, int32_t *restrict U_X,
-                                        int32_t *restrict U_left, int32_t *restrict U_right,
-                                        int32_t *restrict U_top, int32_t *restrict U_bottom,
-                                        int32_t *restrict U_near) {
-    const int64_t B = plan->B, N = plan->N, iou_threshold = plan->iou_threshold;
-    const int64_t top_k = plan->top_k;
-    const bool force_suppress = plan->force_suppress;
+static void non_max_suppression_U_int32_part(const void *context, int64_t low, int64_t high) {
+    const non_max_suppression_U_int32_part_call *const call = context;
+    const non_max_suppression_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    const int32_t *restrict valid_count = call->valid_count;
+    const int64_t *restrict I = call->I;
+    int64_t *restrict U = call->U;
+    int64_t *restrict U_length = call->U_length;
+    int32_t *restrict U_X = call->U_X;
+    int32_t *restrict U_left = call->U_left;
+    int32_t *restrict U_right = call->U_right;
+    int32_t *restrict U_top = call->U_top;
+    int32_t *restrict U_bottom = call->U_bottom;
+    int32_t *restrict U_near = call->U_near;
     /* spec/cvm/vision.cvm:50: let U[b] = {p for p < TK[b] if R[b, p, 0] >= 0 and all[q in U[b] if q
        < p](iou[b, p, q] < iou_threshold)} */
-    CVMGEN_PARALLEL(if (B * N >= 4096))
-    for (int64_t b = 0; b < B; ++b) {
+    const int64_t N = plan->N, iou_threshold = plan->iou_threshold, top_k = plan->top_k;
+    const bool force_suppress = plan->force_suppress;
+    for (int64_t b = low; b < high; ++b) {
         const int64_t TK = top_k < 0
             ? cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
             : cvmgen_min_i64(top_k, cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
@@ -356,15 +455,41 @@ static void non_max_suppression_U_int32(const non_max_suppression_plan *plan,
     }
 }
 
-static void non_max_suppression_Y_int8_int8(const non_max_suppression_plan *plan,
-                                            const int8_t *restrict X, const int64_t *restrict I,
-                                            const int64_t *restrict U,
-                                            const int64_t *restrict U_length,
-                                            int8_t *restrict Y) {
-    const int64_t B = plan->B, N = plan->N, max_output_size = plan->max_output_size;
+static void non_max_suppression_U_int32(const non_max_suppression_plan *plan,
+                                        const int32_t *restrict X,
+                                        const int32_t *restrict valid_count,
+                                        const int64_t *restrict I, int64_t *restrict U,
+                                        int64_t *restrict U_length, int32_t *restrict U_X,
+                                        int32_t *restrict U_left, int32_t *restrict U_right,
+                                        int32_t *restrict U_top, int32_t *restrict U_bottom,
+                                        int32_t *restrict U_near) {
+    const int64_t B = plan->B, N = plan->N;
+    const non_max_suppression_U_int32_part_call call = {plan, X, valid_count, I, U,
+                                                        U_length, U_X, U_left, U_right,
+                                                        U_top, U_bottom, U_near};
+    cvmgen_share(B, B * N >= 4096, non_max_suppression_U_int32_part, &call);
+}
+
+typedef struct non_max_suppression_Y_int8_int8_part_call {
+    const non_max_suppression_plan *plan;
+    const int8_t *X;
+    const int64_t *I;
+    const int64_t *U;
+    const int64_t *U_length;
+    int8_t *Y;
+} non_max_suppression_Y_int8_int8_part_call;
+static void non_max_suppression_Y_int8_int8_part(const void *context, int64_t low,
+                                                 int64_t high) {
+    const non_max_suppression_Y_int8_int8_part_call *const call = context;
+    const non_max_suppression_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    const int64_t *restrict I = call->I;
+    const int64_t *restrict U = call->U;
+    const int64_t *restrict U_length = call->U_length;
+    int8_t *restrict Y = call->Y;
     /* spec/cvm/vision.cvm:52: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
-    CVMGEN_PARALLEL(if (B > 1 && B * N * 6 >= 16384))
-    for (int64_t b = 0; b < B; ++b) {
+    const int64_t N = plan->N, max_output_size = plan->max_output_size;
+    for (int64_t b = low; b < high; ++b) {
         const int64_t cut = cvmgen_max_i64(0,
             cvmgen_min_i64(max_output_size < 0 ? U_length[b]
             : cvmgen_min_i64(max_output_size, U_length[b]), N));
@@ -377,16 +502,36 @@ static void non_max_suppression_Y_int8_int8(const non_max_suppression_plan *plan
     }
 }
 
-static void non_max_suppression_Y_int8_int32(const non_max_suppression_plan *plan,
-                                             const int8_t *restrict X,
-                                             const int64_t *restrict I,
-                                             const int64_t *restrict U,
-                                             const int64_t *restrict U_length,
-                                             int32_t *restrict Y) {
-    const int64_t B = plan->B, N = plan->N, max_output_size = plan->max_output_size;
+static void non_max_suppression_Y_int8_int8(const non_max_suppression_plan *plan,
+                                            const int8_t *restrict X, const int64_t *restrict I,
+                                            const int64_t *restrict U,
+                                            const int64_t *restrict U_length,
+                                            int8_t *restrict Y) {
+    const int64_t B = plan->B, N = plan->N;
+    const non_max_suppression_Y_int8_int8_part_call call = {plan, X, I, U, U_length, Y};
+    cvmgen_share(B, B * N * 6 >= 16384, non_max_suppression_Y_int8_int8_part, &call);
+}
+
+typedef struct non_max_suppression_Y_int8_int32_part_call {
+    const non_max_suppression_plan *plan;
+    const int8_t *X;
+    const int64_t *I;
+    const int64_t *U;
+    const int64_t *U_length;
+    int32_t *Y;
+} non_max_suppression_Y_int8_int32_part_call;
+static void non_max_suppression_Y_int8_int32_part(const void *context, int64_t low,
+                                                  int64_t high) {
+    const non_max_suppression_Y_int8_int32_part_call *const call = context;
+    const non_max_suppression_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    const int64_t *restrict I = call->I;
+    const int64_t *restrict U = call->U;
+    const int64_t *restrict U_length = call->U_length;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/vision.cvm:52: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
-    CVMGEN_PARALLEL(if (B > 1 && B * N * 6 >= 16384))
-    for (int64_t b = 0; b < B; ++b) {
+    const int64_t N = plan->N, max_output_size = plan->max_output_size;
+    for (int64_t b = low; b < high; ++b) {
         const int64_t cut = cvmgen_max_i64(0,
             cvmgen_min_i64(max_output_size < 0 ? U_length[b]
             : cvmgen_min_i64(max_output_size, U_length[b]), N));
@@ -398,16 +543,37 @@ static void non_max_suppression_Y_int8_int32(const non_max_suppression_plan *pla
     }
 }
 
-static void non_max_suppression_Y_int32_int8(const non_max_suppression_plan *plan,
-                                             const int32_t *restrict X,
+static void non_max_suppression_Y_int8_int32(const non_max_suppression_plan *plan,
+                                             const int8_t *restrict X,
                                              const int64_t *restrict I,
                                              const int64_t *restrict U,
                                              const int64_t *restrict U_length,
-                                             int8_t *restrict Y) {
-    const int64_t B = plan->B, N = plan->N, max_output_size = plan->max_output_size;
+                                             int32_t *restrict Y) {
+    const int64_t B = plan->B, N = plan->N;
+    const non_max_suppression_Y_int8_int32_part_call call = {plan, X, I, U, U_length, Y};
+    cvmgen_share(B, B * N * 6 >= 16384, non_max_suppression_Y_int8_int32_part, &call);
+}
+
+typedef struct non_max_suppression_Y_int32_int8_part_call {
+    const non_max_suppression_plan *plan;
+    const int32_t *X;
+    const int64_t *I;
+    const int64_t *U;
+    const int64_t *U_length;
+    int8_t *Y;
+} non_max_suppression_Y_int32_int8_part_call;
+static void non_max_suppression_Y_int32_int8_part(const void *context, int64_t low,
+                                                  int64_t high) {
+    const non_max_suppression_Y_int32_int8_part_call *const call = context;
+    const non_max_suppression_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    const int64_t *restrict I = call->I;
+    const int64_t *restrict U = call->U;
+    const int64_t *restrict U_length = call->U_length;
+    int8_t *restrict Y = call->Y;
     /* spec/cvm/vision.cvm:52: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
-    CVMGEN_PARALLEL(if (B > 1 && B * N * 6 >= 16384))
-    for (int64_t b = 0; b < B; ++b) {
+    const int64_t N = plan->N, max_output_size = plan->max_output_size;
+    for (int64_t b = low; b < high; ++b) {
         const int64_t cut = cvmgen_max_i64(0,
             cvmgen_min_i64(max_output_size < 0 ? U_length[b]
             : cvmgen_min_i64(max_output_size, U_length[b]), N));
@@ -419,16 +585,37 @@ static void non_max_suppression_Y_int32_int8(const non_max_suppression_plan *pla
     }
 }
 
-static void non_max_suppression_Y_int32_int32(const non_max_suppression_plan *plan,
-                                              const int32_t *restrict X,
-                                              const int64_t *restrict I,
-                                              const int64_t *restrict U,
-                                              const int64_t *restrict U_length,
-                                              int32_t *restrict Y) {
-    const int64_t B = plan->B, N = plan->N, max_output_size = plan->max_output_size;
+static void non_max_suppression_Y_int32_int8(const non_max_suppression_plan *plan,
+                                             const int32_t *restrict X,
+                                             const int64_t *restrict I,
+                                             const int64_t *restrict U,
+                                             const int64_t *restrict U_length,
+                                             int8_t *restrict Y) {
+    const int64_t B = plan->B, N = plan->N;
+    const non_max_suppression_Y_int32_int8_part_call call = {plan, X, I, U, U_length, Y};
+    cvmgen_share(B, B * N * 6 >= 16384, non_max_suppression_Y_int32_int8_part, &call);
+}
+
+typedef struct non_max_suppression_Y_int32_int32_part_call {
+    const non_max_suppression_plan *plan;
+    const int32_t *X;
+    const int64_t *I;
+    const int64_t *U;
+    const int64_t *U_length;
+    int32_t *Y;
+} non_max_suppression_Y_int32_int32_part_call;
+static void non_max_suppression_Y_int32_int32_part(const void *context, int64_t low,
+                                                   int64_t high) {
+    const non_max_suppression_Y_int32_int32_part_call *const call = context;
+    const non_max_suppression_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    const int64_t *restrict I = call->I;
+    const int64_t *restrict U = call->U;
+    const int64_t *restrict U_length = call->U_length;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/vision.cvm:52: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
-    CVMGEN_PARALLEL(if (B > 1 && B * N * 6 >= 16384))
-    for (int64_t b = 0; b < B; ++b) {
+    const int64_t N = plan->N, max_output_size = plan->max_output_size;
+    for (int64_t b = low; b < high; ++b) {
         const int64_t cut = cvmgen_max_i64(0,
             cvmgen_min_i64(max_output_size < 0 ? U_length[b]
             : cvmgen_min_i64(max_output_size, U_length[b]), N));
@@ -439,6 +626,17 @@ static void non_max_suppression_Y_int32_int32(const non_max_suppression_plan *pl
         }
         cvmgen_fill_i32(&Y[(b * N + cut) * 6], -1, (N - cut) * 6);
     }
+}
+
+static void non_max_suppression_Y_int32_int32(const non_max_suppression_plan *plan,
+                                              const int32_t *restrict X,
+                                              const int64_t *restrict I,
+                                              const int64_t *restrict U,
+                                              const int64_t *restrict U_length,
+                                              int32_t *restrict Y) {
+    const int64_t B = plan->B, N = plan->N;
+    const non_max_suppression_Y_int32_int32_part_call call = {plan, X, I, U, U_length, Y};
+    cvmgen_share(B, B * N * 6 >= 16384, non_max_suppression_Y_int32_int32_part, &call);
 }
 
 int cvm_non_max_suppression_infer(const cvm_non_max_suppression_args *args,

@@ -10,6 +10,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -44,44 +45,92 @@ static int relu_prepare(const cvm_relu_args *args, relu_plan *plan, cvmgen_error
     return CVMGEN_OK;
 }
 
+typedef struct relu_Y_int8_int8_part_call {
+    const int8_t *X;
+    int8_t *Y;
+} relu_Y_int8_int8_part_call;
 CVMGEN_FOR_AVX2
+static void relu_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
+    const relu_Y_int8_int8_part_call *const call = context;
+    const int8_t *restrict X = call->X;
+    int8_t *restrict Y = call->Y;
+    /* spec/cvm/nn.cvm:44: Y[d...] = max(0, X[d...]) */
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
+        Y[d] = (int8_t)cvmgen_max_i32(0, X[d]);
+}
+
 static void relu_Y_int8_int8(const relu_plan *plan, const int8_t *restrict X,
                              int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
-    /* spec/cvm/nn.cvm:44: Y[d...] = max(0, X[d...]) */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d)
-        Y[d] = (int8_t)cvmgen_max_i32(0, X[d]);
+    const relu_Y_int8_int8_part_call call = {X, Y};
+    cvmgen_share(n_size, n_size >= 16384, relu_Y_int8_int8_part, &call);
 }
 
+typedef struct relu_Y_int8_int32_part_call {
+    const int8_t *X;
+    int32_t *Y;
+} relu_Y_int8_int32_part_call;
 CVMGEN_FOR_AVX2
+static void relu_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
+    const relu_Y_int8_int32_part_call *const call = context;
+    const int8_t *restrict X = call->X;
+    int32_t *restrict Y = call->Y;
+    /* spec/cvm/nn.cvm:44: Y[d...] = max(0, X[d...]) */
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
+        Y[d] = cvmgen_max_i32(0, X[d]);
+}
+
 static void relu_Y_int8_int32(const relu_plan *plan, const int8_t *restrict X,
                               int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
-    /* spec/cvm/nn.cvm:44: Y[d...] = max(0, X[d...]) */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d)
-        Y[d] = cvmgen_max_i32(0, X[d]);
+    const relu_Y_int8_int32_part_call call = {X, Y};
+    cvmgen_share(n_size, n_size >= 16384, relu_Y_int8_int32_part, &call);
 }
 
+typedef struct relu_Y_int32_int8_part_call {
+    const int32_t *X;
+    int8_t *Y;
+} relu_Y_int32_int8_part_call;
 CVMGEN_FOR_AVX2
-static void relu_Y_int32_int8(const relu_plan *plan, const int32_t *restrict X,
-                              int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
+static void relu_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
+    const relu_Y_int32_int8_part_call *const call = context;
+    const int32_t *restrict X = call->X;
+    int8_t *restrict Y = call->Y;
     /* spec/cvm/nn.cvm:44: Y[d...] = max(0, X[d...]) */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d)
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
         Y[d] = (int8_t)cvmgen_max_i32(0, X[d]);
 }
 
+static void relu_Y_int32_int8(const relu_plan *plan, const int32_t *restrict X,
+                              int8_t *restrict Y) {
+    const int64_t n_size = plan->n_size;
+    const relu_Y_int32_int8_part_call call = {X, Y};
+    cvmgen_share(n_size, n_size >= 16384, relu_Y_int32_int8_part, &call);
+}
+
+typedef struct relu_Y_int32_int32_part_call {
+    const int32_t *X;
+    int32_t *Y;
+} relu_Y_int32_int32_part_call;
 CVMGEN_FOR_AVX2
+static void relu_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
+    const relu_Y_int32_int32_part_call *const call = context;
+    const int32_t *restrict X = call->X;
+    int32_t *restrict Y = call->Y;
+    /* spec/cvm/nn.cvm:44: Y[d...] = max(0, X[d...]) */
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
+        Y[d] = cvmgen_max_i32(0, X[d]);
+}
+
 static void relu_Y_int32_int32(const relu_plan *plan, const int32_t *restrict X,
                                int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
-    /* spec/cvm/nn.cvm:44: Y[d...] = max(0, X[d...]) */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d)
-        Y[d] = cvmgen_max_i32(0, X[d]);
+    const relu_Y_int32_int32_part_call call = {X, Y};
+    cvmgen_share(n_size, n_size >= 16384, relu_Y_int32_int32_part, &call);
 }
 
 int cvm_relu_infer(const cvm_relu_args *args, cvmgen_error *error) {

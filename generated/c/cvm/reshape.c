@@ -14,6 +14,8 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_runs.h"
+#include "cvmgen_threads.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -70,24 +72,50 @@ static void reshape_Y_int8_int8(const reshape_plan *plan, const int8_t *restrict
     cvmgen_copy_i8(Y, X, target_shape_size);
 }
 
+typedef struct reshape_Y_int8_int32_part_call {
+    const int8_t *X;
+    int32_t *Y;
+} reshape_Y_int8_int32_part_call;
 CVMGEN_FOR_AVX2
-static void reshape_Y_int8_int32(const reshape_plan *plan, const int8_t *restrict X,
-                                 int32_t *restrict Y) {
-    const int64_t target_shape_size = plan->target_shape_size;
+static void reshape_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
+    const reshape_Y_int8_int32_part_call *const call = context;
+    const int8_t *restrict X = call->X;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/transform.cvm:187: Y[d...] = T[flatten_index(d..., target_shape...)] */
-    CVMGEN_PARALLEL(if (target_shape_size >= 16384))
-    for (int64_t d = 0; d < target_shape_size; ++d)
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
         Y[d] = X[d];
 }
 
+static void reshape_Y_int8_int32(const reshape_plan *plan, const int8_t *restrict X,
+                                 int32_t *restrict Y) {
+    const int64_t target_shape_size = plan->target_shape_size;
+    const reshape_Y_int8_int32_part_call call = {X, Y};
+    cvmgen_share(target_shape_size, target_shape_size >= 16384, reshape_Y_int8_int32_part,
+                 &call);
+}
+
+typedef struct reshape_Y_int32_int8_part_call {
+    const int32_t *X;
+    int8_t *Y;
+} reshape_Y_int32_int8_part_call;
 CVMGEN_FOR_AVX2
+static void reshape_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
+    const reshape_Y_int32_int8_part_call *const call = context;
+    const int32_t *restrict X = call->X;
+    int8_t *restrict Y = call->Y;
+    /* spec/cvm/transform.cvm:187: Y[d...] = T[flatten_index(d..., target_shape...)] */
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
+        Y[d] = (int8_t)X[d];
+}
+
 static void reshape_Y_int32_int8(const reshape_plan *plan, const int32_t *restrict X,
                                  int8_t *restrict Y) {
     const int64_t target_shape_size = plan->target_shape_size;
-    /* spec/cvm/transform.cvm:187: Y[d...] = T[flatten_index(d..., target_shape...)] */
-    CVMGEN_PARALLEL(if (target_shape_size >= 16384))
-    for (int64_t d = 0; d < target_shape_size; ++d)
-        Y[d] = (int8_t)X[d];
+    const reshape_Y_int32_int8_part_call call = {X, Y};
+    cvmgen_share(target_shape_size, target_shape_size >= 16384, reshape_Y_int32_int8_part,
+                 &call);
 }
 
 static void reshape_Y_int32_int32(const reshape_plan *plan, const int32_t *restrict X,

@@ -25,6 +25,8 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_runs.h"
+#include "cvmgen_threads.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -115,13 +117,60 @@ static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error
     return CVMGEN_OK;
 }
 
+typedef struct take_Y_0_int8_int8_part_call {
+    const take_plan *plan;
+    const int8_t *X;
+    const int8_t *indices;
+    int8_t *Y;
+} take_Y_0_int8_int8_part_call;
 CVMGEN_FOR_AVX2
+static void take_Y_0_int8_int8_part(const void *context, int64_t low, int64_t high) {
+    const take_Y_0_int8_int8_part_call *const call = context;
+    const take_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    const int8_t *restrict indices = call->indices;
+    int8_t *restrict Y = call->Y;
+    /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
+    const int64_t m_size = plan->m_size, n_size = plan->n_size;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_block = at * 256;
+        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
+        int32_t places[256];
+        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
+            places[d_lane] = cvmgen_max_i32(0,
+                cvmgen_min_i32(indices[d_block + d_lane],
+                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
+        CVMGEN_APART
+        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
+            Y[d_block + d_lane] = X[places[d_lane]];
+    }
+}
+
 static void take_Y_0_int8_int8(const take_plan *plan, const int8_t *restrict X,
                                const int8_t *restrict indices, int8_t *restrict Y) {
-    const int64_t m_size = plan->m_size, n_size = plan->n_size;
+    const int64_t m_size = plan->m_size;
+    const take_Y_0_int8_int8_part_call call = {plan, X, indices, Y};
+    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 16384, take_Y_0_int8_int8_part,
+                 &call);
+}
+
+typedef struct take_Y_0_int8_int32_part_call {
+    const take_plan *plan;
+    const int8_t *X;
+    const int8_t *indices;
+    int32_t *Y;
+} take_Y_0_int8_int32_part_call;
+CVMGEN_FOR_AVX2
+static void take_Y_0_int8_int32_part(const void *context, int64_t low, int64_t high) {
+    const take_Y_0_int8_int32_part_call *const call = context;
+    const take_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    const int8_t *restrict indices = call->indices;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    CVMGEN_PARALLEL(if (m_size >= 16384))
-    for (int64_t d_block = 0; d_block < m_size; d_block += 256) {
+    const int64_t m_size = plan->m_size, n_size = plan->n_size;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_block = at * 256;
         const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
         int32_t places[256];
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
@@ -134,32 +183,31 @@ static void take_Y_0_int8_int8(const take_plan *plan, const int8_t *restrict X,
     }
 }
 
-CVMGEN_FOR_AVX2
 static void take_Y_0_int8_int32(const take_plan *plan, const int8_t *restrict X,
                                 const int8_t *restrict indices, int32_t *restrict Y) {
-    const int64_t m_size = plan->m_size, n_size = plan->n_size;
-    /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    CVMGEN_PARALLEL(if (m_size >= 16384))
-    for (int64_t d_block = 0; d_block < m_size; d_block += 256) {
-        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
-        int32_t places[256];
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            places[d_lane] = cvmgen_max_i32(0,
-                cvmgen_min_i32(indices[d_block + d_lane],
-                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
-        CVMGEN_APART
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            Y[d_block + d_lane] = X[places[d_lane]];
-    }
+    const int64_t m_size = plan->m_size;
+    const take_Y_0_int8_int32_part_call call = {plan, X, indices, Y};
+    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 16384, take_Y_0_int8_int32_part,
+                 &call);
 }
 
+typedef struct take_Y_0_int32_int8_part_call {
+    const take_plan *plan;
+    const int32_t *X;
+    const int32_t *indices;
+    int8_t *Y;
+} take_Y_0_int32_int8_part_call;
 CVMGEN_FOR_AVX2
-static void take_Y_0_int32_int8(const take_plan *plan, const int32_t *restrict X,
-                                const int32_t *restrict indices, int8_t *restrict Y) {
-    const int64_t m_size = plan->m_size, n_size = plan->n_size;
+static void take_Y_0_int32_int8_part(const void *context, int64_t low, int64_t high) {
+    const take_Y_0_int32_int8_part_call *const call = context;
+    const take_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    const int32_t *restrict indices = call->indices;
+    int8_t *restrict Y = call->Y;
     /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    CVMGEN_PARALLEL(if (m_size >= 16384))
-    for (int64_t d_block = 0; d_block < m_size; d_block += 256) {
+    const int64_t m_size = plan->m_size, n_size = plan->n_size;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_block = at * 256;
         const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
         int32_t places[256];
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
@@ -172,13 +220,31 @@ static void take_Y_0_int32_int8(const take_plan *plan, const int32_t *restrict X
     }
 }
 
+static void take_Y_0_int32_int8(const take_plan *plan, const int32_t *restrict X,
+                                const int32_t *restrict indices, int8_t *restrict Y) {
+    const int64_t m_size = plan->m_size;
+    const take_Y_0_int32_int8_part_call call = {plan, X, indices, Y};
+    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 16384, take_Y_0_int32_int8_part,
+                 &call);
+}
+
+typedef struct take_Y_0_int32_int32_part_call {
+    const take_plan *plan;
+    const int32_t *X;
+    const int32_t *indices;
+    int32_t *Y;
+} take_Y_0_int32_int32_part_call;
 CVMGEN_FOR_AVX2
-static void take_Y_0_int32_int32(const take_plan *plan, const int32_t *restrict X,
-                                 const int32_t *restrict indices, int32_t *restrict Y) {
-    const int64_t m_size = plan->m_size, n_size = plan->n_size;
+static void take_Y_0_int32_int32_part(const void *context, int64_t low, int64_t high) {
+    const take_Y_0_int32_int32_part_call *const call = context;
+    const take_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    const int32_t *restrict indices = call->indices;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/transform.cvm:141: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    CVMGEN_PARALLEL(if (m_size >= 16384))
-    for (int64_t d_block = 0; d_block < m_size; d_block += 256) {
+    const int64_t m_size = plan->m_size, n_size = plan->n_size;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_block = at * 256;
         const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
         int32_t places[256];
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
@@ -191,84 +257,160 @@ static void take_Y_0_int32_int32(const take_plan *plan, const int32_t *restrict 
     }
 }
 
+static void take_Y_0_int32_int32(const take_plan *plan, const int32_t *restrict X,
+                                 const int32_t *restrict indices, int32_t *restrict Y) {
+    const int64_t m_size = plan->m_size;
+    const take_Y_0_int32_int32_part_call call = {plan, X, indices, Y};
+    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 16384, take_Y_0_int32_int32_part,
+                 &call);
+}
+
+typedef struct take_Y_1_int8_int8_part_call {
+    const take_plan *plan;
+    const int8_t *X;
+    const int8_t *indices;
+    int8_t *Y;
+} take_Y_1_int8_int8_part_call;
+static void take_Y_1_int8_int8_part(const void *context, int64_t low, int64_t high) {
+    const take_Y_1_int8_int8_part_call *const call = context;
+    const take_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    const int8_t *restrict indices = call->indices;
+    int8_t *restrict Y = call->Y;
+    /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
+       k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
+    const int64_t m_size = plan->m_size, k_extents_size = plan->k_extents_size;
+    const int64_t n_a = plan->n_a;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t i = at / m_size, j = at % m_size;
+        cvmgen_copy_i8(&Y[(i * m_size + j) * k_extents_size],
+            &X[(i * n_a
+                + cvmgen_max_i32(0,
+                cvmgen_min_i32(indices[j], (int32_t)cvmgen_min_i64(n_a - 1, INT32_MAX))))
+                * k_extents_size],
+            k_extents_size);
+    }
+}
+
 static void take_Y_1_int8_int8(const take_plan *plan, const int8_t *restrict X,
                                const int8_t *restrict indices, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size, i_extents_size = plan->i_extents_size;
-    const int64_t k_extents_size = plan->k_extents_size, n_a = plan->n_a;
+    const int64_t k_extents_size = plan->k_extents_size;
+    const take_Y_1_int8_int8_part_call call = {plan, X, indices, Y};
+    cvmgen_share(i_extents_size * m_size, i_extents_size * m_size * k_extents_size >= 16384,
+                 take_Y_1_int8_int8_part, &call);
+}
+
+typedef struct take_Y_1_int8_int32_part_call {
+    const take_plan *plan;
+    const int8_t *X;
+    const int8_t *indices;
+    int32_t *Y;
+} take_Y_1_int8_int32_part_call;
+CVMGEN_FOR_AVX2
+static void take_Y_1_int8_int32_part(const void *context, int64_t low, int64_t high) {
+    const take_Y_1_int8_int32_part_call *const call = context;
+    const take_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    const int8_t *restrict indices = call->indices;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    CVMGEN_PARALLEL(collapse(2) if (i_extents_size * m_size * k_extents_size >= 16384))
-    for (int64_t i = 0; i < i_extents_size; ++i) {
-        for (int64_t j = 0; j < m_size; ++j) {
-            cvmgen_copy_i8(&Y[(i * m_size + j) * k_extents_size],
-                &X[(i * n_a
-                    + cvmgen_max_i32(0,
-                    cvmgen_min_i32(indices[j], (int32_t)cvmgen_min_i64(n_a - 1, INT32_MAX))))
-                    * k_extents_size],
-                k_extents_size);
-        }
+    const int64_t m_size = plan->m_size, k_extents_size = plan->k_extents_size;
+    const int64_t n_a = plan->n_a;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t i = at / m_size, j = at % m_size;
+        CVMGEN_APART
+        for (int64_t k = 0; k < k_extents_size; ++k)
+            Y[(i * m_size + j) * k_extents_size
+                + k] = X[(i * n_a
+                + cvmgen_max_i32(0,
+                cvmgen_min_i32(indices[j], (int32_t)cvmgen_min_i64(n_a - 1, INT32_MAX))))
+                * k_extents_size + k];
     }
 }
 
-CVMGEN_FOR_AVX2
 static void take_Y_1_int8_int32(const take_plan *plan, const int8_t *restrict X,
                                 const int8_t *restrict indices, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size, i_extents_size = plan->i_extents_size;
-    const int64_t k_extents_size = plan->k_extents_size, n_a = plan->n_a;
+    const int64_t k_extents_size = plan->k_extents_size;
+    const take_Y_1_int8_int32_part_call call = {plan, X, indices, Y};
+    cvmgen_share(i_extents_size * m_size, i_extents_size * m_size * k_extents_size >= 16384,
+                 take_Y_1_int8_int32_part, &call);
+}
+
+typedef struct take_Y_1_int32_int8_part_call {
+    const take_plan *plan;
+    const int32_t *X;
+    const int32_t *indices;
+    int8_t *Y;
+} take_Y_1_int32_int8_part_call;
+CVMGEN_FOR_AVX2
+static void take_Y_1_int32_int8_part(const void *context, int64_t low, int64_t high) {
+    const take_Y_1_int32_int8_part_call *const call = context;
+    const take_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    const int32_t *restrict indices = call->indices;
+    int8_t *restrict Y = call->Y;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    CVMGEN_PARALLEL(collapse(2) if (i_extents_size * m_size * k_extents_size >= 16384))
-    for (int64_t i = 0; i < i_extents_size; ++i) {
-        for (int64_t j = 0; j < m_size; ++j) {
-            CVMGEN_APART
-            for (int64_t k = 0; k < k_extents_size; ++k)
-                Y[(i * m_size + j) * k_extents_size
-                    + k] = X[(i * n_a
-                    + cvmgen_max_i32(0,
-                    cvmgen_min_i32(indices[j], (int32_t)cvmgen_min_i64(n_a - 1, INT32_MAX))))
-                    * k_extents_size + k];
-        }
+    const int64_t m_size = plan->m_size, k_extents_size = plan->k_extents_size;
+    const int64_t n_a = plan->n_a;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t i = at / m_size, j = at % m_size;
+        CVMGEN_APART
+        for (int64_t k = 0; k < k_extents_size; ++k)
+            Y[(i * m_size + j) * k_extents_size
+                + k] = (int8_t)X[(i * n_a
+                + cvmgen_max_i32(0,
+                cvmgen_min_i32(indices[j], (int32_t)cvmgen_min_i64(n_a - 1, INT32_MAX))))
+                * k_extents_size + k];
     }
 }
 
-CVMGEN_FOR_AVX2
 static void take_Y_1_int32_int8(const take_plan *plan, const int32_t *restrict X,
                                 const int32_t *restrict indices, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size, i_extents_size = plan->i_extents_size;
-    const int64_t k_extents_size = plan->k_extents_size, n_a = plan->n_a;
+    const int64_t k_extents_size = plan->k_extents_size;
+    const take_Y_1_int32_int8_part_call call = {plan, X, indices, Y};
+    cvmgen_share(i_extents_size * m_size, i_extents_size * m_size * k_extents_size >= 16384,
+                 take_Y_1_int32_int8_part, &call);
+}
+
+typedef struct take_Y_1_int32_int32_part_call {
+    const take_plan *plan;
+    const int32_t *X;
+    const int32_t *indices;
+    int32_t *Y;
+} take_Y_1_int32_int32_part_call;
+static void take_Y_1_int32_int32_part(const void *context, int64_t low, int64_t high) {
+    const take_Y_1_int32_int32_part_call *const call = context;
+    const take_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    const int32_t *restrict indices = call->indices;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
        k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    CVMGEN_PARALLEL(collapse(2) if (i_extents_size * m_size * k_extents_size >= 16384))
-    for (int64_t i = 0; i < i_extents_size; ++i) {
-        for (int64_t j = 0; j < m_size; ++j) {
-            CVMGEN_APART
-            for (int64_t k = 0; k < k_extents_size; ++k)
-                Y[(i * m_size + j) * k_extents_size
-                    + k] = (int8_t)X[(i * n_a
-                    + cvmgen_max_i32(0,
-                    cvmgen_min_i32(indices[j], (int32_t)cvmgen_min_i64(n_a - 1, INT32_MAX))))
-                    * k_extents_size + k];
-        }
+    const int64_t m_size = plan->m_size, k_extents_size = plan->k_extents_size;
+    const int64_t n_a = plan->n_a;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t i = at / m_size, j = at % m_size;
+        cvmgen_copy_i32(&Y[(i * m_size + j) * k_extents_size],
+            &X[(i * n_a
+                + cvmgen_max_i32(0,
+                cvmgen_min_i32(indices[j], (int32_t)cvmgen_min_i64(n_a - 1, INT32_MAX))))
+                * k_extents_size],
+            k_extents_size);
     }
 }
 
 static void take_Y_1_int32_int32(const take_plan *plan, const int32_t *restrict X,
                                  const int32_t *restrict indices, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size, i_extents_size = plan->i_extents_size;
-    const int64_t k_extents_size = plan->k_extents_size, n_a = plan->n_a;
-    /* spec/cvm/transform.cvm:146: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1),
-       k...] forall i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    CVMGEN_PARALLEL(collapse(2) if (i_extents_size * m_size * k_extents_size >= 16384))
-    for (int64_t i = 0; i < i_extents_size; ++i) {
-        for (int64_t j = 0; j < m_size; ++j) {
-            cvmgen_copy_i32(&Y[(i * m_size + j) * k_extents_size],
-                &X[(i * n_a
-                    + cvmgen_max_i32(0,
-                    cvmgen_min_i32(indices[j], (int32_t)cvmgen_min_i64(n_a - 1, INT32_MAX))))
-                    * k_extents_size],
-                k_extents_size);
-        }
-    }
+    const int64_t k_extents_size = plan->k_extents_size;
+    const take_Y_1_int32_int32_part_call call = {plan, X, indices, Y};
+    cvmgen_share(i_extents_size * m_size, i_extents_size * m_size * k_extents_size >= 16384,
+                 take_Y_1_int32_int32_part, &call);
 }
 
 int cvm_take_infer(const cvm_take_args *args, cvmgen_error *error) {

@@ -23,6 +23,8 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_runs.h"
+#include "cvmgen_threads.h"
 #include "cvm.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -125,88 +127,134 @@ static int where_prepare(const cvm_where_args *args, where_plan *plan, cvmgen_er
     return CVMGEN_OK;
 }
 
+typedef struct where_Y_0_int8_int8_part_call {
+    const where_plan *plan;
+    const int8_t *Cond;
+    const int8_t *A;
+    const int8_t *B;
+    int8_t *Y;
+} where_Y_0_int8_int8_part_call;
 CVMGEN_FOR_AVX2
+static void where_Y_0_int8_int8_part(const void *context, int64_t low, int64_t high) {
+    const where_Y_0_int8_int8_part_call *const call = context;
+    const where_plan *const plan = call->plan;
+    const int8_t *restrict Cond = call->Cond;
+    const int8_t *restrict A = call->A;
+    const int8_t *restrict B = call->B;
+    int8_t *restrict Y = call->Y;
+    /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
+    const int64_t d_run = plan->d_run, Cond_step = plan->Cond_step;
+    const cvmgen_list *const d_box = &plan->d_box;
+    const cvmgen_list *const Cond_steps = &plan->Cond_steps;
+    for (int64_t d_row = low; d_row < high; ++d_row) {
+        const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
+        if (Cond_step == 1) {
+            CVMGEN_APART
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t a = A[d_row * d_run + d];
+                const int32_t b = B[d_row * d_run + d];
+                Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d] != 0 ? a : b);
+            }
+        } else if (Cond_step == 0) {
+            CVMGEN_APART
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t a = A[d_row * d_run + d];
+                const int32_t b = B[d_row * d_run + d];
+                Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row] != 0 ? a : b);
+            }
+        } else {
+            CVMGEN_APART
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t a = A[d_row * d_run + d];
+                const int32_t b = B[d_row * d_run + d];
+                Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d * Cond_step] != 0 ? a : b);
+            }
+        }
+    }
+}
+
 static void where_Y_0_int8_int8(const where_plan *plan, const int8_t *restrict Cond,
                                 const int8_t *restrict A, const int8_t *restrict B,
                                 int8_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, Cond_step = plan->Cond_step;
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
+    const where_Y_0_int8_int8_part_call call = {plan, Cond, A, B, Y};
+    cvmgen_share(d_rows, d_rows * d_run >= 16384, where_Y_0_int8_int8_part, &call);
+}
+
+typedef struct where_Y_0_int8_int32_part_call {
+    const where_plan *plan;
+    const int8_t *Cond;
+    const int8_t *A;
+    const int8_t *B;
+    int32_t *Y;
+} where_Y_0_int8_int32_part_call;
+CVMGEN_FOR_AVX2
+static void where_Y_0_int8_int32_part(const void *context, int64_t low, int64_t high) {
+    const where_Y_0_int8_int32_part_call *const call = context;
+    const where_plan *const plan = call->plan;
+    const int8_t *restrict Cond = call->Cond;
+    const int8_t *restrict A = call->A;
+    const int8_t *restrict B = call->B;
+    int32_t *restrict Y = call->Y;
+    /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
+    const int64_t d_run = plan->d_run, Cond_step = plan->Cond_step;
     const cvmgen_list *const d_box = &plan->d_box;
     const cvmgen_list *const Cond_steps = &plan->Cond_steps;
-    /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
-    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
+    for (int64_t d_row = low; d_row < high; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
         if (Cond_step == 1) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t a = A[d_row * d_run + d];
                 const int32_t b = B[d_row * d_run + d];
-                Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d] != 0 ? a : b);
+                Y[d_row * d_run + d] = Cond[Cond_row + d] != 0 ? a : b;
             }
         } else if (Cond_step == 0) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t a = A[d_row * d_run + d];
                 const int32_t b = B[d_row * d_run + d];
-                Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row] != 0 ? a : b);
+                Y[d_row * d_run + d] = Cond[Cond_row] != 0 ? a : b;
             }
         } else {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d) {
                 const int32_t a = A[d_row * d_run + d];
                 const int32_t b = B[d_row * d_run + d];
-                Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d * Cond_step] != 0 ? a : b);
+                Y[d_row * d_run + d] = Cond[Cond_row + d * Cond_step] != 0 ? a : b;
             }
         }
     }
 }
 
-CVMGEN_FOR_AVX2
 static void where_Y_0_int8_int32(const where_plan *plan, const int8_t *restrict Cond,
                                  const int8_t *restrict A, const int8_t *restrict B,
                                  int32_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, Cond_step = plan->Cond_step;
-    const cvmgen_list *const d_box = &plan->d_box;
-    const cvmgen_list *const Cond_steps = &plan->Cond_steps;
-    /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
-    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
-        if (Cond_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t a = A[d_row * d_run + d];
-                const int32_t b = B[d_row * d_run + d];
-                Y[d_row * d_run + d] = Cond[Cond_row + d] != 0 ? a : b;
-            }
-        } else if (Cond_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t a = A[d_row * d_run + d];
-                const int32_t b = B[d_row * d_run + d];
-                Y[d_row * d_run + d] = Cond[Cond_row] != 0 ? a : b;
-            }
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t a = A[d_row * d_run + d];
-                const int32_t b = B[d_row * d_run + d];
-                Y[d_row * d_run + d] = Cond[Cond_row + d * Cond_step] != 0 ? a : b;
-            }
-        }
-    }
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
+    const where_Y_0_int8_int32_part_call call = {plan, Cond, A, B, Y};
+    cvmgen_share(d_rows, d_rows * d_run >= 16384, where_Y_0_int8_int32_part, &call);
 }
 
+typedef struct where_Y_0_int32_int8_part_call {
+    const where_plan *plan;
+    const int32_t *Cond;
+    const int32_t *A;
+    const int32_t *B;
+    int8_t *Y;
+} where_Y_0_int32_int8_part_call;
 CVMGEN_FOR_AVX2
-static void where_Y_0_int32_int8(const where_plan *plan, const int32_t *restrict Cond,
-                                 const int32_t *restrict A, const int32_t *restrict B,
-                                 int8_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, Cond_step = plan->Cond_step;
+static void where_Y_0_int32_int8_part(const void *context, int64_t low, int64_t high) {
+    const where_Y_0_int32_int8_part_call *const call = context;
+    const where_plan *const plan = call->plan;
+    const int32_t *restrict Cond = call->Cond;
+    const int32_t *restrict A = call->A;
+    const int32_t *restrict B = call->B;
+    int8_t *restrict Y = call->Y;
+    /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
+    const int64_t d_run = plan->d_run, Cond_step = plan->Cond_step;
     const cvmgen_list *const d_box = &plan->d_box;
     const cvmgen_list *const Cond_steps = &plan->Cond_steps;
-    /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
-    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
+    for (int64_t d_row = low; d_row < high; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
         if (Cond_step == 1) {
             CVMGEN_APART
@@ -233,16 +281,34 @@ static void where_Y_0_int32_int8(const where_plan *plan, const int32_t *restrict
     }
 }
 
+static void where_Y_0_int32_int8(const where_plan *plan, const int32_t *restrict Cond,
+                                 const int32_t *restrict A, const int32_t *restrict B,
+                                 int8_t *restrict Y) {
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
+    const where_Y_0_int32_int8_part_call call = {plan, Cond, A, B, Y};
+    cvmgen_share(d_rows, d_rows * d_run >= 16384, where_Y_0_int32_int8_part, &call);
+}
+
+typedef struct where_Y_0_int32_int32_part_call {
+    const where_plan *plan;
+    const int32_t *Cond;
+    const int32_t *A;
+    const int32_t *B;
+    int32_t *Y;
+} where_Y_0_int32_int32_part_call;
 CVMGEN_FOR_AVX2
-static void where_Y_0_int32_int32(const where_plan *plan, const int32_t *restrict Cond,
-                                  const int32_t *restrict A, const int32_t *restrict B,
-                                  int32_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, Cond_step = plan->Cond_step;
+static void where_Y_0_int32_int32_part(const void *context, int64_t low, int64_t high) {
+    const where_Y_0_int32_int32_part_call *const call = context;
+    const where_plan *const plan = call->plan;
+    const int32_t *restrict Cond = call->Cond;
+    const int32_t *restrict A = call->A;
+    const int32_t *restrict B = call->B;
+    int32_t *restrict Y = call->Y;
+    /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
+    const int64_t d_run = plan->d_run, Cond_step = plan->Cond_step;
     const cvmgen_list *const d_box = &plan->d_box;
     const cvmgen_list *const Cond_steps = &plan->Cond_steps;
-    /* spec/cvm/transform.cvm:229: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
-    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
+    for (int64_t d_row = low; d_row < high; ++d_row) {
         const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
         if (Cond_step == 1) {
             CVMGEN_APART
@@ -265,6 +331,44 @@ static void where_Y_0_int32_int32(const where_plan *plan, const int32_t *restric
                 const int32_t b = B[d_row * d_run + d];
                 Y[d_row * d_run + d] = Cond[Cond_row + d * Cond_step] != 0 ? a : b;
             }
+        }
+    }
+}
+
+static void where_Y_0_int32_int32(const where_plan *plan, const int32_t *restrict Cond,
+                                  const int32_t *restrict A, const int32_t *restrict B,
+                                  int32_t *restrict Y) {
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
+    const where_Y_0_int32_int32_part_call call = {plan, Cond, A, B, Y};
+    cvmgen_share(d_rows, d_rows * d_run >= 16384, where_Y_0_int32_int32_part, &call);
+}
+
+typedef struct where_Y_1_int8_int8_part_call {
+    const where_plan *plan;
+    const int8_t *Cond;
+    const int8_t *A;
+    const int8_t *B;
+    int8_t *Y;
+} where_Y_1_int8_int8_part_call;
+static void where_Y_1_int8_int8_part(const void *context, int64_t low, int64_t high) {
+    const where_Y_1_int8_int8_part_call *const call = context;
+    const where_plan *const plan = call->plan;
+    const int8_t *restrict Cond = call->Cond;
+    const int8_t *restrict A = call->A;
+    const int8_t *restrict B = call->B;
+    int8_t *restrict Y = call->Y;
+    /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
+    const int64_t d_rest_extents_size = plan->d_rest_extents_size;
+    const int64_t Cond_strides_0 = plan->Cond_strides_0;
+    for (int64_t d_0 = low; d_0 < high; ++d_0) {
+        if (Cond[d_0 * Cond_strides_0] != 0) {
+            cvmgen_copy_i8(&Y[d_0 * d_rest_extents_size],
+                &A[d_0 * d_rest_extents_size],
+                d_rest_extents_size);
+        } else {
+            cvmgen_copy_i8(&Y[d_0 * d_rest_extents_size],
+                &B[d_0 * d_rest_extents_size],
+                d_rest_extents_size);
         }
     }
 }
@@ -273,31 +377,29 @@ static void where_Y_1_int8_int8(const where_plan *plan, const int8_t *restrict C
                                 const int8_t *restrict A, const int8_t *restrict B,
                                 int8_t *restrict Y) {
     const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
-    const int64_t Cond_strides_0 = plan->Cond_strides_0;
-    /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    CVMGEN_PARALLEL(if (n_0 > 1 && n_0 * d_rest_extents_size >= 16384))
-    for (int64_t d_0 = 0; d_0 < n_0; ++d_0) {
-        if (Cond[d_0 * Cond_strides_0] != 0) {
-            cvmgen_copy_i8(&Y[d_0 * d_rest_extents_size],
-                &A[d_0 * d_rest_extents_size],
-                d_rest_extents_size);
-        } else {
-            cvmgen_copy_i8(&Y[d_0 * d_rest_extents_size],
-                &B[d_0 * d_rest_extents_size],
-                d_rest_extents_size);
-        }
-    }
+    const where_Y_1_int8_int8_part_call call = {plan, Cond, A, B, Y};
+    cvmgen_share(n_0, n_0 * d_rest_extents_size >= 16384, where_Y_1_int8_int8_part, &call);
 }
 
+typedef struct where_Y_1_int8_int32_part_call {
+    const where_plan *plan;
+    const int8_t *Cond;
+    const int8_t *A;
+    const int8_t *B;
+    int32_t *Y;
+} where_Y_1_int8_int32_part_call;
 CVMGEN_FOR_AVX2
-static void where_Y_1_int8_int32(const where_plan *plan, const int8_t *restrict Cond,
-                                 const int8_t *restrict A, const int8_t *restrict B,
-                                 int32_t *restrict Y) {
-    const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
-    const int64_t Cond_strides_0 = plan->Cond_strides_0;
+static void where_Y_1_int8_int32_part(const void *context, int64_t low, int64_t high) {
+    const where_Y_1_int8_int32_part_call *const call = context;
+    const where_plan *const plan = call->plan;
+    const int8_t *restrict Cond = call->Cond;
+    const int8_t *restrict A = call->A;
+    const int8_t *restrict B = call->B;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    CVMGEN_PARALLEL(if (n_0 * d_rest_extents_size >= 16384))
-    for (int64_t d_0 = 0; d_0 < n_0; ++d_0) {
+    const int64_t d_rest_extents_size = plan->d_rest_extents_size;
+    const int64_t Cond_strides_0 = plan->Cond_strides_0;
+    for (int64_t d_0 = low; d_0 < high; ++d_0) {
         CVMGEN_APART
         for (int64_t d_rest = 0; d_rest < d_rest_extents_size; ++d_rest)
             Y[d_0 * d_rest_extents_size + d_rest] = Cond[d_0 * Cond_strides_0] != 0
@@ -305,15 +407,33 @@ static void where_Y_1_int8_int32(const where_plan *plan, const int8_t *restrict 
     }
 }
 
-CVMGEN_FOR_AVX2
-static void where_Y_1_int32_int8(const where_plan *plan, const int32_t *restrict Cond,
-                                 const int32_t *restrict A, const int32_t *restrict B,
-                                 int8_t *restrict Y) {
+static void where_Y_1_int8_int32(const where_plan *plan, const int8_t *restrict Cond,
+                                 const int8_t *restrict A, const int8_t *restrict B,
+                                 int32_t *restrict Y) {
     const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
-    const int64_t Cond_strides_0 = plan->Cond_strides_0;
+    const where_Y_1_int8_int32_part_call call = {plan, Cond, A, B, Y};
+    cvmgen_share(n_0, n_0 * d_rest_extents_size >= 16384, where_Y_1_int8_int32_part, &call);
+}
+
+typedef struct where_Y_1_int32_int8_part_call {
+    const where_plan *plan;
+    const int32_t *Cond;
+    const int32_t *A;
+    const int32_t *B;
+    int8_t *Y;
+} where_Y_1_int32_int8_part_call;
+CVMGEN_FOR_AVX2
+static void where_Y_1_int32_int8_part(const void *context, int64_t low, int64_t high) {
+    const where_Y_1_int32_int8_part_call *const call = context;
+    const where_plan *const plan = call->plan;
+    const int32_t *restrict Cond = call->Cond;
+    const int32_t *restrict A = call->A;
+    const int32_t *restrict B = call->B;
+    int8_t *restrict Y = call->Y;
     /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    CVMGEN_PARALLEL(if (n_0 * d_rest_extents_size >= 16384))
-    for (int64_t d_0 = 0; d_0 < n_0; ++d_0) {
+    const int64_t d_rest_extents_size = plan->d_rest_extents_size;
+    const int64_t Cond_strides_0 = plan->Cond_strides_0;
+    for (int64_t d_0 = low; d_0 < high; ++d_0) {
         CVMGEN_APART
         for (int64_t d_rest = 0; d_rest < d_rest_extents_size; ++d_rest)
             Y[d_0 * d_rest_extents_size + d_rest] = (int8_t)(Cond[d_0 * Cond_strides_0] != 0
@@ -321,14 +441,32 @@ static void where_Y_1_int32_int8(const where_plan *plan, const int32_t *restrict
     }
 }
 
-static void where_Y_1_int32_int32(const where_plan *plan, const int32_t *restrict Cond,
-                                  const int32_t *restrict A, const int32_t *restrict B,
-                                  int32_t *restrict Y) {
+static void where_Y_1_int32_int8(const where_plan *plan, const int32_t *restrict Cond,
+                                 const int32_t *restrict A, const int32_t *restrict B,
+                                 int8_t *restrict Y) {
     const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
-    const int64_t Cond_strides_0 = plan->Cond_strides_0;
+    const where_Y_1_int32_int8_part_call call = {plan, Cond, A, B, Y};
+    cvmgen_share(n_0, n_0 * d_rest_extents_size >= 16384, where_Y_1_int32_int8_part, &call);
+}
+
+typedef struct where_Y_1_int32_int32_part_call {
+    const where_plan *plan;
+    const int32_t *Cond;
+    const int32_t *A;
+    const int32_t *B;
+    int32_t *Y;
+} where_Y_1_int32_int32_part_call;
+static void where_Y_1_int32_int32_part(const void *context, int64_t low, int64_t high) {
+    const where_Y_1_int32_int32_part_call *const call = context;
+    const where_plan *const plan = call->plan;
+    const int32_t *restrict Cond = call->Cond;
+    const int32_t *restrict A = call->A;
+    const int32_t *restrict B = call->B;
+    int32_t *restrict Y = call->Y;
     /* spec/cvm/transform.cvm:232: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    CVMGEN_PARALLEL(if (n_0 > 1 && n_0 * d_rest_extents_size >= 16384))
-    for (int64_t d_0 = 0; d_0 < n_0; ++d_0) {
+    const int64_t d_rest_extents_size = plan->d_rest_extents_size;
+    const int64_t Cond_strides_0 = plan->Cond_strides_0;
+    for (int64_t d_0 = low; d_0 < high; ++d_0) {
         if (Cond[d_0 * Cond_strides_0] != 0) {
             cvmgen_copy_i32(&Y[d_0 * d_rest_extents_size],
                 &A[d_0 * d_rest_extents_size],
@@ -339,6 +477,15 @@ static void where_Y_1_int32_int32(const where_plan *plan, const int32_t *restric
                 d_rest_extents_size);
         }
     }
+}
+
+static void where_Y_1_int32_int32(const where_plan *plan, const int32_t *restrict Cond,
+                                  const int32_t *restrict A, const int32_t *restrict B,
+                                  int32_t *restrict Y) {
+    const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
+    const where_Y_1_int32_int32_part_call call = {plan, Cond, A, B, Y};
+    cvmgen_share(n_0, n_0 * d_rest_extents_size >= 16384, where_Y_1_int32_int32_part,
+                 &call);
 }
 
 int cvm_where_infer(const cvm_where_args *args, cvmgen_error *error) {

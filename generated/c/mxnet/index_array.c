@@ -20,6 +20,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "mxnet.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -102,14 +103,21 @@ static int index_array_prepare(const mxnet_index_array_args *args, index_array_p
     return CVMGEN_OK;
 }
 
-static void index_array_idx(const index_array_plan *plan, int64_t *restrict idx,
-                            int64_t *overflow) {
-    const int64_t A_len = plan->A_len, d_size = plan->d_size;
+typedef struct index_array_idx_part_call {
+    const index_array_plan *plan;
+    int64_t *idx;
+    int64_t *overflow;
+} index_array_idx_part_call;
+static void index_array_idx_part(const void *context, int64_t low, int64_t high) {
+    const index_array_idx_part_call *const call = context;
+    const index_array_plan *const plan = call->plan;
+    int64_t *restrict idx = call->idx;
+    int64_t *const overflow = call->overflow;
+    /* spec/mxnet/index_array.cvm:12: idx[d..., j] = d[A[j]] */
+    const int64_t A_len = plan->A_len;
     const cvmgen_list *const n = &plan->n;
     const cvmgen_list *const A = &plan->A;
-    /* spec/mxnet/index_array.cvm:12: idx[d..., j] = d[A[j]] */
-    CVMGEN_PARALLEL(if (d_size * A_len >= 16384))
-    for (int64_t d_at = 0; d_at < d_size; ++d_at) {
+    for (int64_t d_at = low; d_at < high; ++d_at) {
         cvmgen_list d = cvmgen_unflatten(d_at, n);
         for (int64_t j = 0; j < A_len; ++j) {
             const int64_t value = d.at[A->at[j]];
@@ -120,6 +128,13 @@ static void index_array_idx(const index_array_plan *plan, int64_t *restrict idx,
             }
         }
     }
+}
+
+static void index_array_idx(const index_array_plan *plan, int64_t *restrict idx,
+                            int64_t *overflow) {
+    const int64_t A_len = plan->A_len, d_size = plan->d_size;
+    const index_array_idx_part_call call = {plan, idx, overflow};
+    cvmgen_share(d_size, d_size * A_len >= 16384, index_array_idx_part, &call);
 }
 
 int mxnet_index_array_infer(const mxnet_index_array_args *args, cvmgen_error *error) {

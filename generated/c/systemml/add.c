@@ -21,6 +21,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "systemml.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -109,18 +110,26 @@ static int add_prepare(const systemml_add_args *args, add_plan *plan, cvmgen_err
     return CVMGEN_OK;
 }
 
+typedef struct add_Z_part_call {
+    const add_plan *plan;
+    const double *X;
+    const double *Y;
+    double *Z;
+} add_Z_part_call;
 CVMGEN_FOR_AVX2
-static void add_Z(const add_plan *plan, const double *restrict X, const double *restrict Y,
-                  double *restrict Z) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, X_step = plan->X_step;
-    const int64_t Y_step = plan->Y_step;
+static void add_Z_part(const void *context, int64_t low, int64_t high) {
+    const add_Z_part_call *const call = context;
+    const add_plan *const plan = call->plan;
+    const double *restrict X = call->X;
+    const double *restrict Y = call->Y;
+    double *restrict Z = call->Z;
+    /* spec/systemml/elementwise.cvm:15: Z[d...] = OP(X[(d[Q - M + j] if m[j] != 1 else 0 for j <
+       M)...], Y[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
+    const int64_t d_run = plan->d_run, X_step = plan->X_step, Y_step = plan->Y_step;
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
-    /* spec/systemml/elementwise.cvm:15: Z[d...] = OP(X[(d[Q - M + j] if m[j] != 1 else 0 for j <
-       M)...], Y[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
+    for (int64_t d_row = low; d_row < high; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         if (X_step == 1 && Y_step == 1) {
@@ -142,6 +151,13 @@ static void add_Z(const add_plan *plan, const double *restrict X, const double *
                     + Y[Y_row + d * Y_step]);
         }
     }
+}
+
+static void add_Z(const add_plan *plan, const double *restrict X, const double *restrict Y,
+                  double *restrict Z) {
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
+    const add_Z_part_call call = {plan, X, Y, Z};
+    cvmgen_share(d_rows, d_rows * d_run >= 16384, add_Z_part, &call);
 }
 
 int systemml_add_infer(const systemml_add_args *args, cvmgen_error *error) {

@@ -36,6 +36,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "systemml.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -156,12 +157,263 @@ static int avg_pool_prepare(const systemml_avg_pool_args *args, avg_pool_plan *p
     return CVMGEN_OK;
 }
 
+typedef struct avg_pool_y_part_call {
+    const avg_pool_plan *plan;
+    const double *x;
+    double *y;
+    int64_t q_phases;
+    int64_t q_reach;
+    int64_t q_most;
+    int64_t q_pitch;
+    int64_t p_phases;
+    int64_t p_reach;
+    int64_t p_most;
+    int64_t p_held;
+    int64_t window_size;
+    const int64_t *taps;
+    int64_t q_blocks;
+    int64_t p_blocks;
+} avg_pool_y_part_call;
 CVMGEN_FOR_AVX2
-static void avg_pool_y(const avg_pool_plan *plan, const double *restrict x,
-                       double *restrict y) {
-    const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, R = plan->R, S = plan->S;
+static void avg_pool_y_part(const void *context, int64_t low, int64_t high) {
+    const avg_pool_y_part_call *const call = context;
+    const avg_pool_plan *const plan = call->plan;
+    const double *restrict x = call->x;
+    double *restrict y = call->y;
+    const int64_t q_phases = call->q_phases;
+    const int64_t q_reach = call->q_reach;
+    const int64_t q_most = call->q_most;
+    const int64_t q_pitch = call->q_pitch;
+    const int64_t p_phases = call->p_phases;
+    const int64_t p_reach = call->p_reach;
+    const int64_t p_most = call->p_most;
+    const int64_t p_held = call->p_held;
+    const int64_t window_size = call->window_size;
+    const int64_t *const taps = call->taps;
+    const int64_t q_blocks = call->q_blocks;
+    const int64_t p_blocks = call->p_blocks;
+    /* spec/systemml/pooling.cvm:77: y[n, (c*YH + p)*YW + q] = sum[r < R, s < S if 0 <= i < H and 0
+       <= j < W](x[n, (c*H + i)*W + j]) over real(R*S) forall n < N, c < C, p < YH, q < YW where i =
+       p*SH - PH + r, j = q*SW - PW + s */
+    const int64_t C = plan->C, H = plan->H, W = plan->W, R = plan->R, S = plan->S;
     const int64_t SH = plan->SH, SW = plan->SW, PH = plan->PH, PW = plan->PW, YH = plan->YH;
     const int64_t YW = plan->YW;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / q_blocks / p_blocks / C, c = at / q_blocks / p_blocks % C;
+        const int64_t p_block = at / q_blocks % p_blocks, q_block = at % q_blocks;
+        const int64_t p_first = p_block * p_most;
+        const int64_t p_count = cvmgen_min_i64(p_most, YH - p_first);
+        const int64_t q_first = q_block * q_most;
+        const int64_t q_count = cvmgen_min_i64(q_most, YW - q_first);
+        double window[4096];
+        double totals[4096];
+        const int64_t q_flats = (p_count - 1) * q_pitch + q_count;
+        for (int64_t window_filled = 0; window_filled < window_size; ++window_filled)
+            window[window_filled] = 0.0;
+        for (int64_t q_flat = 0; q_flat < q_flats; ++q_flat)
+            totals[q_flat] = 0.0;
+        for (int64_t p_phase = 0; p_phase < p_phases; ++p_phase) {
+            for (int64_t q_phase = 0; q_phase < q_phases; ++q_phase) {
+                const int64_t p_filled_low = cvmgen_max_i64(0,
+                    cvmgen_ceildiv(PH - SH * p_first - p_phase, SH));
+                const int64_t p_filled_high = cvmgen_min_i64(p_count + p_reach,
+                    cvmgen_ceildiv(H + PH - SH * p_first - p_phase, SH));
+                const int64_t q_filled_low = cvmgen_max_i64(0,
+                    cvmgen_ceildiv(PW - SW * q_first - q_phase, SW));
+                const int64_t q_filled_high = cvmgen_min_i64(q_count + q_reach,
+                    cvmgen_ceildiv(PW - SW * q_first + W - q_phase, SW));
+                for (int64_t p_filled = p_filled_low; p_filled < p_filled_high; ++p_filled) {
+                    const int64_t place = (p_first + p_filled) * SH - PH + p_phase;
+                    const int64_t row = ((p_phase * q_phases + q_phase) * p_held + p_filled)
+                        * q_pitch;
+                    if (SW == 1) {
+                        for (int64_t q_filled = q_filled_low; q_filled < q_filled_high; ++q_filled)
+                            window[row + q_filled] = x[n * (C * H * W)
+                                + ((c * H + place) * W + (q_first + q_filled - PW + q_phase))];
+                    } else if (SW == 2) {
+                        for (int64_t q_filled = q_filled_low; q_filled < q_filled_high; ++q_filled)
+                            window[row + q_filled] = x[n * (C * H * W)
+                                + ((c * H + place) * W
+                                + ((q_first + q_filled) * 2 - PW + q_phase))];
+                    } else {
+                        for (int64_t q_filled = q_filled_low; q_filled < q_filled_high; ++q_filled)
+                            window[row + q_filled] = x[n * (C * H * W)
+                                + ((c * H + place) * W
+                                + ((q_first + q_filled) * SW - PW + q_phase))];
+                    }
+                }
+            }
+        }
+        const int64_t tap_whole = R * S / 9 * 9;
+        for (int64_t tap = 0; tap < tap_whole; tap += 9) {
+            for (int64_t q_flat = 0; q_flat < q_flats; ++q_flat) {
+                double totals_so_far = totals[q_flat];
+                totals_so_far += window[q_flat + taps[tap]];
+                totals_so_far += window[q_flat + taps[tap + 1]];
+                totals_so_far += window[q_flat + taps[tap + 2]];
+                totals_so_far += window[q_flat + taps[tap + 3]];
+                totals_so_far += window[q_flat + taps[tap + 4]];
+                totals_so_far += window[q_flat + taps[tap + 5]];
+                totals_so_far += window[q_flat + taps[tap + 6]];
+                totals_so_far += window[q_flat + taps[tap + 7]];
+                totals_so_far += window[q_flat + taps[tap + 8]];
+                totals[q_flat] = totals_so_far;
+            }
+        }
+        const int64_t tap_whole_2 = tap_whole + (R * S - tap_whole) / 3 * 3;
+        for (int64_t tap = tap_whole; tap < tap_whole_2; tap += 3) {
+            for (int64_t q_flat = 0; q_flat < q_flats; ++q_flat) {
+                double totals_so_far_2 = totals[q_flat];
+                totals_so_far_2 += window[q_flat + taps[tap]];
+                totals_so_far_2 += window[q_flat + taps[tap + 1]];
+                totals_so_far_2 += window[q_flat + taps[tap + 2]];
+                totals[q_flat] = totals_so_far_2;
+            }
+        }
+        for (int64_t tap = tap_whole_2; tap < R * S; ++tap) {
+            for (int64_t q_flat = 0; q_flat < q_flats; ++q_flat)
+                totals[q_flat] += window[q_flat + taps[tap]];
+        }
+        for (int64_t p_finished = 0; p_finished < p_count; ++p_finished) {
+            for (int64_t q_finished = 0; q_finished < q_count; ++q_finished)
+                y[n * (C * YH * YW)
+                    + ((c * YH + (p_first + p_finished)) * YW
+                    + (q_first + q_finished))] = cvmgen_stored_f64(totals[p_finished * q_pitch
+                    + q_finished] / (double)(R * S));
+        }
+    }
+}
+
+typedef struct avg_pool_y_part_2_call {
+    const avg_pool_plan *plan;
+    const double *x;
+    double *y;
+    int64_t q_middle_low;
+    int64_t q_middle_high;
+} avg_pool_y_part_2_call;
+CVMGEN_FOR_AVX2
+static void avg_pool_y_part_2(const void *context, int64_t low, int64_t high) {
+    const avg_pool_y_part_2_call *const call = context;
+    const avg_pool_plan *const plan = call->plan;
+    const double *restrict x = call->x;
+    double *restrict y = call->y;
+    const int64_t q_middle_low = call->q_middle_low;
+    const int64_t q_middle_high = call->q_middle_high;
+    /* spec/systemml/pooling.cvm:77: y[n, (c*YH + p)*YW + q] = sum[r < R, s < S if 0 <= i < H and 0
+       <= j < W](x[n, (c*H + i)*W + j]) over real(R*S) forall n < N, c < C, p < YH, q < YW where i =
+       p*SH - PH + r, j = q*SW - PW + s */
+    const int64_t C = plan->C, H = plan->H, W = plan->W, R = plan->R, S = plan->S;
+    const int64_t SH = plan->SH, SW = plan->SW, PH = plan->PH, PW = plan->PW, YH = plan->YH;
+    const int64_t YW = plan->YW;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / YH / C, c = at / YH % C, p = at % YH;
+        for (int64_t q_left = 0; q_left < q_middle_low; ++q_left) {
+            double total = 0.0;
+            for (int64_t r = 0; r < R; ++r) {
+                const int64_t place = p * SH - PH + r;
+                if (0 <= place && place < H) {
+                    for (int64_t s = 0; s < S; ++s) {
+                        const int64_t place_2 = q_left * SW - PW + s;
+                        if (0 <= place_2 && place_2 < W) {
+                            const int64_t i = place;
+                            const int64_t j = place_2;
+                            total += x[n * (C * H * W) + ((c * H + i) * W + j)];
+                        }
+                    }
+                }
+            }
+            y[n * (C * YH * YW)
+                + ((c * YH + p) * YW + q_left)] = cvmgen_stored_f64(total / (double)(R * S));
+        }
+        for (int64_t q_piece = q_middle_low; q_piece < q_middle_high; q_piece += 1024) {
+            const int64_t q_lanes = cvmgen_min_i64(1024, q_middle_high - q_piece);
+            if (SW == 1) {
+                double total[1024];
+                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                    total[q_lane] = 0.0;
+                for (int64_t r = 0; r < R; ++r) {
+                    const int64_t place = p * SH - PH + r;
+                    if (0 <= place && place < H) {
+                        for (int64_t s = 0; s < S; ++s) {
+                            for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                                const int64_t i = place;
+                                total[q_lane] += x[n * (C * H * W)
+                                    + ((c * H + i) * W + (q_piece + q_lane - PW + s))];
+                            }
+                        }
+                    }
+                }
+                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                    y[n * (C * YH * YW)
+                        + ((c * YH + p) * YW
+                        + (q_piece + q_lane))] = cvmgen_stored_f64(total[q_lane] / (double)(R * S));
+            } else if (SW == 2) {
+                double total[1024];
+                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                    total[q_lane] = 0.0;
+                for (int64_t r = 0; r < R; ++r) {
+                    const int64_t place = p * SH - PH + r;
+                    if (0 <= place && place < H) {
+                        for (int64_t s = 0; s < S; ++s) {
+                            for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                                const int64_t i = place;
+                                total[q_lane] += x[n * (C * H * W)
+                                    + ((c * H + i) * W + ((q_piece + q_lane) * 2 - PW + s))];
+                            }
+                        }
+                    }
+                }
+                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                    y[n * (C * YH * YW)
+                        + ((c * YH + p) * YW
+                        + (q_piece + q_lane))] = cvmgen_stored_f64(total[q_lane] / (double)(R * S));
+            } else {
+                double total[1024];
+                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                    total[q_lane] = 0.0;
+                for (int64_t r = 0; r < R; ++r) {
+                    const int64_t place = p * SH - PH + r;
+                    if (0 <= place && place < H) {
+                        for (int64_t s = 0; s < S; ++s) {
+                            for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                                const int64_t i = place;
+                                total[q_lane] += x[n * (C * H * W)
+                                    + ((c * H + i) * W + ((q_piece + q_lane) * SW - PW + s))];
+                            }
+                        }
+                    }
+                }
+                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                    y[n * (C * YH * YW)
+                        + ((c * YH + p) * YW
+                        + (q_piece + q_lane))] = cvmgen_stored_f64(total[q_lane] / (double)(R * S));
+            }
+        }
+        for (int64_t q_right = q_middle_high; q_right < YW; ++q_right) {
+            double total = 0.0;
+            for (int64_t r = 0; r < R; ++r) {
+                const int64_t place = p * SH - PH + r;
+                if (0 <= place && place < H) {
+                    for (int64_t s = 0; s < S; ++s) {
+                        const int64_t place_2 = q_right * SW - PW + s;
+                        if (0 <= place_2 && place_2 < W) {
+                            const int64_t i = place;
+                            const int64_t j = place_2;
+                            total += x[n * (C * H * W) + ((c * H + i) * W + j)];
+                        }
+                    }
+                }
+            }
+            y[n * (C * YH * YW)
+                + ((c * YH + p) * YW + q_right)] = cvmgen_stored_f64(total / (double)(R * S));
+        }
+    }
+}
+
+static void avg_pool_y(const avg_pool_plan *plan, const double *restrict x,
+                       double *restrict y) {
+    const int64_t N = plan->N, C = plan->C, W = plan->W, R = plan->R, S = plan->S;
+    const int64_t SH = plan->SH, SW = plan->SW, PW = plan->PW, YH = plan->YH, YW = plan->YW;
     /* spec/systemml/pooling.cvm:77: y[n, (c*YH + p)*YW + q] = sum[r < R, s < S if 0 <= i < H and 0
        <= j < W](x[n, (c*H + i)*W + j]) over real(R*S) forall n < N, c < C, p < YH, q < YW where i =
        p*SH - PH + r, j = q*SW - PW + s */
@@ -191,220 +443,14 @@ static void avg_pool_y(const avg_pool_plan *plan, const double *restrict x,
     const int64_t q_blocks = cvmgen_ceildiv(YW, q_most);
     const int64_t p_blocks = cvmgen_ceildiv(YH, p_most);
     if (staged) {
-        CVMGEN_PARALLEL(collapse(4) if (N * C * YH * YW >= 4096))
-        for (int64_t n = 0; n < N; ++n) {
-            for (int64_t c = 0; c < C; ++c) {
-                for (int64_t p_block = 0; p_block < p_blocks; ++p_block) {
-                    for (int64_t q_block = 0; q_block < q_blocks; ++q_block) {
-                        const int64_t p_first = p_block * p_most;
-                        const int64_t p_count = cvmgen_min_i64(p_most, YH - p_first);
-                        const int64_t q_first = q_block * q_most;
-                        const int64_t q_count = cvmgen_min_i64(q_most, YW - q_first);
-                        double window[4096];
-                        double totals[4096];
-                        const int64_t q_flats = (p_count - 1) * q_pitch + q_count;
-                        for (int64_t window_filled = 0; window_filled < window_size;
-                            ++window_filled)
-                            window[window_filled] = 0.0;
-                        for (int64_t q_flat = 0; q_flat < q_flats; ++q_flat)
-                            totals[q_flat] = 0.0;
-                        for (int64_t p_phase = 0; p_phase < p_phases; ++p_phase) {
-                            for (int64_t q_phase = 0; q_phase < q_phases; ++q_phase) {
-                                const int64_t p_filled_low = cvmgen_max_i64(0,
-                                    cvmgen_ceildiv(PH - SH * p_first - p_phase, SH));
-                                const int64_t p_filled_high = cvmgen_min_i64(p_count + p_reach,
-                                    cvmgen_ceildiv(H + PH - SH * p_first - p_phase, SH));
-                                const int64_t q_filled_low = cvmgen_max_i64(0,
-                                    cvmgen_ceildiv(PW - SW * q_first - q_phase, SW));
-                                const int64_t q_filled_high = cvmgen_min_i64(q_count + q_reach,
-                                    cvmgen_ceildiv(PW - SW * q_first + W - q_phase, SW));
-                                for (int64_t p_filled = p_filled_low; p_filled < p_filled_high;
-                                    ++p_filled) {
-                                    const int64_t place = (p_first + p_filled) * SH - PH + p_phase;
-                                    const int64_t row = ((p_phase * q_phases + q_phase) * p_held
-                                        + p_filled) * q_pitch;
-                                    if (SW == 1) {
-                                        for (int64_t q_filled = q_filled_low;
-                                            q_filled < q_filled_high; ++q_filled)
-                                            window[row + q_filled] = x[n * (C * H * W)
-                                                + ((c * H + place) * W
-                                                + (q_first + q_filled - PW + q_phase))];
-                                    } else if (SW == 2) {
-                                        for (int64_t q_filled = q_filled_low;
-                                            q_filled < q_filled_high; ++q_filled)
-                                            window[row + q_filled] = x[n * (C * H * W)
-                                                + ((c * H + place) * W
-                                                + ((q_first + q_filled) * 2 - PW + q_phase))];
-                                    } else {
-                                        for (int64_t q_filled = q_filled_low;
-                                            q_filled < q_filled_high; ++q_filled)
-                                            window[row + q_filled] = x[n * (C * H * W)
-                                                + ((c * H + place) * W
-                                                + ((q_first + q_filled) * SW - PW + q_phase))];
-                                    }
-                                }
-                            }
-                        }
-                        const int64_t tap_whole = R * S / 9 * 9;
-                        for (int64_t tap = 0; tap < tap_whole; tap += 9) {
-                            for (int64_t q_flat = 0; q_flat < q_flats; ++q_flat) {
-                                double totals_so_far = totals[q_flat];
-                                totals_so_far += window[q_flat + taps[tap]];
-                                totals_so_far += window[q_flat + taps[tap + 1]];
-                                totals_so_far += window[q_flat + taps[tap + 2]];
-                                totals_so_far += window[q_flat + taps[tap + 3]];
-                                totals_so_far += window[q_flat + taps[tap + 4]];
-                                totals_so_far += window[q_flat + taps[tap + 5]];
-                                totals_so_far += window[q_flat + taps[tap + 6]];
-                                totals_so_far += window[q_flat + taps[tap + 7]];
-                                totals_so_far += window[q_flat + taps[tap + 8]];
-                                totals[q_flat] = totals_so_far;
-                            }
-                        }
-                        const int64_t tap_whole_2 = tap_whole + (R * S - tap_whole) / 3 * 3;
-                        for (int64_t tap = tap_whole; tap < tap_whole_2; tap += 3) {
-                            for (int64_t q_flat = 0; q_flat < q_flats; ++q_flat) {
-                                double totals_so_far_2 = totals[q_flat];
-                                totals_so_far_2 += window[q_flat + taps[tap]];
-                                totals_so_far_2 += window[q_flat + taps[tap + 1]];
-                                totals_so_far_2 += window[q_flat + taps[tap + 2]];
-                                totals[q_flat] = totals_so_far_2;
-                            }
-                        }
-                        for (int64_t tap = tap_whole_2; tap < R * S; ++tap) {
-                            for (int64_t q_flat = 0; q_flat < q_flats; ++q_flat)
-                                totals[q_flat] += window[q_flat + taps[tap]];
-                        }
-                        for (int64_t p_finished = 0; p_finished < p_count; ++p_finished) {
-                            for (int64_t q_finished = 0; q_finished < q_count; ++q_finished)
-                                y[n * (C * YH * YW)
-                                    + ((c * YH + (p_first + p_finished)) * YW
-                                    + (q_first
-                                    + q_finished))] = cvmgen_stored_f64(totals[p_finished * q_pitch
-                                    + q_finished] / (double)(R * S));
-                        }
-                    }
-                }
-            }
-        }
+        const avg_pool_y_part_call call = {plan, x, y, q_phases, q_reach, q_most, q_pitch,
+                                           p_phases, p_reach, p_most, p_held, window_size, taps,
+                                           q_blocks, p_blocks};
+        cvmgen_share(N * C * p_blocks * q_blocks, N * C * YH * YW >= 4096, avg_pool_y_part,
+                     &call);
     } else {
-        CVMGEN_PARALLEL(collapse(3) if (N * C * YH * YW >= 4096))
-        for (int64_t n = 0; n < N; ++n) {
-            for (int64_t c = 0; c < C; ++c) {
-                for (int64_t p = 0; p < YH; ++p) {
-                    for (int64_t q_left = 0; q_left < q_middle_low; ++q_left) {
-                        double total = 0.0;
-                        for (int64_t r = 0; r < R; ++r) {
-                            const int64_t place = p * SH - PH + r;
-                            if (0 <= place && place < H) {
-                                for (int64_t s = 0; s < S; ++s) {
-                                    const int64_t place_2 = q_left * SW - PW + s;
-                                    if (0 <= place_2 && place_2 < W) {
-                                        const int64_t i = place;
-                                        const int64_t j = place_2;
-                                        total += x[n * (C * H * W) + ((c * H + i) * W + j)];
-                                    }
-                                }
-                            }
-                        }
-                        y[n * (C * YH * YW)
-                            + ((c * YH + p) * YW + q_left)] = cvmgen_stored_f64(total / (double)(R
-                            * S));
-                    }
-                    for (int64_t q_piece = q_middle_low; q_piece < q_middle_high; q_piece += 1024) {
-                        const int64_t q_lanes = cvmgen_min_i64(1024, q_middle_high - q_piece);
-                        if (SW == 1) {
-                            double total[1024];
-                            for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                                total[q_lane] = 0.0;
-                            for (int64_t r = 0; r < R; ++r) {
-                                const int64_t place = p * SH - PH + r;
-                                if (0 <= place && place < H) {
-                                    for (int64_t s = 0; s < S; ++s) {
-                                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                                            const int64_t i = place;
-                                            total[q_lane] += x[n * (C * H * W)
-                                                + ((c * H + i) * W + (q_piece + q_lane - PW + s))];
-                                        }
-                                    }
-                                }
-                            }
-                            for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                                y[n * (C * YH * YW)
-                                    + ((c * YH + p) * YW
-                                    + (q_piece
-                                    + q_lane))] = cvmgen_stored_f64(total[q_lane] / (double)(R
-                                    * S));
-                        } else if (SW == 2) {
-                            double total[1024];
-                            for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                                total[q_lane] = 0.0;
-                            for (int64_t r = 0; r < R; ++r) {
-                                const int64_t place = p * SH - PH + r;
-                                if (0 <= place && place < H) {
-                                    for (int64_t s = 0; s < S; ++s) {
-                                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                                            const int64_t i = place;
-                                            total[q_lane] += x[n * (C * H * W)
-                                                + ((c * H + i) * W
-                                                + ((q_piece + q_lane) * 2 - PW + s))];
-                                        }
-                                    }
-                                }
-                            }
-                            for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                                y[n * (C * YH * YW)
-                                    + ((c * YH + p) * YW
-                                    + (q_piece
-                                    + q_lane))] = cvmgen_stored_f64(total[q_lane] / (double)(R
-                                    * S));
-                        } else {
-                            double total[1024];
-                            for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                                total[q_lane] = 0.0;
-                            for (int64_t r = 0; r < R; ++r) {
-                                const int64_t place = p * SH - PH + r;
-                                if (0 <= place && place < H) {
-                                    for (int64_t s = 0; s < S; ++s) {
-                                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                                            const int64_t i = place;
-                                            total[q_lane] += x[n * (C * H * W)
-                                                + ((c * H + i) * W
-                                                + ((q_piece + q_lane) * SW - PW + s))];
-                                        }
-                                    }
-                                }
-                            }
-                            for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                                y[n * (C * YH * YW)
-                                    + ((c * YH + p) * YW
-                                    + (q_piece
-                                    + q_lane))] = cvmgen_stored_f64(total[q_lane] / (double)(R
-                                    * S));
-                        }
-                    }
-                    for (int64_t q_right = q_middle_high; q_right < YW; ++q_right) {
-                        double total = 0.0;
-                        for (int64_t r = 0; r < R; ++r) {
-                            const int64_t place = p * SH - PH + r;
-                            if (0 <= place && place < H) {
-                                for (int64_t s = 0; s < S; ++s) {
-                                    const int64_t place_2 = q_right * SW - PW + s;
-                                    if (0 <= place_2 && place_2 < W) {
-                                        const int64_t i = place;
-                                        const int64_t j = place_2;
-                                        total += x[n * (C * H * W) + ((c * H + i) * W + j)];
-                                    }
-                                }
-                            }
-                        }
-                        y[n * (C * YH * YW)
-                            + ((c * YH + p) * YW + q_right)] = cvmgen_stored_f64(total / (double)(R
-                            * S));
-                    }
-                }
-            }
-        }
+        const avg_pool_y_part_2_call call_2 = {plan, x, y, q_middle_low, q_middle_high};
+        cvmgen_share(N * C * YH, N * C * YH * YW >= 4096, avg_pool_y_part_2, &call_2);
     }
 }
 

@@ -12,6 +12,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "systemml.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -65,17 +66,33 @@ static int bias_add_prepare(const systemml_bias_add_args *args, bias_add_plan *p
     return CVMGEN_OK;
 }
 
+typedef struct bias_add_y_part_call {
+    const bias_add_plan *plan;
+    const double *x;
+    const double *bias;
+    double *y;
+} bias_add_y_part_call;
 CVMGEN_FOR_AVX2
-static void bias_add_y(const bias_add_plan *plan, const double *restrict x,
-                       const double *restrict bias, double *restrict y) {
-    const int64_t N = plan->N, K = plan->K, C = plan->C;
+static void bias_add_y_part(const void *context, int64_t low, int64_t high) {
+    const bias_add_y_part_call *const call = context;
+    const bias_add_plan *const plan = call->plan;
+    const double *restrict x = call->x;
+    const double *restrict bias = call->bias;
+    double *restrict y = call->y;
     /* spec/systemml/convolution.cvm:80: y[n, k] = x[n, k] + bias[k div (K div C), 0] */
-    CVMGEN_PARALLEL(if (N * K >= 16384))
-    for (int64_t n = 0; n < N; ++n) {
+    const int64_t K = plan->K, C = plan->C;
+    for (int64_t n = low; n < high; ++n) {
         CVMGEN_APART
         for (int64_t k = 0; k < K; ++k)
             y[n * K + k] = cvmgen_stored_f64(x[n * K + k] + bias[k / (K / C)]);
     }
+}
+
+static void bias_add_y(const bias_add_plan *plan, const double *restrict x,
+                       const double *restrict bias, double *restrict y) {
+    const int64_t N = plan->N, K = plan->K;
+    const bias_add_y_part_call call = {plan, x, bias, y};
+    cvmgen_share(N, N * K >= 16384, bias_add_y_part, &call);
 }
 
 int systemml_bias_add_infer(const systemml_bias_add_args *args, cvmgen_error *error) {

@@ -35,6 +35,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "systemml.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -172,140 +173,159 @@ static int conv2d_prepare(const systemml_conv2d_args *args, conv2d_plan *plan,
     return CVMGEN_OK;
 }
 
+typedef struct conv2d_y_part_call {
+    const conv2d_plan *plan;
+    const double *x;
+    const double *w;
+    double *y;
+    int64_t q_middle_low;
+    int64_t q_middle_high;
+} conv2d_y_part_call;
 CVMGEN_FOR_AVX2
+static void conv2d_y_part(const void *context, int64_t low, int64_t high) {
+    const conv2d_y_part_call *const call = context;
+    const conv2d_plan *const plan = call->plan;
+    const double *restrict x = call->x;
+    const double *restrict w = call->w;
+    double *restrict y = call->y;
+    const int64_t q_middle_low = call->q_middle_low;
+    const int64_t q_middle_high = call->q_middle_high;
+    /* spec/systemml/convolution.cvm:28: y[n, (f*YH + p)*YW + q] = sum[c < C, r < R, s < S if 0 <= i
+       < H and 0 <= j < W]( x[n, (c*H + i)*W + j] * w[f, (c*R + r)*S + s]) forall n < N, f < F, p <
+       YH, q < YW where i = p*SH - PH + r, j = q*SW - PW + s */
+    const int64_t C = plan->C, H = plan->H, W = plan->W, F = plan->F, R = plan->R, S = plan->S;
+    const int64_t SH = plan->SH, SW = plan->SW, PH = plan->PH, PW = plan->PW, YH = plan->YH;
+    const int64_t YW = plan->YW;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / YH / F, f = at / YH % F, p = at % YH;
+        for (int64_t q_left = 0; q_left < q_middle_low; ++q_left) {
+            double total = 0.0;
+            for (int64_t c = 0; c < C; ++c) {
+                for (int64_t r = 0; r < R; ++r) {
+                    const int64_t place = p * SH - PH + r;
+                    if (0 <= place && place < H) {
+                        for (int64_t s = 0; s < S; ++s) {
+                            const int64_t place_2 = q_left * SW - PW + s;
+                            if (0 <= place_2 && place_2 < W) {
+                                const int64_t i = place;
+                                const int64_t j = place_2;
+                                total += x[n * (C * H * W) + ((c * H + i) * W + j)]
+                                    * w[f * (C * R * S) + ((c * R + r) * S + s)];
+                            }
+                        }
+                    }
+                }
+            }
+            y[n * (F * YH * YW) + ((f * YH + p) * YW + q_left)] = cvmgen_stored_f64(total);
+        }
+        for (int64_t q_piece = q_middle_low; q_piece < q_middle_high; q_piece += 1024) {
+            const int64_t q_lanes = cvmgen_min_i64(1024, q_middle_high - q_piece);
+            if (SW == 1) {
+                double total[1024];
+                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                    total[q_lane] = 0.0;
+                for (int64_t c = 0; c < C; ++c) {
+                    for (int64_t r = 0; r < R; ++r) {
+                        const int64_t place = p * SH - PH + r;
+                        if (0 <= place && place < H) {
+                            for (int64_t s = 0; s < S; ++s) {
+                                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                                    const int64_t i = place;
+                                    total[q_lane] += x[n * (C * H * W)
+                                        + ((c * H + i) * W + (q_piece + q_lane - PW + s))]
+                                        * w[f * (C * R * S) + ((c * R + r) * S + s)];
+                                }
+                            }
+                        }
+                    }
+                }
+                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                    y[n * (F * YH * YW)
+                        + ((f * YH + p) * YW
+                        + (q_piece + q_lane))] = cvmgen_stored_f64(total[q_lane]);
+            } else if (SW == 2) {
+                double total[1024];
+                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                    total[q_lane] = 0.0;
+                for (int64_t c = 0; c < C; ++c) {
+                    for (int64_t r = 0; r < R; ++r) {
+                        const int64_t place = p * SH - PH + r;
+                        if (0 <= place && place < H) {
+                            for (int64_t s = 0; s < S; ++s) {
+                                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                                    const int64_t i = place;
+                                    total[q_lane] += x[n * (C * H * W)
+                                        + ((c * H + i) * W + ((q_piece + q_lane) * 2 - PW + s))]
+                                        * w[f * (C * R * S) + ((c * R + r) * S + s)];
+                                }
+                            }
+                        }
+                    }
+                }
+                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                    y[n * (F * YH * YW)
+                        + ((f * YH + p) * YW
+                        + (q_piece + q_lane))] = cvmgen_stored_f64(total[q_lane]);
+            } else {
+                double total[1024];
+                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                    total[q_lane] = 0.0;
+                for (int64_t c = 0; c < C; ++c) {
+                    for (int64_t r = 0; r < R; ++r) {
+                        const int64_t place = p * SH - PH + r;
+                        if (0 <= place && place < H) {
+                            for (int64_t s = 0; s < S; ++s) {
+                                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                                    const int64_t i = place;
+                                    total[q_lane] += x[n * (C * H * W)
+                                        + ((c * H + i) * W + ((q_piece + q_lane) * SW - PW + s))]
+                                        * w[f * (C * R * S) + ((c * R + r) * S + s)];
+                                }
+                            }
+                        }
+                    }
+                }
+                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
+                    y[n * (F * YH * YW)
+                        + ((f * YH + p) * YW
+                        + (q_piece + q_lane))] = cvmgen_stored_f64(total[q_lane]);
+            }
+        }
+        for (int64_t q_right = q_middle_high; q_right < YW; ++q_right) {
+            double total = 0.0;
+            for (int64_t c = 0; c < C; ++c) {
+                for (int64_t r = 0; r < R; ++r) {
+                    const int64_t place = p * SH - PH + r;
+                    if (0 <= place && place < H) {
+                        for (int64_t s = 0; s < S; ++s) {
+                            const int64_t place_2 = q_right * SW - PW + s;
+                            if (0 <= place_2 && place_2 < W) {
+                                const int64_t i = place;
+                                const int64_t j = place_2;
+                                total += x[n * (C * H * W) + ((c * H + i) * W + j)]
+                                    * w[f * (C * R * S) + ((c * R + r) * S + s)];
+                            }
+                        }
+                    }
+                }
+            }
+            y[n * (F * YH * YW) + ((f * YH + p) * YW + q_right)] = cvmgen_stored_f64(total);
+        }
+    }
+}
+
 static void conv2d_y(const conv2d_plan *plan, const double *restrict x,
                      const double *restrict w, double *restrict y) {
-    const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, F = plan->F, R = plan->R;
-    const int64_t S = plan->S, SH = plan->SH, SW = plan->SW, PH = plan->PH, PW = plan->PW;
-    const int64_t YH = plan->YH, YW = plan->YW;
+    const int64_t N = plan->N, W = plan->W, F = plan->F, S = plan->S, SW = plan->SW;
+    const int64_t PW = plan->PW, YH = plan->YH, YW = plan->YW;
     /* spec/systemml/convolution.cvm:28: y[n, (f*YH + p)*YW + q] = sum[c < C, r < R, s < S if 0 <= i
        < H and 0 <= j < W]( x[n, (c*H + i)*W + j] * w[f, (c*R + r)*S + s]) forall n < N, f < F, p <
        YH, q < YW where i = p*SH - PH + r, j = q*SW - PW + s */
     const int64_t q_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
     const int64_t q_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
         cvmgen_ceildiv(PW - S + W + 1, SW)), q_middle_low);
-    CVMGEN_PARALLEL(collapse(3) if (N * F * YH * YW >= 4096))
-    for (int64_t n = 0; n < N; ++n) {
-        for (int64_t f = 0; f < F; ++f) {
-            for (int64_t p = 0; p < YH; ++p) {
-                for (int64_t q_left = 0; q_left < q_middle_low; ++q_left) {
-                    double total = 0.0;
-                    for (int64_t c = 0; c < C; ++c) {
-                        for (int64_t r = 0; r < R; ++r) {
-                            const int64_t place = p * SH - PH + r;
-                            if (0 <= place && place < H) {
-                                for (int64_t s = 0; s < S; ++s) {
-                                    const int64_t place_2 = q_left * SW - PW + s;
-                                    if (0 <= place_2 && place_2 < W) {
-                                        const int64_t i = place;
-                                        const int64_t j = place_2;
-                                        total += x[n * (C * H * W) + ((c * H + i) * W + j)]
-                                            * w[f * (C * R * S) + ((c * R + r) * S + s)];
-                                    }
-                                }
-                            }
-                        }
-                    }
-                    y[n * (F * YH * YW) + ((f * YH + p) * YW + q_left)] = cvmgen_stored_f64(total);
-                }
-                for (int64_t q_piece = q_middle_low; q_piece < q_middle_high; q_piece += 1024) {
-                    const int64_t q_lanes = cvmgen_min_i64(1024, q_middle_high - q_piece);
-                    if (SW == 1) {
-                        double total[1024];
-                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            total[q_lane] = 0.0;
-                        for (int64_t c = 0; c < C; ++c) {
-                            for (int64_t r = 0; r < R; ++r) {
-                                const int64_t place = p * SH - PH + r;
-                                if (0 <= place && place < H) {
-                                    for (int64_t s = 0; s < S; ++s) {
-                                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                                            const int64_t i = place;
-                                            total[q_lane] += x[n * (C * H * W)
-                                                + ((c * H + i) * W + (q_piece + q_lane - PW + s))]
-                                                * w[f * (C * R * S) + ((c * R + r) * S + s)];
-                                        }
-                                    }
-                                }
-                            }
-                        }
-                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            y[n * (F * YH * YW)
-                                + ((f * YH + p) * YW
-                                + (q_piece + q_lane))] = cvmgen_stored_f64(total[q_lane]);
-                    } else if (SW == 2) {
-                        double total[1024];
-                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            total[q_lane] = 0.0;
-                        for (int64_t c = 0; c < C; ++c) {
-                            for (int64_t r = 0; r < R; ++r) {
-                                const int64_t place = p * SH - PH + r;
-                                if (0 <= place && place < H) {
-                                    for (int64_t s = 0; s < S; ++s) {
-                                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                                            const int64_t i = place;
-                                            total[q_lane] += x[n * (C * H * W)
-                                                + ((c * H + i) * W
-                                                + ((q_piece + q_lane) * 2 - PW + s))]
-                                                * w[f * (C * R * S) + ((c * R + r) * S + s)];
-                                        }
-                                    }
-                                }
-                            }
-                        }
-                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            y[n * (F * YH * YW)
-                                + ((f * YH + p) * YW
-                                + (q_piece + q_lane))] = cvmgen_stored_f64(total[q_lane]);
-                    } else {
-                        double total[1024];
-                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            total[q_lane] = 0.0;
-                        for (int64_t c = 0; c < C; ++c) {
-                            for (int64_t r = 0; r < R; ++r) {
-                                const int64_t place = p * SH - PH + r;
-                                if (0 <= place && place < H) {
-                                    for (int64_t s = 0; s < S; ++s) {
-                                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
-                                            const int64_t i = place;
-                                            total[q_lane] += x[n * (C * H * W)
-                                                + ((c * H + i) * W
-                                                + ((q_piece + q_lane) * SW - PW + s))]
-                                                * w[f * (C * R * S) + ((c * R + r) * S + s)];
-                                        }
-                                    }
-                                }
-                            }
-                        }
-                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                            y[n * (F * YH * YW)
-                                + ((f * YH + p) * YW
-                                + (q_piece + q_lane))] = cvmgen_stored_f64(total[q_lane]);
-                    }
-                }
-                for (int64_t q_right = q_middle_high; q_right < YW; ++q_right) {
-                    double total = 0.0;
-                    for (int64_t c = 0; c < C; ++c) {
-                        for (int64_t r = 0; r < R; ++r) {
-                            const int64_t place = p * SH - PH + r;
-                            if (0 <= place && place < H) {
-                                for (int64_t s = 0; s < S; ++s) {
-                                    const int64_t place_2 = q_right * SW - PW + s;
-                                    if (0 <= place_2 && place_2 < W) {
-                                        const int64_t i = place;
-                                        const int64_t j = place_2;
-                                        total += x[n * (C * H * W) + ((c * H + i) * W + j)]
-                                            * w[f * (C * R * S) + ((c * R + r) * S + s)];
-                                    }
-                                }
-                            }
-                        }
-                    }
-                    y[n * (F * YH * YW) + ((f * YH + p) * YW + q_right)] = cvmgen_stored_f64(total);
-                }
-            }
-        }
-    }
+    const conv2d_y_part_call call = {plan, x, w, y, q_middle_low, q_middle_high};
+    cvmgen_share(N * F * YH, N * F * YH * YW >= 4096, conv2d_y_part, &call);
 }
 
 int systemml_conv2d_infer(const systemml_conv2d_args *args, cvmgen_error *error) {

@@ -36,6 +36,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "systemml.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -177,39 +178,47 @@ static int conv2d_backward_data_prepare(const systemml_conv2d_backward_data_args
     return CVMGEN_OK;
 }
 
-static void conv2d_backward_data_dx(const conv2d_backward_data_plan *plan,
-                                    const double *restrict w, const double *restrict dout,
-                                    double *restrict dx) {
-    const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, F = plan->F, R = plan->R;
-    const int64_t S = plan->S, SH = plan->SH, SW = plan->SW, PH = plan->PH, PW = plan->PW;
-    const int64_t YH = plan->YH, YW = plan->YW;
+typedef struct conv2d_backward_data_dx_part_call {
+    const conv2d_backward_data_plan *plan;
+    const double *w;
+    const double *dout;
+    double *dx;
+} conv2d_backward_data_dx_part_call;
+static void conv2d_backward_data_dx_part(const void *context, int64_t low, int64_t high) {
+    const conv2d_backward_data_dx_part_call *const call = context;
+    const conv2d_backward_data_plan *const plan = call->plan;
+    const double *restrict w = call->w;
+    const double *restrict dout = call->dout;
+    double *restrict dx = call->dx;
     /* spec/systemml/convolution.cvm:63: dx[n, (c*H + i)*W + j] = sum[f < F, first_over(i, PH, R,
        SH) <= p < end_over(i, PH, SH, YH), first_over(j, PW, S, SW) <= q < end_over(j, PW, SW, YW)](
        w[f, (c*R + i + PH - p*SH)*S + j + PW - q*SW] * dout[n, (f*YH + p)*YW + q]) forall n < N, c <
        C, i < H, j < W */
-    CVMGEN_PARALLEL(collapse(4) if (N * C * H * W >= 256))
-    for (int64_t n = 0; n < N; ++n) {
-        for (int64_t c = 0; c < C; ++c) {
-            for (int64_t i = 0; i < H; ++i) {
-                for (int64_t j = 0; j < W; ++j) {
-                    double total = 0.0;
-                    for (int64_t f = 0; f < F; ++f) {
-                        for (int64_t p = cvmgen_max_i64(0, cvmgen_ceildiv(i + PH - R + 1, SH)),
-                            p_end = cvmgen_min_i64(YH, cvmgen_floor_div(i + PH, SH) + 1); p < p_end;
-                            ++p) {
-                            for (int64_t q = cvmgen_max_i64(0, cvmgen_ceildiv(j + PW - S + 1, SW)),
-                                q_end = cvmgen_min_i64(YW, cvmgen_floor_div(j + PW, SW) + 1);
-                                q < q_end; ++q)
-                                total += w[f * (C * R * S)
-                                    + ((c * R + i + PH - p * SH) * S + j + PW - q * SW)]
-                                    * dout[n * (F * YH * YW) + ((f * YH + p) * YW + q)];
-                        }
-                    }
-                    dx[n * (C * H * W) + ((c * H + i) * W + j)] = cvmgen_stored_f64(total);
-                }
+    const int64_t C = plan->C, H = plan->H, W = plan->W, F = plan->F, R = plan->R, S = plan->S;
+    const int64_t SH = plan->SH, SW = plan->SW, PH = plan->PH, PW = plan->PW, YH = plan->YH;
+    const int64_t YW = plan->YW;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / W / H / C, c = at / W / H % C, i = at / W % H, j = at % W;
+        double total = 0.0;
+        for (int64_t f = 0; f < F; ++f) {
+            for (int64_t p = cvmgen_max_i64(0, cvmgen_ceildiv(i + PH - R + 1, SH)),
+                p_end = cvmgen_min_i64(YH, cvmgen_floor_div(i + PH, SH) + 1); p < p_end; ++p) {
+                for (int64_t q = cvmgen_max_i64(0, cvmgen_ceildiv(j + PW - S + 1, SW)),
+                    q_end = cvmgen_min_i64(YW, cvmgen_floor_div(j + PW, SW) + 1); q < q_end; ++q)
+                    total += w[f * (C * R * S) + ((c * R + i + PH - p * SH) * S + j + PW - q * SW)]
+                        * dout[n * (F * YH * YW) + ((f * YH + p) * YW + q)];
             }
         }
+        dx[n * (C * H * W) + ((c * H + i) * W + j)] = cvmgen_stored_f64(total);
     }
+}
+
+static void conv2d_backward_data_dx(const conv2d_backward_data_plan *plan,
+                                    const double *restrict w, const double *restrict dout,
+                                    double *restrict dx) {
+    const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W;
+    const conv2d_backward_data_dx_part_call call = {plan, w, dout, dx};
+    cvmgen_share(N * C * H * W, N * C * H * W >= 256, conv2d_backward_data_dx_part, &call);
 }
 
 int systemml_conv2d_backward_data_infer(const systemml_conv2d_backward_data_args *args,

@@ -35,6 +35,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "systemml.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -178,92 +179,112 @@ static int conv2d_backward_filter_prepare(const systemml_conv2d_backward_filter_
     return CVMGEN_OK;
 }
 
+typedef struct conv2d_backward_filter_dw_part_call {
+    const conv2d_backward_filter_plan *plan;
+    const double *x;
+    const double *dout;
+    double *dw;
+    int64_t s_middle_low;
+    int64_t s_middle_high;
+} conv2d_backward_filter_dw_part_call;
 CVMGEN_FOR_AVX2
-static void conv2d_backward_filter_dw(const conv2d_backward_filter_plan *plan,
-                                      const double *restrict x, const double *restrict dout,
-                                      double *restrict dw) {
+static void conv2d_backward_filter_dw_part(const void *context, int64_t low, int64_t high) {
+    const conv2d_backward_filter_dw_part_call *const call = context;
+    const conv2d_backward_filter_plan *const plan = call->plan;
+    const double *restrict x = call->x;
+    const double *restrict dout = call->dout;
+    double *restrict dw = call->dw;
+    const int64_t s_middle_low = call->s_middle_low;
+    const int64_t s_middle_high = call->s_middle_high;
+    /* spec/systemml/convolution.cvm:45: dw[f, (c*R + r)*S + s] = sum[n < N, p < YH, q < YW if 0 <=
+       i < H and 0 <= j < W]( x[n, (c*H + i)*W + j] * dout[n, (f*YH + p)*YW + q]) forall f < F, c <
+       C, r < R, s < S where i = p*SH - PH + r, j = q*SW - PW + s */
     const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, F = plan->F, R = plan->R;
     const int64_t S = plan->S, SH = plan->SH, SW = plan->SW, PH = plan->PH, PW = plan->PW;
     const int64_t YH = plan->YH, YW = plan->YW;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t f = at / R / C, c = at / R % C, r = at % R;
+        for (int64_t s_left = 0; s_left < s_middle_low; ++s_left) {
+            double total = 0.0;
+            for (int64_t n = 0; n < N; ++n) {
+                for (int64_t p = 0; p < YH; ++p) {
+                    const int64_t place = p * SH - PH + r;
+                    if (0 <= place && place < H) {
+                        for (int64_t q = 0; q < YW; ++q) {
+                            const int64_t place_2 = q * SW - PW + s_left;
+                            if (0 <= place_2 && place_2 < W) {
+                                const int64_t i = place;
+                                const int64_t j = place_2;
+                                total += x[n * (C * H * W) + ((c * H + i) * W + j)]
+                                    * dout[n * (F * YH * YW) + ((f * YH + p) * YW + q)];
+                            }
+                        }
+                    }
+                }
+            }
+            dw[f * (C * R * S) + ((c * R + r) * S + s_left)] = cvmgen_stored_f64(total);
+        }
+        for (int64_t s_piece = s_middle_low; s_piece < s_middle_high; s_piece += 1024) {
+            const int64_t s_lanes = cvmgen_min_i64(1024, s_middle_high - s_piece);
+            double total[1024];
+            for (int64_t s_lane = 0; s_lane < s_lanes; ++s_lane)
+                total[s_lane] = 0.0;
+            for (int64_t n = 0; n < N; ++n) {
+                for (int64_t p = 0; p < YH; ++p) {
+                    const int64_t place = p * SH - PH + r;
+                    if (0 <= place && place < H) {
+                        for (int64_t q = 0; q < YW; ++q) {
+                            for (int64_t s_lane = 0; s_lane < s_lanes; ++s_lane) {
+                                const int64_t i = place;
+                                total[s_lane] += x[n * (C * H * W)
+                                    + ((c * H + i) * W + (q * SW - PW + (s_piece + s_lane)))]
+                                    * dout[n * (F * YH * YW) + ((f * YH + p) * YW + q)];
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t s_lane = 0; s_lane < s_lanes; ++s_lane)
+                dw[f * (C * R * S)
+                    + ((c * R + r) * S + (s_piece + s_lane))] = cvmgen_stored_f64(total[s_lane]);
+        }
+        for (int64_t s_right = s_middle_high; s_right < S; ++s_right) {
+            double total = 0.0;
+            for (int64_t n = 0; n < N; ++n) {
+                for (int64_t p = 0; p < YH; ++p) {
+                    const int64_t place = p * SH - PH + r;
+                    if (0 <= place && place < H) {
+                        for (int64_t q = 0; q < YW; ++q) {
+                            const int64_t place_2 = q * SW - PW + s_right;
+                            if (0 <= place_2 && place_2 < W) {
+                                const int64_t i = place;
+                                const int64_t j = place_2;
+                                total += x[n * (C * H * W) + ((c * H + i) * W + j)]
+                                    * dout[n * (F * YH * YW) + ((f * YH + p) * YW + q)];
+                            }
+                        }
+                    }
+                }
+            }
+            dw[f * (C * R * S) + ((c * R + r) * S + s_right)] = cvmgen_stored_f64(total);
+        }
+    }
+}
+
+static void conv2d_backward_filter_dw(const conv2d_backward_filter_plan *plan,
+                                      const double *restrict x, const double *restrict dout,
+                                      double *restrict dw) {
+    const int64_t C = plan->C, W = plan->W, F = plan->F, R = plan->R, S = plan->S;
+    const int64_t SW = plan->SW, PW = plan->PW, YW = plan->YW;
     /* spec/systemml/convolution.cvm:45: dw[f, (c*R + r)*S + s] = sum[n < N, p < YH, q < YW if 0 <=
        i < H and 0 <= j < W]( x[n, (c*H + i)*W + j] * dout[n, (f*YH + p)*YW + q]) forall f < F, c <
        C, r < R, s < S where i = p*SH - PH + r, j = q*SW - PW + s */
     const int64_t s_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, PW), S);
     const int64_t s_middle_high = cvmgen_max_i64(cvmgen_min_i64(S, PW - SW * YW + SW + W),
         s_middle_low);
-    CVMGEN_PARALLEL(collapse(3) if (F * C * R * S >= 4096))
-    for (int64_t f = 0; f < F; ++f) {
-        for (int64_t c = 0; c < C; ++c) {
-            for (int64_t r = 0; r < R; ++r) {
-                for (int64_t s_left = 0; s_left < s_middle_low; ++s_left) {
-                    double total = 0.0;
-                    for (int64_t n = 0; n < N; ++n) {
-                        for (int64_t p = 0; p < YH; ++p) {
-                            const int64_t place = p * SH - PH + r;
-                            if (0 <= place && place < H) {
-                                for (int64_t q = 0; q < YW; ++q) {
-                                    const int64_t place_2 = q * SW - PW + s_left;
-                                    if (0 <= place_2 && place_2 < W) {
-                                        const int64_t i = place;
-                                        const int64_t j = place_2;
-                                        total += x[n * (C * H * W) + ((c * H + i) * W + j)]
-                                            * dout[n * (F * YH * YW) + ((f * YH + p) * YW + q)];
-                                    }
-                                }
-                            }
-                        }
-                    }
-                    dw[f * (C * R * S) + ((c * R + r) * S + s_left)] = cvmgen_stored_f64(total);
-                }
-                for (int64_t s_piece = s_middle_low; s_piece < s_middle_high; s_piece += 1024) {
-                    const int64_t s_lanes = cvmgen_min_i64(1024, s_middle_high - s_piece);
-                    double total[1024];
-                    for (int64_t s_lane = 0; s_lane < s_lanes; ++s_lane)
-                        total[s_lane] = 0.0;
-                    for (int64_t n = 0; n < N; ++n) {
-                        for (int64_t p = 0; p < YH; ++p) {
-                            const int64_t place = p * SH - PH + r;
-                            if (0 <= place && place < H) {
-                                for (int64_t q = 0; q < YW; ++q) {
-                                    for (int64_t s_lane = 0; s_lane < s_lanes; ++s_lane) {
-                                        const int64_t i = place;
-                                        total[s_lane] += x[n * (C * H * W)
-                                            + ((c * H + i) * W
-                                            + (q * SW - PW + (s_piece + s_lane)))]
-                                            * dout[n * (F * YH * YW) + ((f * YH + p) * YW + q)];
-                                    }
-                                }
-                            }
-                        }
-                    }
-                    for (int64_t s_lane = 0; s_lane < s_lanes; ++s_lane)
-                        dw[f * (C * R * S)
-                            + ((c * R + r) * S
-                            + (s_piece + s_lane))] = cvmgen_stored_f64(total[s_lane]);
-                }
-                for (int64_t s_right = s_middle_high; s_right < S; ++s_right) {
-                    double total = 0.0;
-                    for (int64_t n = 0; n < N; ++n) {
-                        for (int64_t p = 0; p < YH; ++p) {
-                            const int64_t place = p * SH - PH + r;
-                            if (0 <= place && place < H) {
-                                for (int64_t q = 0; q < YW; ++q) {
-                                    const int64_t place_2 = q * SW - PW + s_right;
-                                    if (0 <= place_2 && place_2 < W) {
-                                        const int64_t i = place;
-                                        const int64_t j = place_2;
-                                        total += x[n * (C * H * W) + ((c * H + i) * W + j)]
-                                            * dout[n * (F * YH * YW) + ((f * YH + p) * YW + q)];
-                                    }
-                                }
-                            }
-                        }
-                    }
-                    dw[f * (C * R * S) + ((c * R + r) * S + s_right)] = cvmgen_stored_f64(total);
-                }
-            }
-        }
-    }
+    const conv2d_backward_filter_dw_part_call call = {plan, x, dout, dw, s_middle_low,
+                                                      s_middle_high};
+    cvmgen_share(F * C * R, F * C * R * S >= 4096, conv2d_backward_filter_dw_part, &call);
 }
 
 int systemml_conv2d_backward_filter_infer(const systemml_conv2d_backward_filter_args *args,

@@ -37,6 +37,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "systemml.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -162,272 +163,255 @@ static int max_pool_prepare(const systemml_max_pool_args *args, max_pool_plan *p
     return CVMGEN_OK;
 }
 
+typedef struct max_pool_y_part_call {
+    const max_pool_plan *plan;
+    const double *x;
+    double *y;
+} max_pool_y_part_call;
 CVMGEN_FOR_AVX512
-static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
-                       double *restrict y) {
-    const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, R = plan->R, S = plan->S;
-    const int64_t SH = plan->SH, SW = plan->SW, PH = plan->PH, PW = plan->PW, YH = plan->YH;
-    const int64_t YW = plan->YW;
+static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
+    const max_pool_y_part_call *const call = context;
+    const max_pool_plan *const plan = call->plan;
+    const double *restrict x = call->x;
+    double *restrict y = call->y;
     /* spec/systemml/pooling.cvm:26: y[n, (c*YH + p)*YW + q] = max[r < R, s < S if 0 <= i < H and 0
        <= j < W](x[n, (c*H + i)*W + j]) forall n < N, c < C, p < YH, q < YW where i = p*SH - PH + r,
        j = q*SW - PW + s */
-    CVMGEN_PARALLEL(collapse(3) if (N * C * YH * YW >= 4096))
-    for (int64_t n = 0; n < N; ++n) {
-        for (int64_t c = 0; c < C; ++c) {
-            for (int64_t p = 0; p < YH; ++p) {
-                for (int64_t q_block = 0; q_block < YW; q_block += 1024) {
-                    const int64_t q_lanes = cvmgen_min_i64(1024, YW - q_block);
-                    const int64_t q_columns = (q_lanes - 1) * SW + (S - 1) + 1;
-                    if (q_columns <= 4096) {
-                        int64_t q_column_largest[4096];
-                        const int64_t q_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW
-                            * q_block), q_columns);
-                        const int64_t q_column_high = cvmgen_max_i64(cvmgen_min_i64(q_columns, PW
-                            - SW * q_block + W), q_column_low);
-                        for (int64_t q_column = 0; q_column < q_column_low; ++q_column)
-                            q_column_largest[q_column] = INT64_MIN;
-                        const int64_t r_low = cvmgen_max_i64(0, PH - SH * p);
-                        const int64_t r_high = cvmgen_min_i64(R, H + PH - SH * p);
-                        if (r_high - r_low == 3) {
-                            for (int64_t q_column_tall = q_column_low;
-                                q_column_tall < q_column_high; ++q_column_tall) {
-                                int64_t largest = INT64_MIN;
-                                largest = cvmgen_max_i64(largest,
-                                    cvmgen_max_key_f64(x[n * (C * H * W)
-                                    + ((c * H + (p * SH - PH + r_low)) * W
-                                    + (q_column_tall + (q_block * SW - PW)))]));
-                                largest = cvmgen_max_i64(largest,
-                                    cvmgen_max_key_f64(x[n * (C * H * W)
-                                    + ((c * H + (p * SH - PH + (r_low + 1))) * W
-                                    + (q_column_tall + (q_block * SW - PW)))]));
-                                largest = cvmgen_max_i64(largest,
-                                    cvmgen_max_key_f64(x[n * (C * H * W)
-                                    + ((c * H + (p * SH - PH + (r_low + 2))) * W
-                                    + (q_column_tall + (q_block * SW - PW)))]));
-                                q_column_largest[q_column_tall] = largest;
-                            }
-                        } else if (r_high - r_low == 2) {
-                            for (int64_t q_column_tall = q_column_low;
-                                q_column_tall < q_column_high; ++q_column_tall) {
-                                int64_t largest = INT64_MIN;
-                                largest = cvmgen_max_i64(largest,
-                                    cvmgen_max_key_f64(x[n * (C * H * W)
-                                    + ((c * H + (p * SH - PH + r_low)) * W
-                                    + (q_column_tall + (q_block * SW - PW)))]));
-                                largest = cvmgen_max_i64(largest,
-                                    cvmgen_max_key_f64(x[n * (C * H * W)
-                                    + ((c * H + (p * SH - PH + (r_low + 1))) * W
-                                    + (q_column_tall + (q_block * SW - PW)))]));
-                                q_column_largest[q_column_tall] = largest;
-                            }
-                        } else {
-                            for (int64_t q_column = q_column_low; q_column < q_column_high;
-                                ++q_column)
-                                q_column_largest[q_column] = INT64_MIN;
-                            const int64_t r_whole = r_low + (r_high - r_low) / 3 * 3;
-                            for (int64_t r = r_low; r < r_whole; r += 3) {
-                                for (int64_t q_column = q_column_low; q_column < q_column_high;
-                                    ++q_column) {
-                                    int64_t q_column_largest_so_far = q_column_largest[q_column];
-                                    q_column_largest_so_far =
-                                        cvmgen_max_i64(q_column_largest_so_far,
-                                        cvmgen_max_key_f64(x[n * (C * H * W)
-                                        + ((c * H + (p * SH - PH + r)) * W
-                                        + (q_column + (q_block * SW - PW)))]));
-                                    q_column_largest_so_far =
-                                        cvmgen_max_i64(q_column_largest_so_far,
-                                        cvmgen_max_key_f64(x[n * (C * H * W)
-                                        + ((c * H + (p * SH - PH + (r + 1))) * W
-                                        + (q_column + (q_block * SW - PW)))]));
-                                    q_column_largest_so_far =
-                                        cvmgen_max_i64(q_column_largest_so_far,
-                                        cvmgen_max_key_f64(x[n * (C * H * W)
-                                        + ((c * H + (p * SH - PH + (r + 2))) * W
-                                        + (q_column + (q_block * SW - PW)))]));
-                                    q_column_largest[q_column] = q_column_largest_so_far;
-                                }
-                            }
-                            for (int64_t r = r_whole; r < r_high; ++r) {
-                                for (int64_t q_column = q_column_low; q_column < q_column_high;
-                                    ++q_column)
-                                    q_column_largest[q_column] =
-                                        cvmgen_max_i64(q_column_largest[q_column],
-                                        cvmgen_max_key_f64(x[n * (C * H * W)
-                                        + ((c * H + (p * SH - PH + r)) * W
-                                        + (q_column + (q_block * SW - PW)))]));
-                            }
+    const int64_t C = plan->C, H = plan->H, W = plan->W, R = plan->R, S = plan->S;
+    const int64_t SH = plan->SH, SW = plan->SW, PH = plan->PH, PW = plan->PW, YH = plan->YH;
+    const int64_t YW = plan->YW;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / YH / C, c = at / YH % C, p = at % YH;
+        for (int64_t q_block = 0; q_block < YW; q_block += 1024) {
+            const int64_t q_lanes = cvmgen_min_i64(1024, YW - q_block);
+            const int64_t q_columns = (q_lanes - 1) * SW + (S - 1) + 1;
+            if (q_columns <= 4096) {
+                int64_t q_column_largest[4096];
+                const int64_t q_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW * q_block),
+                    q_columns);
+                const int64_t q_column_high = cvmgen_max_i64(cvmgen_min_i64(q_columns, PW - SW
+                    * q_block + W), q_column_low);
+                for (int64_t q_column = 0; q_column < q_column_low; ++q_column)
+                    q_column_largest[q_column] = INT64_MIN;
+                const int64_t r_low = cvmgen_max_i64(0, PH - SH * p);
+                const int64_t r_high = cvmgen_min_i64(R, H + PH - SH * p);
+                if (r_high - r_low == 3) {
+                    for (int64_t q_column_tall = q_column_low; q_column_tall < q_column_high;
+                        ++q_column_tall) {
+                        int64_t largest = INT64_MIN;
+                        largest = cvmgen_max_i64(largest,
+                            cvmgen_max_key_f64(x[n * (C * H * W)
+                            + ((c * H + (p * SH - PH + r_low)) * W
+                            + (q_column_tall + (q_block * SW - PW)))]));
+                        largest = cvmgen_max_i64(largest,
+                            cvmgen_max_key_f64(x[n * (C * H * W)
+                            + ((c * H + (p * SH - PH + (r_low + 1))) * W
+                            + (q_column_tall + (q_block * SW - PW)))]));
+                        largest = cvmgen_max_i64(largest,
+                            cvmgen_max_key_f64(x[n * (C * H * W)
+                            + ((c * H + (p * SH - PH + (r_low + 2))) * W
+                            + (q_column_tall + (q_block * SW - PW)))]));
+                        q_column_largest[q_column_tall] = largest;
+                    }
+                } else if (r_high - r_low == 2) {
+                    for (int64_t q_column_tall = q_column_low; q_column_tall < q_column_high;
+                        ++q_column_tall) {
+                        int64_t largest = INT64_MIN;
+                        largest = cvmgen_max_i64(largest,
+                            cvmgen_max_key_f64(x[n * (C * H * W)
+                            + ((c * H + (p * SH - PH + r_low)) * W
+                            + (q_column_tall + (q_block * SW - PW)))]));
+                        largest = cvmgen_max_i64(largest,
+                            cvmgen_max_key_f64(x[n * (C * H * W)
+                            + ((c * H + (p * SH - PH + (r_low + 1))) * W
+                            + (q_column_tall + (q_block * SW - PW)))]));
+                        q_column_largest[q_column_tall] = largest;
+                    }
+                } else {
+                    for (int64_t q_column = q_column_low; q_column < q_column_high; ++q_column)
+                        q_column_largest[q_column] = INT64_MIN;
+                    const int64_t r_whole = r_low + (r_high - r_low) / 3 * 3;
+                    for (int64_t r = r_low; r < r_whole; r += 3) {
+                        for (int64_t q_column = q_column_low; q_column < q_column_high;
+                            ++q_column) {
+                            int64_t q_column_largest_so_far = q_column_largest[q_column];
+                            q_column_largest_so_far = cvmgen_max_i64(q_column_largest_so_far,
+                                cvmgen_max_key_f64(x[n * (C * H * W)
+                                + ((c * H + (p * SH - PH + r)) * W
+                                + (q_column + (q_block * SW - PW)))]));
+                            q_column_largest_so_far = cvmgen_max_i64(q_column_largest_so_far,
+                                cvmgen_max_key_f64(x[n * (C * H * W)
+                                + ((c * H + (p * SH - PH + (r + 1))) * W
+                                + (q_column + (q_block * SW - PW)))]));
+                            q_column_largest_so_far = cvmgen_max_i64(q_column_largest_so_far,
+                                cvmgen_max_key_f64(x[n * (C * H * W)
+                                + ((c * H + (p * SH - PH + (r + 2))) * W
+                                + (q_column + (q_block * SW - PW)))]));
+                            q_column_largest[q_column] = q_column_largest_so_far;
                         }
-                        for (int64_t q_column = q_column_high; q_column < q_columns; ++q_column)
-                            q_column_largest[q_column] = INT64_MIN;
-                        if (S == 3) {
-                            if (SW == 1) {
-                                for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
-                                    ++q_near_wide) {
-                                    int64_t largest = INT64_MIN;
-                                    largest = cvmgen_max_i64(largest,
-                                        q_column_largest[q_near_wide]);
-                                    largest = cvmgen_max_i64(largest,
-                                        q_column_largest[q_near_wide + 1]);
-                                    largest = cvmgen_max_i64(largest,
-                                        q_column_largest[q_near_wide + 2]);
-                                    y[n * (C * YH * YW)
-                                        + ((c * YH + p) * YW
-                                        + (q_block
-                                        + q_near_wide))] =
-                                        cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
-                                }
-                            } else if (SW == 2) {
-                                for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
-                                    ++q_near_wide) {
-                                    int64_t largest = INT64_MIN;
-                                    largest = cvmgen_max_i64(largest,
-                                        q_column_largest[q_near_wide * 2]);
-                                    largest = cvmgen_max_i64(largest,
-                                        q_column_largest[q_near_wide * 2 + 1]);
-                                    largest = cvmgen_max_i64(largest,
-                                        q_column_largest[q_near_wide * 2 + 2]);
-                                    y[n * (C * YH * YW)
-                                        + ((c * YH + p) * YW
-                                        + (q_block
-                                        + q_near_wide))] =
-                                        cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
-                                }
-                            } else {
-                                for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
-                                    ++q_near_wide) {
-                                    int64_t largest = INT64_MIN;
-                                    largest = cvmgen_max_i64(largest,
-                                        q_column_largest[q_near_wide * SW]);
-                                    largest = cvmgen_max_i64(largest,
-                                        q_column_largest[q_near_wide * SW + 1]);
-                                    largest = cvmgen_max_i64(largest,
-                                        q_column_largest[q_near_wide * SW + 2]);
-                                    y[n * (C * YH * YW)
-                                        + ((c * YH + p) * YW
-                                        + (q_block
-                                        + q_near_wide))] =
-                                        cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
-                                }
-                            }
-                        } else if (S == 2) {
-                            if (SW == 1) {
-                                for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
-                                    ++q_near_wide) {
-                                    int64_t largest = INT64_MIN;
-                                    largest = cvmgen_max_i64(largest,
-                                        q_column_largest[q_near_wide]);
-                                    largest = cvmgen_max_i64(largest,
-                                        q_column_largest[q_near_wide + 1]);
-                                    y[n * (C * YH * YW)
-                                        + ((c * YH + p) * YW
-                                        + (q_block
-                                        + q_near_wide))] =
-                                        cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
-                                }
-                            } else if (SW == 2) {
-                                for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
-                                    ++q_near_wide) {
-                                    int64_t largest = INT64_MIN;
-                                    largest = cvmgen_max_i64(largest,
-                                        q_column_largest[q_near_wide * 2]);
-                                    largest = cvmgen_max_i64(largest,
-                                        q_column_largest[q_near_wide * 2 + 1]);
-                                    y[n * (C * YH * YW)
-                                        + ((c * YH + p) * YW
-                                        + (q_block
-                                        + q_near_wide))] =
-                                        cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
-                                }
-                            } else {
-                                for (int64_t q_near_wide = 0; q_near_wide < q_lanes;
-                                    ++q_near_wide) {
-                                    int64_t largest = INT64_MIN;
-                                    largest = cvmgen_max_i64(largest,
-                                        q_column_largest[q_near_wide * SW]);
-                                    largest = cvmgen_max_i64(largest,
-                                        q_column_largest[q_near_wide * SW + 1]);
-                                    y[n * (C * YH * YW)
-                                        + ((c * YH + p) * YW
-                                        + (q_block
-                                        + q_near_wide))] =
-                                        cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
-                                }
-                            }
-                        } else if (SW == 1) {
-                            int64_t largest[1024];
-                            for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                                largest[q_near] = INT64_MIN;
-                            for (int64_t s = 0; s < S; ++s) {
-                                for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                                    largest[q_near] = cvmgen_max_i64(largest[q_near],
-                                        q_column_largest[q_near + s]);
-                            }
-                            for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                                y[n * (C * YH * YW)
-                                    + ((c * YH + p) * YW
-                                    + (q_block
-                                    + q_near))] =
-                                    cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
-                        } else if (SW == 2) {
-                            int64_t largest[1024];
-                            for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                                largest[q_near] = INT64_MIN;
-                            for (int64_t s = 0; s < S; ++s) {
-                                for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                                    largest[q_near] = cvmgen_max_i64(largest[q_near],
-                                        q_column_largest[q_near * 2 + s]);
-                            }
-                            for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                                y[n * (C * YH * YW)
-                                    + ((c * YH + p) * YW
-                                    + (q_block
-                                    + q_near))] =
-                                    cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
-                        } else {
-                            int64_t largest[1024];
-                            for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                                largest[q_near] = INT64_MIN;
-                            for (int64_t s = 0; s < S; ++s) {
-                                for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                                    largest[q_near] = cvmgen_max_i64(largest[q_near],
-                                        q_column_largest[q_near * SW + s]);
-                            }
-                            for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                                y[n * (C * YH * YW)
-                                    + ((c * YH + p) * YW
-                                    + (q_block
-                                    + q_near))] =
-                                    cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
-                        }
-                    } else {
-                        for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                    }
+                    for (int64_t r = r_whole; r < r_high; ++r) {
+                        for (int64_t q_column = q_column_low; q_column < q_column_high; ++q_column)
+                            q_column_largest[q_column] = cvmgen_max_i64(q_column_largest[q_column],
+                                cvmgen_max_key_f64(x[n * (C * H * W)
+                                + ((c * H + (p * SH - PH + r)) * W
+                                + (q_column + (q_block * SW - PW)))]));
+                    }
+                }
+                for (int64_t q_column = q_column_high; q_column < q_columns; ++q_column)
+                    q_column_largest[q_column] = INT64_MIN;
+                if (S == 3) {
+                    if (SW == 1) {
+                        for (int64_t q_near_wide = 0; q_near_wide < q_lanes; ++q_near_wide) {
                             int64_t largest = INT64_MIN;
-                            const int64_t r_low_2 = cvmgen_max_i64(0, PH - SH * p);
-                            const int64_t r_high_2 = cvmgen_min_i64(R, H + PH - SH * p);
-                            const int64_t s_low = cvmgen_max_i64(0, PW - SW * q_block - SW
-                                * q_lane);
-                            const int64_t s_high = cvmgen_min_i64(S, PW - SW * q_block - SW
-                                * q_lane + W);
-                            for (int64_t r = r_low_2; r < r_high_2; ++r) {
-                                const int64_t place = p * SH - PH + r;
-                                for (int64_t s = s_low; s < s_high; ++s) {
-                                    const int64_t i = place;
-                                    const int64_t j = (q_block + q_lane) * SW - PW + s;
-                                    largest = cvmgen_max_i64(largest,
-                                        cvmgen_max_key_f64(x[n * (C * H * W)
-                                        + ((c * H + i) * W + j)]));
-                                }
-                            }
+                            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide]);
+                            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide + 1]);
+                            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide + 2]);
                             y[n * (C * YH * YW)
                                 + ((c * YH + p) * YW
                                 + (q_block
-                                + q_lane))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+                                + q_near_wide))] =
+                                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+                        }
+                    } else if (SW == 2) {
+                        for (int64_t q_near_wide = 0; q_near_wide < q_lanes; ++q_near_wide) {
+                            int64_t largest = INT64_MIN;
+                            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide * 2]);
+                            largest = cvmgen_max_i64(largest,
+                                q_column_largest[q_near_wide * 2 + 1]);
+                            largest = cvmgen_max_i64(largest,
+                                q_column_largest[q_near_wide * 2 + 2]);
+                            y[n * (C * YH * YW)
+                                + ((c * YH + p) * YW
+                                + (q_block
+                                + q_near_wide))] =
+                                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+                        }
+                    } else {
+                        for (int64_t q_near_wide = 0; q_near_wide < q_lanes; ++q_near_wide) {
+                            int64_t largest = INT64_MIN;
+                            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide * SW]);
+                            largest = cvmgen_max_i64(largest,
+                                q_column_largest[q_near_wide * SW + 1]);
+                            largest = cvmgen_max_i64(largest,
+                                q_column_largest[q_near_wide * SW + 2]);
+                            y[n * (C * YH * YW)
+                                + ((c * YH + p) * YW
+                                + (q_block
+                                + q_near_wide))] =
+                                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     }
+                } else if (S == 2) {
+                    if (SW == 1) {
+                        for (int64_t q_near_wide = 0; q_near_wide < q_lanes; ++q_near_wide) {
+                            int64_t largest = INT64_MIN;
+                            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide]);
+                            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide + 1]);
+                            y[n * (C * YH * YW)
+                                + ((c * YH + p) * YW
+                                + (q_block
+                                + q_near_wide))] =
+                                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+                        }
+                    } else if (SW == 2) {
+                        for (int64_t q_near_wide = 0; q_near_wide < q_lanes; ++q_near_wide) {
+                            int64_t largest = INT64_MIN;
+                            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide * 2]);
+                            largest = cvmgen_max_i64(largest,
+                                q_column_largest[q_near_wide * 2 + 1]);
+                            y[n * (C * YH * YW)
+                                + ((c * YH + p) * YW
+                                + (q_block
+                                + q_near_wide))] =
+                                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+                        }
+                    } else {
+                        for (int64_t q_near_wide = 0; q_near_wide < q_lanes; ++q_near_wide) {
+                            int64_t largest = INT64_MIN;
+                            largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide * SW]);
+                            largest = cvmgen_max_i64(largest,
+                                q_column_largest[q_near_wide * SW + 1]);
+                            y[n * (C * YH * YW)
+                                + ((c * YH + p) * YW
+                                + (q_block
+                                + q_near_wide))] =
+                                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+                        }
+                    }
+                } else if (SW == 1) {
+                    int64_t largest[1024];
+                    for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+                        largest[q_near] = INT64_MIN;
+                    for (int64_t s = 0; s < S; ++s) {
+                        for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+                            largest[q_near] = cvmgen_max_i64(largest[q_near],
+                                q_column_largest[q_near + s]);
+                    }
+                    for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+                        y[n * (C * YH * YW)
+                            + ((c * YH + p) * YW
+                            + (q_block
+                            + q_near))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
+                } else if (SW == 2) {
+                    int64_t largest[1024];
+                    for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+                        largest[q_near] = INT64_MIN;
+                    for (int64_t s = 0; s < S; ++s) {
+                        for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+                            largest[q_near] = cvmgen_max_i64(largest[q_near],
+                                q_column_largest[q_near * 2 + s]);
+                    }
+                    for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+                        y[n * (C * YH * YW)
+                            + ((c * YH + p) * YW
+                            + (q_block
+                            + q_near))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
+                } else {
+                    int64_t largest[1024];
+                    for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+                        largest[q_near] = INT64_MIN;
+                    for (int64_t s = 0; s < S; ++s) {
+                        for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+                            largest[q_near] = cvmgen_max_i64(largest[q_near],
+                                q_column_largest[q_near * SW + s]);
+                    }
+                    for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
+                        y[n * (C * YH * YW)
+                            + ((c * YH + p) * YW
+                            + (q_block
+                            + q_near))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
+                }
+            } else {
+                for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
+                    int64_t largest = INT64_MIN;
+                    const int64_t r_low_2 = cvmgen_max_i64(0, PH - SH * p);
+                    const int64_t r_high_2 = cvmgen_min_i64(R, H + PH - SH * p);
+                    const int64_t s_low = cvmgen_max_i64(0, PW - SW * q_block - SW * q_lane);
+                    const int64_t s_high = cvmgen_min_i64(S, PW - SW * q_block - SW * q_lane + W);
+                    for (int64_t r = r_low_2; r < r_high_2; ++r) {
+                        const int64_t place = p * SH - PH + r;
+                        for (int64_t s = s_low; s < s_high; ++s) {
+                            const int64_t i = place;
+                            const int64_t j = (q_block + q_lane) * SW - PW + s;
+                            largest = cvmgen_max_i64(largest,
+                                cvmgen_max_key_f64(x[n * (C * H * W) + ((c * H + i) * W + j)]));
+                        }
+                    }
+                    y[n * (C * YH * YW)
+                        + ((c * YH + p) * YW
+                        + (q_block + q_lane))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                 }
             }
         }
     }
+}
+
+static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
+                       double *restrict y) {
+    const int64_t N = plan->N, C = plan->C, YH = plan->YH, YW = plan->YW;
+    const max_pool_y_part_call call = {plan, x, y};
+    cvmgen_share(N * C * YH, N * C * YH * YW >= 4096, max_pool_y_part, &call);
 }
 
 int systemml_max_pool_infer(const systemml_max_pool_args *args, cvmgen_error *error) {

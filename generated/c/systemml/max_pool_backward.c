@@ -47,6 +47,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "systemml.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -182,66 +183,72 @@ static int max_pool_backward_prepare(const systemml_max_pool_backward_args *args
     return CVMGEN_OK;
 }
 
-static void max_pool_backward_dx(const max_pool_backward_plan *plan, const double *restrict x,
-                                 const double *restrict dout, double *restrict dx) {
-    const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, R = plan->R, S = plan->S;
-    const int64_t SH = plan->SH, SW = plan->SW, PH = plan->PH, PW = plan->PW, YH = plan->YH;
-    const int64_t YW = plan->YW;
+typedef struct max_pool_backward_dx_part_call {
+    const max_pool_backward_plan *plan;
+    const double *x;
+    const double *dout;
+    double *dx;
+} max_pool_backward_dx_part_call;
+static void max_pool_backward_dx_part(const void *context, int64_t low, int64_t high) {
+    const max_pool_backward_dx_part_call *const call = context;
+    const max_pool_backward_plan *const plan = call->plan;
+    const double *restrict x = call->x;
+    const double *restrict dout = call->dout;
+    double *restrict dx = call->dx;
     /* spec/systemml/pooling.cvm:53: dx[n, (c*H + i)*W + j] = sum[first_over(i, PH, R, SH) <= p <
        end_over(i, PH, SH, YH), first_over(j, PW, S, SW) <= q < end_over(j, PW, SW, YW) if
        first_maximum](dout[n, (c*YH + p)*YW + q]) forall n < N, c < C, i < H, j < W where k = p*SH -
        PH + r, l = q*SW - PW + s, at(a, b) = x[n, (c*H + a)*W + b], first_maximum = all[r < R, s < S
        if 0 <= k < H and 0 <= l < W]( above(at(i, j), at(k, l)) if k < i or k == i and l < j else
        not above(at(k, l), at(i, j))) */
-    CVMGEN_PARALLEL(collapse(4) if (N * C * H * W >= 256))
-    for (int64_t n = 0; n < N; ++n) {
-        for (int64_t c = 0; c < C; ++c) {
-            for (int64_t i = 0; i < H; ++i) {
-                for (int64_t j = 0; j < W; ++j) {
-                    double total = 0.0;
-                    for (int64_t p = cvmgen_max_i64(0, cvmgen_ceildiv(i + PH - R + 1, SH)),
-                        p_end = cvmgen_min_i64(YH, cvmgen_floor_div(i + PH, SH) + 1); p < p_end;
-                        ++p) {
-                        for (int64_t q = cvmgen_max_i64(0, cvmgen_ceildiv(j + PW - S + 1, SW)),
-                            q_end = cvmgen_min_i64(YW, cvmgen_floor_div(j + PW, SW) + 1); q < q_end;
-                            ++q) {
-                            bool holds = true;
-                            for (int64_t r = 0; r < R; ++r) {
-                                const int64_t place = p * SH - PH + r;
-                                if (0 <= place && place < H) {
-                                    for (int64_t s = 0; s < S; ++s) {
-                                        const int64_t place_2 = q * SW - PW + s;
-                                        if (0 <= place_2 && place_2 < W) {
-                                            const int64_t k = place;
-                                            bool chosen = false;
-                                            if (k < i || (k == i && place_2 < j)) {
-                                                const double a = x[n * (C * H * W)
-                                                    + ((c * H + i) * W + j)];
-                                                const double b = x[n * (C * H * W)
-                                                    + ((c * H + k) * W + place_2)];
-                                                chosen = a > b
-                                                    || (cvmgen_isnan(a) && !cvmgen_isnan(b));
-                                            } else {
-                                                const double a_2 = x[n * (C * H * W)
-                                                    + ((c * H + k) * W + place_2)];
-                                                const double b_2 = x[n * (C * H * W)
-                                                    + ((c * H + i) * W + j)];
-                                                chosen = !(a_2 > b_2
-                                                    || (cvmgen_isnan(a_2) && !cvmgen_isnan(b_2)));
-                                            }
-                                            holds = holds && chosen;
-                                        }
-                                    }
+    const int64_t C = plan->C, H = plan->H, W = plan->W, R = plan->R, S = plan->S;
+    const int64_t SH = plan->SH, SW = plan->SW, PH = plan->PH, PW = plan->PW, YH = plan->YH;
+    const int64_t YW = plan->YW;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / W / H / C, c = at / W / H % C, i = at / W % H, j = at % W;
+        double total = 0.0;
+        for (int64_t p = cvmgen_max_i64(0, cvmgen_ceildiv(i + PH - R + 1, SH)),
+            p_end = cvmgen_min_i64(YH, cvmgen_floor_div(i + PH, SH) + 1); p < p_end; ++p) {
+            for (int64_t q = cvmgen_max_i64(0, cvmgen_ceildiv(j + PW - S + 1, SW)),
+                q_end = cvmgen_min_i64(YW, cvmgen_floor_div(j + PW, SW) + 1); q < q_end; ++q) {
+                bool holds = true;
+                for (int64_t r = 0; r < R; ++r) {
+                    const int64_t place = p * SH - PH + r;
+                    if (0 <= place && place < H) {
+                        for (int64_t s = 0; s < S; ++s) {
+                            const int64_t place_2 = q * SW - PW + s;
+                            if (0 <= place_2 && place_2 < W) {
+                                const int64_t k = place;
+                                bool chosen = false;
+                                if (k < i || (k == i && place_2 < j)) {
+                                    const double a = x[n * (C * H * W) + ((c * H + i) * W + j)];
+                                    const double b = x[n * (C * H * W)
+                                        + ((c * H + k) * W + place_2)];
+                                    chosen = a > b || (cvmgen_isnan(a) && !cvmgen_isnan(b));
+                                } else {
+                                    const double a_2 = x[n * (C * H * W)
+                                        + ((c * H + k) * W + place_2)];
+                                    const double b_2 = x[n * (C * H * W) + ((c * H + i) * W + j)];
+                                    chosen = !(a_2 > b_2
+                                        || (cvmgen_isnan(a_2) && !cvmgen_isnan(b_2)));
                                 }
+                                holds = holds && chosen;
                             }
-                            if (holds) total += dout[n * (C * YH * YW) + ((c * YH + p) * YW + q)];
                         }
                     }
-                    dx[n * (C * H * W) + ((c * H + i) * W + j)] = cvmgen_stored_f64(total);
                 }
+                if (holds) total += dout[n * (C * YH * YW) + ((c * YH + p) * YW + q)];
             }
         }
+        dx[n * (C * H * W) + ((c * H + i) * W + j)] = cvmgen_stored_f64(total);
     }
+}
+
+static void max_pool_backward_dx(const max_pool_backward_plan *plan, const double *restrict x,
+                                 const double *restrict dout, double *restrict dx) {
+    const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W;
+    const max_pool_backward_dx_part_call call = {plan, x, dout, dx};
+    cvmgen_share(N * C * H * W, N * C * H * W >= 256, max_pool_backward_dx_part, &call);
 }
 
 int systemml_max_pool_backward_infer(const systemml_max_pool_backward_args *args,

@@ -21,6 +21,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "systemml.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -109,18 +110,26 @@ static int mod_prepare(const systemml_mod_args *args, mod_plan *plan, cvmgen_err
     return CVMGEN_OK;
 }
 
+typedef struct mod_Z_part_call {
+    const mod_plan *plan;
+    const double *X;
+    const double *Y;
+    double *Z;
+} mod_Z_part_call;
 CVMGEN_FOR_AVX2
-static void mod_Z(const mod_plan *plan, const double *restrict X, const double *restrict Y,
-                  double *restrict Z) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, X_step = plan->X_step;
-    const int64_t Y_step = plan->Y_step;
+static void mod_Z_part(const void *context, int64_t low, int64_t high) {
+    const mod_Z_part_call *const call = context;
+    const mod_plan *const plan = call->plan;
+    const double *restrict X = call->X;
+    const double *restrict Y = call->Y;
+    double *restrict Z = call->Z;
+    /* spec/systemml/elementwise.cvm:15: Z[d...] = remainder(X[(d[Q - M + j] if m[j] != 1 else 0 for
+       j < M)...], Y[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
+    const int64_t d_run = plan->d_run, X_step = plan->X_step, Y_step = plan->Y_step;
     const cvmgen_list *const X_steps = &plan->X_steps;
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
-    /* spec/systemml/elementwise.cvm:15: Z[d...] = remainder(X[(d[Q - M + j] if m[j] != 1 else 0 for
-       j < M)...], Y[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    CVMGEN_PARALLEL(if (d_rows * d_run >= 16384))
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
+    for (int64_t d_row = low; d_row < high; ++d_row) {
         const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
         const int64_t Y_row = cvmgen_walk_offset(d_row, d_box, Y_steps);
         if (X_step == 1 && Y_step == 1) {
@@ -153,6 +162,13 @@ static void mod_Z(const mod_plan *plan, const double *restrict X, const double *
             }
         }
     }
+}
+
+static void mod_Z(const mod_plan *plan, const double *restrict X, const double *restrict Y,
+                  double *restrict Z) {
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
+    const mod_Z_part_call call = {plan, X, Y, Z};
+    cvmgen_share(d_rows, d_rows * d_run >= 16384, mod_Z_part, &call);
 }
 
 int systemml_mod_infer(const systemml_mod_args *args, cvmgen_error *error) {

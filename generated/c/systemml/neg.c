@@ -10,6 +10,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "systemml.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -48,13 +49,25 @@ static int neg_prepare(const systemml_neg_args *args, neg_plan *plan, cvmgen_err
     return CVMGEN_OK;
 }
 
+typedef struct neg_Z_part_call {
+    const double *X;
+    double *Z;
+} neg_Z_part_call;
 CVMGEN_FOR_AVX2
+static void neg_Z_part(const void *context, int64_t low, int64_t high) {
+    const neg_Z_part_call *const call = context;
+    const double *restrict X = call->X;
+    double *restrict Z = call->Z;
+    /* spec/systemml/elementwise.cvm:62: Z[d...] = -X[d...] */
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
+        Z[d] = cvmgen_stored_f64(-X[d]);
+}
+
 static void neg_Z(const neg_plan *plan, const double *restrict X, double *restrict Z) {
     const int64_t n_size = plan->n_size;
-    /* spec/systemml/elementwise.cvm:62: Z[d...] = -X[d...] */
-    CVMGEN_PARALLEL(if (n_size >= 16384))
-    for (int64_t d = 0; d < n_size; ++d)
-        Z[d] = cvmgen_stored_f64(-X[d]);
+    const neg_Z_part_call call = {X, Z};
+    cvmgen_share(n_size, n_size >= 16384, neg_Z_part, &call);
 }
 
 int systemml_neg_infer(const systemml_neg_args *args, cvmgen_error *error) {

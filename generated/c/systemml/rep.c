@@ -12,6 +12,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "systemml.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -58,18 +59,31 @@ static int rep_prepare(const systemml_rep_args *args, rep_plan *plan, cvmgen_err
     return CVMGEN_OK;
 }
 
+typedef struct rep_ret_part_call {
+    const rep_plan *plan;
+    const double *Z;
+    double *ret;
+} rep_ret_part_call;
 CVMGEN_FOR_AVX2
+static void rep_ret_part(const void *context, int64_t low, int64_t high) {
+    const rep_ret_part_call *const call = context;
+    const rep_plan *const plan = call->plan;
+    const double *restrict Z = call->Z;
+    double *restrict ret = call->ret;
+    /* spec/systemml/elementwise.cvm:72: ret[i, c*K + j] = Z[i, j] forall i < N, c < C, j < K */
+    const int64_t K = plan->K, C = plan->C;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t i = at / C, c = at % C;
+        CVMGEN_APART
+        for (int64_t j = 0; j < K; ++j)
+            ret[i * (C * K) + (c * K + j)] = cvmgen_stored_f64(Z[i * K + j]);
+    }
+}
+
 static void rep_ret(const rep_plan *plan, const double *restrict Z, double *restrict ret) {
     const int64_t N = plan->N, K = plan->K, C = plan->C;
-    /* spec/systemml/elementwise.cvm:72: ret[i, c*K + j] = Z[i, j] forall i < N, c < C, j < K */
-    CVMGEN_PARALLEL(collapse(2) if (N * C * K >= 16384))
-    for (int64_t i = 0; i < N; ++i) {
-        for (int64_t c = 0; c < C; ++c) {
-            CVMGEN_APART
-            for (int64_t j = 0; j < K; ++j)
-                ret[i * (C * K) + (c * K + j)] = cvmgen_stored_f64(Z[i * K + j]);
-        }
-    }
+    const rep_ret_part_call call = {plan, Z, ret};
+    cvmgen_share(N * C, N * C * K >= 16384, rep_ret_part, &call);
 }
 
 int systemml_rep_infer(const systemml_rep_args *args, cvmgen_error *error) {

@@ -28,6 +28,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_threads.h"
 #include "tosa.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -212,21 +213,27 @@ static int reduce_any_prepare(const tosa_reduce_any_args *args, reduce_any_plan 
     return CVMGEN_OK;
 }
 
-static void reduce_any_output1_bool(const reduce_any_plan *plan, const uint8_t *restrict input1,
-                                    uint8_t *restrict output1) {
-    const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
-    const int64_t input1_K_step = plan->input1_K_step, output1_K_step = plan->output1_K_step;
-    const int64_t d_R_rows = plan->d_R_rows, d_R_run = plan->d_R_run;
-    const int64_t input1_R_step = plan->input1_R_step;
+typedef struct reduce_any_output1_bool_part_call {
+    const reduce_any_plan *plan;
+    const uint8_t *input1;
+    uint8_t *output1;
+} reduce_any_output1_bool_part_call;
+static void reduce_any_output1_bool_part(const void *context, int64_t low, int64_t high) {
+    const reduce_any_output1_bool_part_call *const call = context;
+    const reduce_any_plan *const plan = call->plan;
+    const uint8_t *restrict input1 = call->input1;
+    uint8_t *restrict output1 = call->output1;
+    /* spec/tosa/reduce.cvm:29: output1[(0 if i in R else d[i] for i in D)...] = any[d[j] < n[j] for
+       j in R](input1[d...]) forall d[i] < n[i] for i in K */
+    const int64_t d_K_run = plan->d_K_run, input1_K_step = plan->input1_K_step;
+    const int64_t output1_K_step = plan->output1_K_step, d_R_rows = plan->d_R_rows;
+    const int64_t d_R_run = plan->d_R_run, input1_R_step = plan->input1_R_step;
     const cvmgen_list *const input1_steps_K = &plan->input1_steps_K;
     const cvmgen_list *const input1_steps_R = &plan->input1_steps_R;
     const cvmgen_list *const output1_steps_K = &plan->output1_steps_K;
     const cvmgen_list *const d_K_box = &plan->d_K_box;
     const cvmgen_list *const d_R_box = &plan->d_R_box;
-    /* spec/tosa/reduce.cvm:29: output1[(0 if i in R else d[i] for i in D)...] = any[d[j] < n[j] for
-       j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    CVMGEN_PARALLEL(if (d_K_rows >= 256))
-    for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
+    for (int64_t d_K_row = low; d_K_row < high; ++d_K_row) {
         const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
         const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
         for (int64_t d_K = 0; d_K < d_K_run; ++d_K) {
@@ -244,6 +251,13 @@ static void reduce_any_output1_bool(const reduce_any_plan *plan, const uint8_t *
             output1[output1_K_row + d_K * output1_K_step] = found;
         }
     }
+}
+
+static void reduce_any_output1_bool(const reduce_any_plan *plan, const uint8_t *restrict input1,
+                                    uint8_t *restrict output1) {
+    const int64_t d_K_rows = plan->d_K_rows;
+    const reduce_any_output1_bool_part_call call = {plan, input1, output1};
+    cvmgen_share(d_K_rows, d_K_rows >= 256, reduce_any_output1_bool_part, &call);
 }
 
 int tosa_reduce_any_infer(const tosa_reduce_any_args *args, cvmgen_error *error) {

@@ -28,6 +28,7 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_turns.h"
+#include "cvmgen_threads.h"
 #include "tosa.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
@@ -212,12 +213,21 @@ static int reduce_product_prepare(const tosa_reduce_product_args *args,
     return CVMGEN_OK;
 }
 
+typedef struct reduce_product_output1_float32_part_call {
+    const reduce_product_plan *plan;
+    const float *input1;
+    float *output1;
+} reduce_product_output1_float32_part_call;
 CVMGEN_FOR_AVX512
-static void reduce_product_output1_float32(const reduce_product_plan *plan,
-                                           const float *restrict input1,
-                                           float *restrict output1) {
-    const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
-    const int64_t input1_K_step = plan->input1_K_step, output1_K_step = plan->output1_K_step;
+static void reduce_product_output1_float32_part(const void *context, int64_t low,
+                                                int64_t high) {
+    const reduce_product_output1_float32_part_call *const call = context;
+    const reduce_product_plan *const plan = call->plan;
+    const float *restrict input1 = call->input1;
+    float *restrict output1 = call->output1;
+    /* spec/tosa/reduce.cvm:79: output1[(0 if i in R else d[i] for i in D)...] = prod[d[j] < n[j]
+       for j in R](input1[d...]) forall d[i] < n[i] for i in K */
+    const int64_t d_K_run = plan->d_K_run, output1_K_step = plan->output1_K_step;
     const int64_t d_R_rows = plan->d_R_rows, d_R_run = plan->d_R_run;
     const int64_t input1_R_step = plan->input1_R_step;
     const cvmgen_list *const input1_steps_K = &plan->input1_steps_K;
@@ -225,114 +235,145 @@ static void reduce_product_output1_float32(const reduce_product_plan *plan,
     const cvmgen_list *const output1_steps_K = &plan->output1_steps_K;
     const cvmgen_list *const d_K_box = &plan->d_K_box;
     const cvmgen_list *const d_R_box = &plan->d_R_box;
+    const int64_t d_K_blocks = cvmgen_ceildiv(d_K_run, 1024);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_K_row = at / d_K_blocks, d_K_block = at % d_K_blocks * 1024;
+        const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+        const int64_t d_K_lanes = cvmgen_min_i64(1024, d_K_run - d_K_block);
+        double product[1024];
+        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+            product[d_K_lane] = 1.0;
+        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+            const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box, input1_steps_R);
+            const int64_t d_R_whole = d_R_run / 4 * 4;
+            for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                    double product_so_far = product[d_K_lane];
+                    product_so_far *= (double)input1[input1_K_row + (d_K_block + d_K_lane)
+                        + (input1_R_row + d_R * input1_R_step)];
+                    product_so_far *= (double)input1[input1_K_row + (d_K_block + d_K_lane)
+                        + (input1_R_row + (d_R + 1) * input1_R_step)];
+                    product_so_far *= (double)input1[input1_K_row + (d_K_block + d_K_lane)
+                        + (input1_R_row + (d_R + 2) * input1_R_step)];
+                    product_so_far *= (double)input1[input1_K_row + (d_K_block + d_K_lane)
+                        + (input1_R_row + (d_R + 3) * input1_R_step)];
+                    product[d_K_lane] = product_so_far;
+                }
+            }
+            for (int64_t d_R = d_R_whole; d_R < d_R_run; ++d_R) {
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    product[d_K_lane] *= (double)input1[input1_K_row + (d_K_block + d_K_lane)
+                        + (input1_R_row + d_R * input1_R_step)];
+            }
+        }
+        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+            output1[output1_K_row + (d_K_block + d_K_lane)
+                * output1_K_step] = cvmgen_stored_f32(product[d_K_lane]);
+    }
+}
+
+typedef struct reduce_product_output1_float32_part_2_call {
+    const reduce_product_plan *plan;
+    const float *input1;
+    float *output1;
+} reduce_product_output1_float32_part_2_call;
+CVMGEN_FOR_AVX512
+static void reduce_product_output1_float32_part_2(const void *context, int64_t low,
+                                                  int64_t high) {
+    const reduce_product_output1_float32_part_2_call *const call = context;
+    const reduce_product_plan *const plan = call->plan;
+    const float *restrict input1 = call->input1;
+    float *restrict output1 = call->output1;
     /* spec/tosa/reduce.cvm:79: output1[(0 if i in R else d[i] for i in D)...] = prod[d[j] < n[j]
        for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    if (input1_K_step == 1 && d_K_run >= 4) {
-        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
-        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            for (int64_t d_K_block = 0; d_K_block < d_K_run; d_K_block += 1024) {
-                const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
-                const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-                const int64_t d_K_lanes = cvmgen_min_i64(1024, d_K_run - d_K_block);
-                double product[1024];
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-                    product[d_K_lane] = 1.0;
+    const int64_t d_K_run = plan->d_K_run, input1_K_step = plan->input1_K_step;
+    const int64_t output1_K_step = plan->output1_K_step, d_R_rows = plan->d_R_rows;
+    const int64_t d_R_run = plan->d_R_run, input1_R_step = plan->input1_R_step;
+    const cvmgen_list *const input1_steps_K = &plan->input1_steps_K;
+    const cvmgen_list *const input1_steps_R = &plan->input1_steps_R;
+    const cvmgen_list *const output1_steps_K = &plan->output1_steps_K;
+    const cvmgen_list *const d_K_box = &plan->d_K_box;
+    const cvmgen_list *const d_R_box = &plan->d_R_box;
+    const int64_t d_K_groups = cvmgen_ceildiv(d_K_run, 16);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_K_row = at / d_K_groups, d_K_group = at % d_K_groups * 16;
+        const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+        const int64_t d_K_results = cvmgen_min_i64(16, d_K_run - d_K_group);
+        if (input1_R_step == 1 && d_K_results >= 4) {
+            double product[16];
+            for (int64_t d_K_result_side = 0; d_K_result_side < 16; ++d_K_result_side)
+                product[d_K_result_side] = 1.0;
+            for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box, input1_steps_R);
+                for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 64) {
+                    const int64_t d_R_pieces = cvmgen_min_i64(64, d_R_run - d_R_part);
+                    float input1_turned[1024];
+                    cvmgen_turn_runs(input1_turned,
+                        &input1[input1_K_row + d_K_group * input1_K_step
+                        + (input1_R_row + d_R_part)], input1_K_step, d_K_results, d_R_pieces, 16,
+                        sizeof *input1_turned);
+                    const int64_t d_R_piece_whole = d_R_pieces / 4 * 4;
+                    for (int64_t d_R_piece = 0; d_R_piece < d_R_piece_whole; d_R_piece += 4) {
+                        for (int64_t d_K_result_side = 0; d_K_result_side < 16; ++d_K_result_side) {
+                            double product_so_far_2 = product[d_K_result_side];
+                            product_so_far_2 *= (double)input1_turned[d_R_piece * 16
+                                + d_K_result_side];
+                            product_so_far_2 *= (double)input1_turned[(d_R_piece + 1) * 16
+                                + d_K_result_side];
+                            product_so_far_2 *= (double)input1_turned[(d_R_piece + 2) * 16
+                                + d_K_result_side];
+                            product_so_far_2 *= (double)input1_turned[(d_R_piece + 3) * 16
+                                + d_K_result_side];
+                            product[d_K_result_side] = product_so_far_2;
+                        }
+                    }
+                    for (int64_t d_R_piece = d_R_piece_whole; d_R_piece < d_R_pieces; ++d_R_piece) {
+                        for (int64_t d_K_result_side = 0; d_K_result_side < 16; ++d_K_result_side)
+                            product[d_K_result_side] *= (double)input1_turned[d_R_piece * 16
+                                + d_K_result_side];
+                    }
+                }
+            }
+            for (int64_t d_K_result_side = 0; d_K_result_side < d_K_results; ++d_K_result_side)
+                output1[output1_K_row + (d_K_group + d_K_result_side)
+                    * output1_K_step] = cvmgen_stored_f32(product[d_K_result_side]);
+        } else {
+            for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+                double product = 1.0;
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
                     const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box,
                         input1_steps_R);
-                    const int64_t d_R_whole = d_R_run / 4 * 4;
-                    for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
-                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
-                            double product_so_far = product[d_K_lane];
-                            product_so_far *= (double)input1[input1_K_row + (d_K_block + d_K_lane)
-                                + (input1_R_row + d_R * input1_R_step)];
-                            product_so_far *= (double)input1[input1_K_row + (d_K_block + d_K_lane)
-                                + (input1_R_row + (d_R + 1) * input1_R_step)];
-                            product_so_far *= (double)input1[input1_K_row + (d_K_block + d_K_lane)
-                                + (input1_R_row + (d_R + 2) * input1_R_step)];
-                            product_so_far *= (double)input1[input1_K_row + (d_K_block + d_K_lane)
-                                + (input1_R_row + (d_R + 3) * input1_R_step)];
-                            product[d_K_lane] = product_so_far;
-                        }
-                    }
-                    for (int64_t d_R = d_R_whole; d_R < d_R_run; ++d_R) {
-                        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-                            product[d_K_lane] *= (double)input1[input1_K_row
-                                + (d_K_block + d_K_lane) + (input1_R_row + d_R * input1_R_step)];
-                    }
+                    for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+                        product *= (double)input1[input1_K_row + (d_K_group + d_K_result)
+                            * input1_K_step + (input1_R_row + d_R * input1_R_step)];
                 }
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-                    output1[output1_K_row + (d_K_block + d_K_lane)
-                        * output1_K_step] = cvmgen_stored_f32(product[d_K_lane]);
+                output1[output1_K_row + (d_K_group + d_K_result)
+                    * output1_K_step] = cvmgen_stored_f32(product);
             }
         }
+    }
+}
+
+static void reduce_product_output1_float32(const reduce_product_plan *plan,
+                                           const float *restrict input1,
+                                           float *restrict output1) {
+    const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
+    const int64_t input1_K_step = plan->input1_K_step, d_R_rows = plan->d_R_rows;
+    const int64_t d_R_run = plan->d_R_run;
+    /* spec/tosa/reduce.cvm:79: output1[(0 if i in R else d[i] for i in D)...] = prod[d[j] < n[j]
+       for j in R](input1[d...]) forall d[i] < n[i] for i in K */
+    if (input1_K_step == 1 && d_K_run >= 4) {
+        const reduce_product_output1_float32_part_call call = {plan, input1, output1};
+        cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 1024),
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768,
+                     reduce_product_output1_float32_part, &call);
     } else {
-        CVMGEN_PARALLEL(collapse(2) if (d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768))
-        for (int64_t d_K_row = 0; d_K_row < d_K_rows; ++d_K_row) {
-            for (int64_t d_K_group = 0; d_K_group < d_K_run; d_K_group += 16) {
-                const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
-                const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-                const int64_t d_K_results = cvmgen_min_i64(16, d_K_run - d_K_group);
-                if (input1_R_step == 1 && d_K_results >= 4) {
-                    double product[16];
-                    for (int64_t d_K_result_side = 0; d_K_result_side < 16; ++d_K_result_side)
-                        product[d_K_result_side] = 1.0;
-                    for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                        const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box,
-                            input1_steps_R);
-                        for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 64) {
-                            const int64_t d_R_pieces = cvmgen_min_i64(64, d_R_run - d_R_part);
-                            float input1_turned[1024];
-                            cvmgen_turn_runs(input1_turned,
-                                &input1[input1_K_row + d_K_group * input1_K_step
-                                + (input1_R_row + d_R_part)], input1_K_step, d_K_results,
-                                d_R_pieces, 16, sizeof *input1_turned);
-                            const int64_t d_R_piece_whole = d_R_pieces / 4 * 4;
-                            for (int64_t d_R_piece = 0; d_R_piece < d_R_piece_whole;
-                                d_R_piece += 4) {
-                                for (int64_t d_K_result_side = 0; d_K_result_side < 16;
-                                    ++d_K_result_side) {
-                                    double product_so_far_2 = product[d_K_result_side];
-                                    product_so_far_2 *= (double)input1_turned[d_R_piece * 16
-                                        + d_K_result_side];
-                                    product_so_far_2 *= (double)input1_turned[(d_R_piece + 1) * 16
-                                        + d_K_result_side];
-                                    product_so_far_2 *= (double)input1_turned[(d_R_piece + 2) * 16
-                                        + d_K_result_side];
-                                    product_so_far_2 *= (double)input1_turned[(d_R_piece + 3) * 16
-                                        + d_K_result_side];
-                                    product[d_K_result_side] = product_so_far_2;
-                                }
-                            }
-                            for (int64_t d_R_piece = d_R_piece_whole; d_R_piece < d_R_pieces;
-                                ++d_R_piece) {
-                                for (int64_t d_K_result_side = 0; d_K_result_side < 16;
-                                    ++d_K_result_side)
-                                    product[d_K_result_side] *= (double)input1_turned[d_R_piece
-                                        * 16 + d_K_result_side];
-                            }
-                        }
-                    }
-                    for (int64_t d_K_result_side = 0; d_K_result_side < d_K_results;
-                        ++d_K_result_side)
-                        output1[output1_K_row + (d_K_group + d_K_result_side)
-                            * output1_K_step] = cvmgen_stored_f32(product[d_K_result_side]);
-                } else {
-                    for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
-                        double product = 1.0;
-                        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                            const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box,
-                                input1_steps_R);
-                            for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                                product *= (double)input1[input1_K_row + (d_K_group + d_K_result)
-                                    * input1_K_step + (input1_R_row + d_R * input1_R_step)];
-                        }
-                        output1[output1_K_row + (d_K_group + d_K_result)
-                            * output1_K_step] = cvmgen_stored_f32(product);
-                    }
-                }
-            }
-        }
+        const reduce_product_output1_float32_part_2_call call_2 = {plan, input1, output1};
+        cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 16),
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768,
+                     reduce_product_output1_float32_part_2, &call_2);
     }
 }
 
