@@ -41,7 +41,7 @@ static struct {
     cvmgen_task *task;
     const void *context;
     int64_t step;
-    int threads;
+    int threads, processor; /* where the calling thread was */
     int64_t alone, closed; /* nanoseconds of work while threads slept, and when that ended */
     _Alignas(64) int taken; /* by a call */
     int asleep, workers;
@@ -67,17 +67,17 @@ static int64_t now(void) {
 /* ---------------------------------------------------------------- the iterations of a call */
 
 /* Do a part of what is left of a share; false if nothing is. */
-static bool work_on(share *from) {
+static bool work_on(share *from, int64_t step) {
     if (__atomic_load_n(&from->next, __ATOMIC_RELAXED) >= from->end) return false;
-    const int64_t low = __atomic_fetch_add(&from->next, pool.step, __ATOMIC_RELAXED);
+    const int64_t low = __atomic_fetch_add(&from->next, step, __ATOMIC_RELAXED);
     if (low >= from->end) return false;
-    pool.task(pool.context, low, cvmgen_min_i64(low + pool.step, from->end));
+    pool.task(pool.context, low, cvmgen_min_i64(low + step, from->end));
     return true;
 }
 /* Do all that is left, beginning with the share of one thread. */
-static void work_as(int thread) {
+static void work_as(int thread, int64_t step) {
     for (int i = 0; i < pool.threads; ++i)
-        while (work_on(&pool.shares[(thread + i) % pool.threads])) continue;
+        while (work_on(&pool.shares[(thread + i) % pool.threads], step)) continue;
 }
 
 /* ---------------------------------------------------------------- threads */
@@ -86,6 +86,21 @@ static void work_as(int thread) {
 static inline bool may_begin(uint64_t state, int thread, uint64_t seen) {
     return (state & OPEN) != 0 && state >> NUMBER_AT != seen &&
            thread < (int)(state >> THREADS_AT & MOST_AT);
+}
+/* Leave the processor that the calling thread waits for or will need: where others are busy, threads
+   that wake up may find themselves there, and would stay. */
+static void make_way(void) {
+#ifdef CPU_COUNT
+    const int processor = sched_getcpu();
+    cpu_set_t usual, others;
+    if (processor != __atomic_load_n(&pool.processor, __ATOMIC_RELAXED) ||
+        sched_getaffinity(0, sizeof usual, &usual) != 0)
+        return;
+    others = usual;
+    CPU_CLR(processor, &others);
+    if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return;
+    sched_setaffinity(0, sizeof usual, &usual);
+#endif
 }
 /* Look for such a call for a while: most often another one comes soon. Where one stays open with
    nothing left to do, its calling thread may wait for this processor. */
@@ -122,7 +137,8 @@ static void *work_for_calls(void *number) {
                                              __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
                 continue;
             seen = state >> NUMBER_AT;
-            work_as(thread);
+            make_way();
+            work_as(thread, pool.step);
             __atomic_fetch_sub(&pool.state, 1, __ATOMIC_RELEASE);
         }
     } while (sleep_until_called(thread, seen));
@@ -174,18 +190,20 @@ static void start_threads(int count) {
 /* ---------------------------------------------------------------- calls */
 
 /* Wake threads where that takes less time than they spare: in a call that goes on for long, as its
-   first part shows, or in one of many that follow each other. */
+   first part shows, or in one of many that follow each other. Else there is nobody to share with. */
 static void work_and_wake(int64_t parts) {
+    int64_t step = pool.step * parts;
     const int64_t begin = now();
     if (begin - pool.closed > AWAKE) pool.alone = 0;
-    work_on(&pool.shares[0]);
+    work_on(&pool.shares[0], pool.step);
     const int64_t left = (now() - begin) * (parts - 1);
     if (left >= SHORT) pool.alone += left;
     if (pool.alone >= WAKING) {
         pool.alone = 0;
+        step = pool.step;
         wake_all(false);
     }
-    work_as(0);
+    work_as(0, step);
     pool.closed = now();
 }
 static void share_out(int64_t count, int threads, cvmgen_task *task, const void *context) {
@@ -196,6 +214,9 @@ static void share_out(int64_t count, int threads, cvmgen_task *task, const void 
     pool.context = context;
     pool.step = step;
     pool.threads = threads;
+#ifdef CPU_COUNT
+    __atomic_store_n(&pool.processor, sched_getcpu(), __ATOMIC_RELAXED);
+#endif
     for (int i = 0; i < threads; ++i) {
         pool.shares[i].next = parts * i / threads * step;
         pool.shares[i].end = cvmgen_min_i64(count, parts * (i + 1) / threads * step);
@@ -206,7 +227,7 @@ static void share_out(int64_t count, int threads, cvmgen_task *task, const void 
     if (__atomic_load_n(&pool.asleep, __ATOMIC_SEQ_CST) > 0)
         work_and_wake(parts);
     else
-        work_as(0);
+        work_as(0, step);
     state = __atomic_and_fetch(&pool.state, ~(uint64_t)OPEN, __ATOMIC_ACQUIRE);
     for (int i = 1; (state & INSIDE) != 0; ++i) {
         pause_shortly();
@@ -232,23 +253,23 @@ void cvmgen_unlock(void) { pthread_mutex_unlock(&together); }
 
 /* ---------------------------------------------------------------- how many */
 
-static int usual;
+static int most_usual;
 
 /* What other libraries obey too, or the processors that this process may use. */
 static void find_usual(void) {
     const char *const wanted = getenv("OMP_NUM_THREADS");
     const long given = wanted == NULL ? 0 : strtol(wanted, NULL, 10);
-    usual = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    most_usual = (int)sysconf(_SC_NPROCESSORS_ONLN);
 #ifdef CPU_COUNT
     cpu_set_t own;
-    if (sched_getaffinity(0, sizeof own, &own) == 0) usual = CPU_COUNT(&own);
+    if (sched_getaffinity(0, sizeof own, &own) == 0) most_usual = CPU_COUNT(&own);
 #endif
-    if (0 < given && given <= MOST_THREADS) usual = (int)given;
+    if (0 < given && given <= MOST_THREADS) most_usual = (int)given;
 }
 int cvmgen_usual_threads(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, find_usual);
-    return usual;
+    return most_usual;
 }
 #else
 int cvmgen_usual_threads(void) { return 1; }
