@@ -19,10 +19,13 @@
 #endif
 #ifdef __clang__
 #define CVMGEN_UNROLL _Pragma("clang loop unroll(full)")
+#define CVMGEN_UNROLL_BY_2 _Pragma("clang loop unroll_count(2)")
 #elif defined(__GNUC__)
 #define CVMGEN_UNROLL _Pragma("GCC unroll 16")
+#define CVMGEN_UNROLL_BY_2 _Pragma("GCC unroll 2")
 #else
 #define CVMGEN_UNROLL
+#define CVMGEN_UNROLL_BY_2
 #endif
 
 #define COLUMNS CVMGEN_TILE_COLUMNS
@@ -66,16 +69,17 @@ void cvmgen_run_blocks(const cvmgen_tile *tile, const cvmgen_blocks *blocks);
 cvmgen_turn cvmgen_turn_totals; /* by what every processor of its kind has */
 
 /* Blocks of so many rows, and what is left of them: each number is a constant somewhere, so that the
-   sums are registers. */
-#define CVMGEN_CASE(name, rows, panels)                        \
-    case rows:                                                 \
-        name##_sums(tile, row, panel, to, step, rows, panels); \
+   sums are registers. The tile is copied, since for all that compilers know totals change it. */
+#define CVMGEN_CASE(name, rows, panels)                          \
+    case rows:                                                   \
+        name##_sums(&given, row, panel, to, step, rows, panels); \
         break;
 #define CVMGEN_BLOCK_OF_4(name, target, panels)                                                 \
     target static void name##_4_by_##panels(const cvmgen_tile *tile, int64_t row, int64_t rows, \
                                             const int8_t *panel, int32_t *to, int64_t step) {   \
+        const cvmgen_tile given = *tile;                                                        \
         for (; rows >= 4; rows -= 4, row += 4, to += 4 * step)                                  \
-            name##_sums(tile, row, panel, to, step, 4, panels);                                 \
+            name##_sums(&given, row, panel, to, step, 4, panels);                               \
         switch (rows) {                                                                         \
             CVMGEN_CASE(name, 1, panels)                                                        \
             CVMGEN_CASE(name, 2, panels)                                                        \
@@ -85,8 +89,9 @@ cvmgen_turn cvmgen_turn_totals; /* by what every processor of its kind has */
 #define CVMGEN_BLOCK_OF_8(name, target, panels)                                                 \
     target static void name##_8_by_##panels(const cvmgen_tile *tile, int64_t row, int64_t rows, \
                                             const int8_t *panel, int32_t *to, int64_t step) {   \
+        const cvmgen_tile given = *tile;                                                        \
         for (; rows >= 8; rows -= 8, row += 8, to += 8 * step)                                  \
-            name##_sums(tile, row, panel, to, step, 8, panels);                                 \
+            name##_sums(&given, row, panel, to, step, 8, panels);                               \
         switch (rows) {                                                                         \
             CVMGEN_CASE(name, 1, panels)                                                        \
             CVMGEN_CASE(name, 2, panels)                                                        \

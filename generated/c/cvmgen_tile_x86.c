@@ -46,6 +46,7 @@ CVMGEN_AVX512 CVMGEN_INLINE void avx512vnni_sums(const cvmgen_tile *tile, int64_
     for (int64_t run = 0; run < tile->run_count; ++run) {
         const uint8_t *x = tile->x + tile->runs[run];
         const uint8_t *const end = x + 4 * tile->run_quads;
+        CVMGEN_UNROLL_BY_2
         for (; x < end; x += 4, w += 4 * COLUMNS) {
             __m512i taps[4];
             CVMGEN_AS_IT_IS(x);
