@@ -112,10 +112,11 @@ typedef struct image_copy {
     uint8_t *bytes;
 } image_copy;
 
-/* What is done of a strip: blocks of rows by groups of panels. */
+/* What is done of a strip: blocks of rows by groups of panels. Other threads get it from the cache
+   of the first, in few lines. */
 typedef struct strip_work {
-    const work *todo;
-    const cvmgen_strip *strip;
+    _Alignas(64) work todo;
+    cvmgen_strip strip;
     int64_t rows, blocks, groups, tasks;
     int64_t parts;     /* of the tasks, one for each thread */
     bool panels_first; /* neighbouring tasks have the same panels, not the same rows */
@@ -177,7 +178,7 @@ static int32_t *place_in_y(const work *todo, const cvmgen_totals *block, int64_t
 /* A block: some rows of a batch of a strip, and some panels. */
 static void run_block(const strip_work *at, const uint8_t *image, int64_t batch, int64_t row,
                       int64_t rows, int64_t panel) {
-    const work *const todo = at->todo;
+    const work *const todo = &at->todo;
     const cvmgen_geometry *const g = todo->g;
     const cvmgen_contraction *const given = g->given;
     const int64_t panels = cvmgen_min_i64(todo->block_panels, g->panels - panel);
@@ -185,8 +186,8 @@ static void run_block(const strip_work *at, const uint8_t *image, int64_t batch,
     int64_t starts[BLOCK_ROWS], w_start;
     int32_t totals[BLOCK_TOTALS];
     cvmgen_totals block = {
-        .batch = at->strip->batch + batch,
-        .row = at->strip->line * (g->rows / given->lines[0].extent) + row,
+        .batch = at->strip.batch + batch,
+        .row = at->strip.line * (g->rows / given->lines[0].extent) + row,
         .rows = rows,
         .column = column,
         .columns = cvmgen_min_i64(panels * CVMGEN_TILE_COLUMNS, g->columns - column),
@@ -197,7 +198,7 @@ static void run_block(const strip_work *at, const uint8_t *image, int64_t batch,
     int32_t *const y = place_in_y(todo, &block, &y_step);
     find_rows(g, row, rows, starts);
     const cvmgen_tile tile = {
-        .x = image + batch * cvmgen_places_of(g, at->strip->lines) * g->bytes[0],
+        .x = image + batch * cvmgen_places_of(g, at->strip.lines) * g->bytes[0],
         .rows = starts,
         .runs = todo->runs,
         .run_count = g->run_count,
@@ -217,7 +218,7 @@ static void run_block(const strip_work *at, const uint8_t *image, int64_t batch,
 /* The image for a task of a part. A thread reads slowly what another has just written: each part has
    a copy, which whoever comes first stages. Where one is about to, another copy does. */
 static const uint8_t *image_for(const strip_work *at, int64_t part) {
-    const work *const todo = at->todo;
+    const work *const todo = &at->todo;
     for (int64_t copy = part % todo->copies;; copy = (copy + 1) % todo->copies) {
         image_copy *const here = &at->copies[copy];
         int state = __atomic_load_n(&here->state, __ATOMIC_ACQUIRE);
@@ -225,7 +226,7 @@ static const uint8_t *image_for(const strip_work *at, int64_t part) {
         if (state == NOT_STAGED &&
             __atomic_compare_exchange_n(&here->state, &state, BEING_STAGED, false,
                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-            cvmgen_stage(todo->g, at->strip, here->bytes, todo->x, false);
+            cvmgen_stage(todo->g, &at->strip, here->bytes, todo->x, false);
             __atomic_store_n(&here->state, STAGED, __ATOMIC_RELEASE);
             return here->bytes;
         }
@@ -233,7 +234,7 @@ static const uint8_t *image_for(const strip_work *at, int64_t part) {
 }
 
 static void run_task(const strip_work *at, int64_t number) {
-    const work *const todo = at->todo;
+    const work *const todo = &at->todo;
     const int64_t part = ((number + 1) * at->parts - 1) / at->tasks;
     const int64_t first = at->tasks * part / at->parts, end = at->tasks * (part + 1) / at->parts;
     const int64_t task = todo->backwards ? first + end - 1 - number : number;
@@ -251,7 +252,7 @@ static void run_tasks(const void *context, int64_t low, int64_t high) {
 static void run_strip(const work *todo, const cvmgen_strip *strip) {
     const cvmgen_geometry *const g = todo->g;
     image_copy copies[MOST_COPIES];
-    strip_work at = {.todo = todo, .strip = strip, .copies = copies};
+    strip_work at = {.todo = *todo, .strip = *strip, .copies = copies};
     at.rows = g->rows / g->given->lines[0].extent * strip->lines;
     at.blocks = (at.rows + todo->block_rows - 1) / todo->block_rows;
     at.groups = (g->panels + todo->block_panels - 1) / todo->block_panels;
@@ -313,9 +314,19 @@ static int64_t panels_of_blocks(const work *todo, int64_t blocks) {
     return panels;
 }
 
-static bool contract(const cvmgen_geometry *g, cvmgen_factor x, cvmgen_factor w, work *todo,
+/* What follows from a contraction alone: the next call with it finds it in the workspace, and its
+   threads in their own caches. */
+typedef struct plan {
+    bool made, has_runs;
+    cvmgen_contraction asked; /* for any y */
+    cvmgen_contraction given; /* with its lines joined */
+    cvmgen_geometry g;
+} plan;
+
+static bool contract(plan *kept, cvmgen_factor x, cvmgen_factor w, work *todo,
                      cvmgen_workspace *space) {
-    const cvmgen_contraction *const given = g->given;
+    const cvmgen_geometry *const g = &kept->g;
+    const cvmgen_contraction *const given = &kept->given;
     const int64_t depth = 4 * g->run_count * g->run_quads;
     const cvmgen_strip first = first_strip(g);
     const int64_t bytes = first.batches * cvmgen_places_of(g, first.lines) * g->bytes[0] + 64;
@@ -337,7 +348,8 @@ static bool contract(const cvmgen_geometry *g, cvmgen_factor x, cvmgen_factor w,
     }
     todo->x = narrowed(x, given->x_count, narrow);
     if (todo->x == NULL) return false;
-    cvmgen_find_runs(g, runs);
+    if (!kept->has_runs) cvmgen_find_runs(g, runs);
+    kept->has_runs = true;
     /* What the call before has left in the caches comes first. */
     todo->backwards = space->backwards;
     space->backwards = space->keeps_w && !space->backwards;
@@ -354,29 +366,19 @@ static bool contract(const cvmgen_geometry *g, cvmgen_factor x, cvmgen_factor w,
     }
 }
 
-/* What follows from a contraction alone: the next call with it finds it in the workspace, and its
-   threads in their own caches. */
-typedef struct plan {
-    bool made;
-    cvmgen_contraction asked; /* for any y */
-    cvmgen_contraction given; /* with its lines joined */
-    cvmgen_geometry g;
-} plan;
-
-static const cvmgen_geometry *planned(const cvmgen_contraction *contraction,
-                                      cvmgen_workspace *space) {
+static plan *planned(const cvmgen_contraction *contraction, cvmgen_workspace *space) {
     const bool first = space->plan.memory == NULL;
     plan *const kept = (plan *)RESERVE(space->plan, (int64_t)sizeof(plan));
     cvmgen_contraction asked = *contraction;
     asked.y = NULL;
     if (kept == NULL) return NULL;
     if (first || !kept->made || memcmp(&kept->asked, &asked, sizeof asked) != 0) {
-        kept->asked = kept->given = asked;
+        *kept = (plan){.asked = asked, .given = asked};
         cvmgen_join_lines(&kept->given);
-        kept->g = (cvmgen_geometry){.given = &kept->given};
+        kept->g.given = &kept->given;
         kept->made = cvmgen_measure_contraction(&kept->g, space->keeps_w);
     }
-    return kept->made ? &kept->g : NULL;
+    return kept->made ? kept : NULL;
 }
 
 bool cvmgen_contract(const cvmgen_contraction *contraction, cvmgen_factor x, cvmgen_factor w,
@@ -384,14 +386,15 @@ bool cvmgen_contract(const cvmgen_contraction *contraction, cvmgen_factor x, cvm
                      cvmgen_workspace *workspace) {
     cvmgen_workspace own = {.keeps_w = false};
     cvmgen_workspace *const space = workspace != NULL ? workspace : &own;
-    const cvmgen_geometry *const g = planned(contraction, space);
-    work todo = {.g = g, .y = contraction->y, .copies = 1, .turned = turned};
+    plan *const kept = planned(contraction, space);
     bool done = false;
-    if (g != NULL) {
+    if (kept != NULL) {
+        const cvmgen_geometry *const g = &kept->g;
+        work todo = {.g = g, .y = contraction->y, .copies = 1, .turned = turned};
         todo.take = take;
         todo.call = call;
         todo.threads = g->rows * g->columns * g->depth * g->batches >= LEAST_THREADED;
-        done = contract(g, x, w, &todo, space);
+        done = contract(kept, x, w, &todo, space);
     }
     if (workspace == NULL) cvmgen_free_workspace(&own);
     return done;

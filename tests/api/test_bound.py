@@ -69,6 +69,32 @@ def test_both_may_come_later(ops: Operators) -> None:
         w = elements(20, 33)
 
 
+@pytest.mark.parametrize(
+    ("name", "x", "w"),
+    [
+        ("dense", (1, 515), (600, 515)),
+        ("dense", (3, 150), (601, 150)),
+        ("dense", (70, 67), (300, 67)),
+        ("conv2d", (3, 16, 9, 9), (40, 16, 3, 3)),
+    ],
+)
+def test_calls_that_follow_each_other(generated: Path, name: str, x: Any, w: Any) -> None:
+    """Every other call goes backwards, in a part for each thread, whose images are its own."""
+    ops, weights = cvmgen.load("c", folder=generated), elements(*w)
+    operator = getattr(ops.cvm, name)
+    try:
+        for threads in (1, 2, 5):
+            bound = operator.bind(x, W=weights, precisions={"X": 8, "W": 8})
+            for _ in range(3):
+                data = elements(*x)
+                ops.threads = 1
+                expected = operator(data, weights)
+                ops.threads = threads
+                assert np.array_equal(bound(data), expected)
+    finally:
+        ops.threads = 0
+
+
 def test_int32_elements_beyond_int8_are_exact(ops: Operators) -> None:
     w = elements(20, 64, dtype=np.int32)
     bound = ops.cvm.dense.bind((16, 64), W=w, precisions={"X": 8, "W": 8})
