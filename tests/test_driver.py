@@ -100,6 +100,8 @@ def test_names_of_generated_files(operators: tuple[Operator, ...]) -> None:
         "c/cvmgen_moves.c",
         "c/cvmgen_moves.h",
         "c/cvmgen_panels.c",
+        "c/cvmgen_runs.c",
+        "c/cvmgen_runs.h",
         "c/cvmgen_runtime.h",
         "c/cvmgen_squares.h",
         "c/cvmgen_threads.c",

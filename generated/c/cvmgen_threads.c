@@ -3,7 +3,9 @@
    A call waits for no thread that has not begun: another program, or the threads of another
    library, may have its processor. The calling thread goes through all that is left, closes the
    call, and waits for those only that are inside. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* for CPU_COUNT */
+#endif
 #include "cvmgen_threads.h"
 #include "cvmgen_runtime.h"
 
