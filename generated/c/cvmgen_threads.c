@@ -89,19 +89,22 @@ static inline bool may_begin(uint64_t state, int thread, uint64_t seen) {
     return (state & OPEN) != 0 && state >> NUMBER_AT != seen &&
            thread < (int)(state >> THREADS_AT & MOST_AT);
 }
-/* Leave the processor that the calling thread waits for or will need: where others are busy, threads
-   that wake up may find themselves there, and would stay. */
-static void make_way(void) {
+/* Leave the processor that the calling thread waits for: where others are busy, threads that wake up
+   may find themselves there, and would stay. True if this one did; it may have waited then. */
+static bool made_way(void) {
 #ifdef CPU_COUNT
     const int processor = sched_getcpu();
     cpu_set_t usual, others;
     if (processor != __atomic_load_n(&pool.processor, __ATOMIC_RELAXED) ||
         sched_getaffinity(0, sizeof usual, &usual) != 0)
-        return;
+        return false;
     others = usual;
     CPU_CLR(processor, &others);
-    if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return;
+    if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return false;
     sched_setaffinity(0, sizeof usual, &usual);
+    return true;
+#else
+    return false;
 #endif
 }
 /* Look for such a call for a while: most often another one comes soon. Where one stays open with
@@ -135,11 +138,11 @@ static void *work_for_calls(void *number) {
     uint64_t seen = UINT64_MAX, state;
     do {
         while (find_call(thread, seen, &state)) {
-            if (!__atomic_compare_exchange_n(&pool.state, &state, state + 1, false,
+            if (made_way() ||
+                !__atomic_compare_exchange_n(&pool.state, &state, state + 1, false,
                                              __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
                 continue;
             seen = state >> NUMBER_AT;
-            make_way();
             work_as(thread, pool.step);
             __atomic_fetch_sub(&pool.state, 1, __ATOMIC_RELEASE);
         }
