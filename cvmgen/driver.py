@@ -16,6 +16,7 @@ from cvmgen.errors import CvmgenError, InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
 from cvmgen.ir.verify import verify
+from cvmgen.lower.compaction import compact
 from cvmgen.lower.decisions import decide_early
 from cvmgen.lower.eager import eager_loads
 from cvmgen.lower.flatten import flatten_packs
@@ -88,7 +89,7 @@ def all_int32(program: i.Program) -> dict[str, DType]:
     return dict.fromkeys(tensors, INT32) | program.operator.choices[0]
 
 
-SHOWN: Passes = (*C_LIKE, ("decisions", decide_early), ("types", typed))
+SHOWN: Passes = (*C_LIKE, ("compaction", compact), ("decisions", decide_early), ("types", typed))
 STAGES = ("parse", "check", "translate", *(name for name, _ in SHOWN), "schedule")
 
 
@@ -221,7 +222,7 @@ def schedule_text(program: i.Program, schedules: Schedules) -> str:
 def schedule_faults(operator: Operator, schedules: Schedules) -> list[SpecError]:
     """What the schedules for C may not do to the operator's nests, for any choice of types: the
     first refusal of each action."""
-    emitter = c.CEmitter(decide_early(lower(operator, C_LIKE)), schedules)
+    emitter = c.CEmitter(decide_early(compact(lower(operator, C_LIKE))), schedules)
     found: dict[Span, SpecError] = {}
     for nest in emitter.program.nests:
         for variant in interface.variants(emitter.program, nest):

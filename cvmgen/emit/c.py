@@ -24,6 +24,7 @@ from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
+from cvmgen.lower.compaction import compact
 from cvmgen.lower.decisions import decide_early
 from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.schedule.book import Schedules, packaged
@@ -42,7 +43,7 @@ HEADERS = {
 def emit_operator(program: i.Program, schedules: Schedules | None = None) -> str:
     """The C file of an operator whose program has been lowered for C; its nests are scheduled by
     cvmgen's own schedules if no others are given."""
-    return CEmitter(decide_early(program), schedules).text()
+    return CEmitter(decide_early(compact(program)), schedules).text()
 
 
 class CEmitter:
@@ -398,7 +399,8 @@ class CEmitter:
         """The selected lists with values of their entries beside them."""
         found = []
         for nest in self.program.nests:
-            if memory := self.program.scratch_of(nest.tensor):
+            memory = self.program.scratch_of(nest.tensor)
+            if memory and nest.tensor not in self.operator.output_names:
                 variants = interface.variants(self.program, nest)
                 most = max(len(self.subject(nest, variant).kept) for variant in variants)
                 found += [KeptLists(memory[0], most)] if most else []

@@ -9,6 +9,7 @@ from typing import assert_never
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, walk
+from cvmgen.lower.copies import is_vector
 from cvmgen.spec.words import C_WORDS, word_constant
 
 MACHINE_TYPES = {
@@ -338,6 +339,8 @@ class CPrinter:
             steps = []
         else:
             name += "_steps"
+        if is_vector(run):
+            return [f"cvmgen_copy_vector({self.address(run.target)}, {value});"]
         last = ", ".join([self.expr(run.count), *steps])
         head = f"cvmgen_{name}_{run.type}({self.address(run.target)},"
         single = f"{head} {value}, {last});"

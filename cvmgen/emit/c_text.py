@@ -12,6 +12,7 @@ from cvmgen.emit.interface import Variant
 from cvmgen.emit.render import NOTICE
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
+from cvmgen.lower.copies import is_vector
 from cvmgen.spec.formula import Operator
 
 VECTOR_SETS = ("avx2", "avx512")  # the later ones have the instructions of the earlier ones
@@ -31,8 +32,9 @@ def file_header(program: i.Program, more: Sequence[str] = ()) -> str:
 
 
 def versions(body: tuple[i.Stmt, ...]) -> list[str]:
-    """The macro for a function with loops for vector instructions."""
+    """The macro for a function with loops for vector instructions, or copies of whole vectors."""
     sets = {each.vector for each in walk(body) if isinstance(each, i.Loop) and each.vector}
+    sets |= {"avx2" for each in walk(body) if is_vector(each)}
     return [f"CVMGEN_FOR_{max(sets, key=VECTOR_SETS.index).upper()}"] if sets else []
 
 

@@ -75,8 +75,9 @@ def scratch_read(program: i.Program, nest: i.Nest) -> tuple[str, ...]:
 
 
 def filled(program: i.Program, nest: i.Nest) -> tuple[str, ...]:
-    """What a nest writes: an output, or the memory of a selected list."""
-    return tuple(each.name for each in program.scratch_of(nest.tensor)) or (nest.tensor,)
+    """What a nest writes: an output, or the memory of a selected list, or of both."""
+    output = (nest.tensor,) if nest.tensor in program.operator.output_names else ()
+    return (*output, *(each.name for each in program.scratch_of(nest.tensor)))
 
 
 @dataclass(frozen=True, slots=True)

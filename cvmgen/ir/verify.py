@@ -81,7 +81,7 @@ class Verifier:
         scope = set(self.cases.get(nest.case, self.cases[None]))
         if nest.tensor not in self.outputs | self.scratch:
             self.fail(f"a nest for {nest.tensor}, which is no output")
-        self.written = {each.name for each in self.program.scratch_of(nest.tensor)} or {nest.tensor}
+        self.written = {nest.tensor, *(each.name for each in self.program.scratch_of(nest.tensor))}
         if nest.each is not None:
             index, tensor, count = nest.each
             self.tensor(tensor, self.inputs, "an input")

@@ -22,6 +22,7 @@ from cvmgen.lower.machine_types import BITS
 Run = i.Copy | i.Fill
 ZERO = i.Const(0)
 BITS_OF = BITS | {"i8": 8, "i16": 16, "u32": 32, "u64": 64}
+VECTOR = 32  # bytes that a register of many processors holds
 
 
 def copy_runs(
@@ -197,6 +198,15 @@ class Copies:
         if found is None or not algebra.equal(found[1], i.Binary("*", step, length)):
             return None
         return found[0]
+
+
+def is_vector(node: object) -> bool:
+    """Whether a node copies elements that fill a register."""
+    match node:
+        case i.Copy(type=kind, step=i.Const(1), source_step=i.Const(1), count=i.Const(count)):
+            return count * BITS_OF[kind] == 8 * VECTOR
+        case _:
+            return False
 
 
 def may_fail(node: object) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from cvmgen import algebra
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import fresh, names_in, walk
+from cvmgen.ir.visit import fresh, names_in, substitute, walk
 from cvmgen.lower.copies import copy_runs
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.guards import assigned
+from cvmgen.lower.inside import Inside
 from cvmgen.lower.list_loops import Block, selection
 
 ZERO = i.Const(0)
@@ -51,6 +53,95 @@ def appended(body: Block, own: Sequence[str]) -> Block | None:
             return (*before, store, replace(step, value=i.Convert("i64", test)))
         case _:
             return None
+
+
+def move_always(body: Block, inside: Inside) -> Block:
+    """Rows that go behind those before them if they pass a test: each is moved, and counts only
+    if it passes, where it may be read and all that is behind the last one is stored later."""
+    done: list[i.Stmt] = []
+    for at, statement in enumerate(body):
+        match statement:
+            case i.Loop(low=i.Const(value=0), index=index, high=high, body=within):
+                known = inside.within(index, high)
+                moved = moved_row(statement, body[at + 1 :], known)
+                done.append(moved or replace(statement, body=move_always(within, known)))
+            case _:
+                done.append(statement)
+    return tuple(done)
+
+
+def moved_row(loop: i.Loop, later: Block, inside: Inside) -> i.Loop | None:
+    """The loop with each of its rows moved; None where it moves none, or some may not be."""
+    match loop.body:
+        case (
+            *before,
+            i.If(
+                condition=test,
+                then=(row, i.Accumulate(op="+", value=i.Const(value=1)) as step),
+                otherwise=(),
+            ),
+        ) if all(isinstance(each, i.Let) for each in before) and harmless(row, inside):
+            pass
+        case _:
+            return None
+    one = region(row)
+    rows = i.Binary("-", loop.high, i.Var(step.name))
+    if one is None or step.name in names_in((tuple(before), test)):
+        return None
+    whole = replace(one, length=i.Binary("*", rows, one.length))
+    if not any(whole.is_same(found) for found in map(region, later) if found is not None):
+        return None
+    return replace(loop, body=(*before, row, replace(step, value=i.Convert("i64", test))))
+
+
+STORED = ("stored_f32", "stored_f64")
+
+
+def harmless(statement: i.Stmt, inside: Inside) -> bool:
+    """Whether a statement does no more than to move elements that are there."""
+    match statement:
+        case i.Loop(index=index, low=i.Const(value=0), high=high, body=(within,)):
+            return harmless(within, inside.within(index, high))
+        case i.Store(value=value):
+            while isinstance(value, i.Convert) or (
+                isinstance(value, i.Call) and value.function in STORED
+            ):
+                value = value.operand if isinstance(value, i.Convert) else value.arguments[0]
+            constant = isinstance(value, (i.Var, i.Const, i.Real))
+            return constant or (isinstance(value, i.Load) and inside.element(value))
+        case _:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Elements of a tensor side by side."""
+
+    tensor: str
+    first: i.Expr
+    length: i.Expr
+
+    def is_same(self, other: Region) -> bool:
+        pairs = (self.first, other.first), (self.length, other.length)
+        return self.tensor == other.tensor and all(algebra.equal(*each) for each in pairs)
+
+
+def region(statement: i.Stmt) -> Region | None:
+    """What loops around one store fill, where that lies side by side."""
+    match statement:
+        case i.Store(target=i.Load(tensor=tensor, offset=offset)):
+            return Region(tensor, offset, i.Const(1))
+        case i.Loop(index=index, low=low, high=high, body=(inner,), step=1) if low is not None:
+            found = region(inner)
+        case _:
+            return None
+    if found is None or index in names_in(found.length):
+        return None
+    line = algebra.linear(found.first, [i.Var(index)], frozenset({index}))
+    if line is None or not algebra.equal(line[0].get(i.Var(index), ZERO), found.length):
+        return None
+    first = substitute(found.first, {index: low})
+    return Region(found.tensor, first, i.Binary("*", i.Binary("-", high, low), found.length))
 
 
 # ---------------------------------------------------------------- choices by a length

@@ -115,7 +115,7 @@ def kept_ranges(
     for each in program.nests:
         if each is nest:
             break
-        if each.tensor in ranges:
+        if program.scratch_of(each.tensor):
             ranges |= typed_nest(program, each, dtypes, host)[1]
     return ranges
 

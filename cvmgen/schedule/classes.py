@@ -74,6 +74,28 @@ def filtered_list(subject: Subject) -> Roles | None:
     return {"outer": around, "candidates": tuple(found)}
 
 
+def compacted(subject: Subject) -> Roles | None:
+    """The one loop that moves what passes a test, behind which what is left is stored."""
+    if subject.memory:
+        return None
+    loops = [each for each in walk(subject.body) if isinstance(each, i.Loop)]
+    begun = {each.low.name for each in loops if isinstance(each.low, i.Var)}
+    found = [each.index for each in loops if counted(each) in begun]
+    if len(found) != 1:
+        return None
+    around = tuple(name for name in outermost(subject.body) if name not in found)
+    return {"outer": around, "candidates": tuple(found)}
+
+
+def counted(loop: i.Loop) -> str | None:
+    """The local that counts the iterations of a loop that pass its test."""
+    match loop.body:
+        case (*_, i.If(then=(*_, i.Accumulate(name=name, op="+")), otherwise=())):
+            return name
+        case _:
+            return None
+
+
 def listed(subject: Subject) -> Roles | None:
     """A loop of an output's nest that asks, for each of its results, how long a list is."""
     if subject.memory or elementwise(subject) is None:
@@ -338,6 +360,11 @@ CLASSES: Mapping[str, Class] = {
         filtered_list,
     ),
     "list": Class("makes selected lists", OUTER, made_list),
+    "compaction": Class(
+        "moves what passes a test behind what passed before it",
+        {**OUTER, "candidates": "the loop over what may be moved"},
+        compacted,
+    ),
     "convolution": Class(
         "sums products of boxes that overlap with an input", WINDOWS | FACTORS, convolution
     ),

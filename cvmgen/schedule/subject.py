@@ -47,7 +47,8 @@ class Subject:
         dtypes: Mapping[str, DType],
     ) -> Subject:
         """The nest with its typed body."""
-        memory = program.scratch_of(nest.tensor)
+        is_list = nest.tensor not in program.operator.output_names
+        memory = program.scratch_of(nest.tensor) if is_list else ()
         shape = memory[0].shape if memory else ()
         sizes = factor_sizes(program, dtypes)
         own = tuple(each.name for each in memory)

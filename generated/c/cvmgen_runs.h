@@ -28,6 +28,17 @@ static inline void cvmgen_copy_few(char *to, const char *from, int64_t bytes) {
         for (int64_t i = 0; i < bytes; ++i) to[i] = from[i];
     }
 }
+/* 32 bytes, by one register where there is one. */
+static inline void cvmgen_copy_vector(void *to, const void *from) {
+#if defined(__GNUC__) && defined(__x86_64__)
+    typedef char vector __attribute__((vector_size(32)));
+    vector copied;
+#else
+    char copied[32];
+#endif
+    memcpy(&copied, from, 32);
+    memcpy(to, &copied, 32);
+}
 static inline void cvmgen_copy_bytes(char *to, const char *from, int64_t bytes) {
     if (bytes <= 32)
         cvmgen_copy_few(to, from, bytes);

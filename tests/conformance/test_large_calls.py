@@ -70,6 +70,22 @@ def test_places_in_a_table(c: Operators) -> None:
     assert np.array_equal(c.cvm.cvm_lut(indices, table), table[np.clip(indices, 0, 899)])
 
 
+@pytest.mark.parametrize("length", [2, 3, 6, 8, 9, 32])
+@pytest.mark.parametrize("dtype", [np.int8, np.int32])
+def test_rows_that_pass(c: Operators, length: int, dtype: type) -> None:
+    """By whole vectors, and the last ones of a batch by themselves: short and long."""
+    for count in (1, 4, 37, 64):
+        x = drawn(3, count, length).astype(dtype)
+        for least in (-2000, 0, 2000):
+            kept = [rows[rows[:, 1] > least] for rows in x]
+            expected = np.full_like(x, -1)
+            for rows, found in zip(expected, kept, strict=True):
+                rows[: len(found)] = found
+            number, y = c.cvm.get_valid_count(x, score_threshold=least)
+            assert np.array_equal(number, [len(each) for each in kept])
+            assert np.array_equal(y, expected)
+
+
 def test_boxes_in_many_blocks(c: Operators, generated: Path) -> None:
     random = np.random.default_rng(2)
     corners, count = random.integers(0, 200, (1, 250, 2)), np.array([250], np.int32)

@@ -22,6 +22,7 @@ CHOSEN = (
     "let kept = select[i < M](X[i] > least)\n"
     "output Y : cvm[M] precision 32\nY[k] = kept[k] if k < len(kept) else -1"
 )
+TWICE = f"{CHOSEN}\noutput Z : cvm[M] precision 32\nZ[k] = X[kept[k]] if k < len(kept) else 0"
 
 
 def schedules(text: str) -> Schedules:
@@ -36,7 +37,8 @@ def story(items: str, text: str) -> list[str]:
 
 CLASSES_OF = [
     (ADD, ["elementwise"], "nothing is carried from one element to the next"),
-    (CHOSEN, ["filtered_list", "listed"], "a nest that makes a list, and one that reads it"),
+    (CHOSEN, ["compaction"], "a list that only one output reads, in its order"),
+    (TWICE, ["filtered_list", "listed", "listed"], "a nest that makes a list, others that read it"),
 ]
 
 

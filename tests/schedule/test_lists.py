@@ -15,6 +15,8 @@ ROWS = (
     "output Y : cvm[B, N, 2] precision 32\n"
     "Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1"
 )
+# Something else reads the list, which is therefore made.
+LISTED = f"{ROWS}\noutput Z : cvm[B] precision 32\nZ[b] = sum[q in V[b]](q)"
 KEPT = (
     "input X : cvm[N, {width}]\nattr least = 1 in [1, 100)\n{more}"
     "let U = {{p for p < N if all[q in U if q < p](not ({test}))}}\n"
@@ -36,7 +38,7 @@ def lines(items: str, schedule: Schedules | None = None) -> list[str]:
 
 
 def test_entries_are_stored_before_the_test() -> None:
-    found = lines(ROWS.format(end="N", test="X[b, q, 1] > least"))
+    found = lines(LISTED.format(end="N", test="X[b, q, 1] > least"))
     at = found.index("V[b * N + count] = q;")
     assert found[at + 1] == "count += (int64_t)(X[(b * N + q) * 2 + 1] > (int32_t)least);"
 
@@ -49,10 +51,29 @@ def test_entries_that_stay_behind_their_test() -> None:
 
 
 def test_rows_up_to_a_length_and_one_run_behind_them() -> None:
-    found = lines(ROWS.format(end="N", test="X[b, q, 1] > least"))
+    found = lines(LISTED.format(end="N", test="X[b, q, 1] > least"))
     assert "const int64_t cut = cvmgen_max_i64(0, cvmgen_min_i64(V_length[b], N));" in found
     assert "for (int64_t i = 0; i < cut; ++i)" in found
     assert "cvmgen_fill_i32(&Y[(b * N + cut) * 2], -1, (N - cut) * 2);" in found
+
+
+def test_rows_are_moved_before_the_test() -> None:
+    found = lines(ROWS.format(end="N", test="X[b, q, 1] > least"))
+    assert "const int64_t q_rows = cvmgen_max_i64(0, N - 4);" in found, "whose vectors stay inside"
+    at = found.index("cvmgen_copy_vector(&Y[Y_at], &X[X_at]);")
+    assert found[at + 1 : at + 3] == [
+        "Y_at += (int64_t)(X[X_at + 1] > (int32_t)least) * 2;",
+        "X_at += 2;",
+    ]
+    at = found.index("cvmgen_copy_i32(&Y[(b * N + count) * 2], &X[(b * N + q) * 2], 2);")
+    assert found[at - 1] == "for (int64_t q = q_rows; q < N; ++q) {", "the last ones"
+    assert "cvmgen_fill_i32(&Y[(b * N + count) * 2], -1, (N - count) * 2);" in found[at:]
+
+
+def test_rows_that_are_too_long_for_a_vector() -> None:
+    found = lines(ROWS.replace("N, 2]", "N, 9]").format(end="N", test="X[b, q, 1] > least"))
+    assert "cvmgen_copy_i32(&Y[(b * N + count) * 9], &X[(b * N + q) * 9], 9);" in found
+    assert not any("cvmgen_copy_vector" in each and "int32" in each for each in found)
 
 
 STAGED = [

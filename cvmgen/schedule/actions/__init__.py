@@ -16,6 +16,7 @@ from cvmgen.schedule.actions.lists import append, cut
 from cvmgen.schedule.actions.locate import locate
 from cvmgen.schedule.actions.merge import merge
 from cvmgen.schedule.actions.move import move
+from cvmgen.schedule.actions.overlap import overlap
 from cvmgen.schedule.actions.parallelise import parallelise
 from cvmgen.schedule.actions.peel import peel
 from cvmgen.schedule.actions.reorder import reorder
@@ -138,6 +139,11 @@ ACTIONS: Mapping[str, Kind] = {
     ),
     "append": Kind(
         ("append LOOP",), "entries are stored always, and counted where they pass", append
+    ),
+    "overlap": Kind(
+        ("overlap LOOP by NUMBER into NEW",),
+        "short rows are stored by whole vectors, over what comes behind",
+        overlap,
     ),
     "locate": Kind(
         ("locate LOOP",), "the places that elements name are found before what lies there", locate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cvmgen.lower.counting import Cuts, store_always
+from cvmgen.lower.counting import Cuts, move_always, store_always
 from cvmgen.lower.entries import side_by_side
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
@@ -24,10 +24,13 @@ def stage_entries(subject: Subject, use: Use) -> Subject:
 
 
 def append(subject: Subject, use: Use) -> Subject:
-    """Entries are stored before it is known whether they pass.
+    """Entries, or rows, are stored before it is known whether they pass.
 
-    Legal where there is room for an entry for each candidate; other loops stay as they are.
+    Legal where there is room for each candidate; for rows where each is there to be read, and what
+    is behind the last one is stored later. Other loops stay as they are.
     """
+    if not subject.memory:
+        return subject.with_body(move_always(subject.body, subject.inside))
     return subject.with_body(store_always(subject.body, subject.own, subject.memory[-1]))
 
 

@@ -1,0 +1,144 @@
+"""`overlap`: short rows that are appended go by whole vectors, over what comes behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from cvmgen import algebra
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import fresh, names_in, replaced, substitute
+from cvmgen.lower.copies import BITS_OF, VECTOR
+from cvmgen.schedule.actions.split import lets
+from cvmgen.schedule.forms import Use
+from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.subject import Subject
+
+ZERO, ONE = i.Const(0), i.Const(1)
+
+
+def overlap(subject: Subject, use: Use) -> Subject:
+    """Rows that fit into so many bytes take them all with them, but for the last ones.
+
+    What is stored behind a row is overwritten by what belongs there. Legal for rows that are stored
+    one behind the other, each over the one before if that did not count; other loops stay.
+    """
+    names, bytes_, role = set(use.loops(subject, 0)), use.number(1), use.roles(2)[0]
+    used = subject.taken
+    made: dict[str, None] = {}
+    if bytes_ != VECTOR:
+        use.refuse(f"vectors for rows have {VECTOR} bytes")
+
+    def change(statement: i.Stmt) -> Block | None:
+        if not isinstance(statement, i.Loop) or statement.index not in names:
+            return None
+        rows = appended(statement, bytes_)
+        if rows is None or any(each.value != ZERO for each in lets(subject.body, rows.step.name)):
+            return None
+        index = fresh(f"{statement.index}_{role}", used)
+        made[index] = None
+        return rows.in_vectors(index, subject, used)
+
+    return subject.with_body(rewritten(subject.body, change)).with_roles({role: tuple(made)})
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """A loop that stores a row of the source in each iteration and counts those that are kept."""
+
+    loop: i.Loop
+    copy: i.Copy
+    step: i.Accumulate
+    elements: int  # of a vector
+
+    def most(self, subject: Subject) -> i.Expr:
+        """How many rows there are, counted from the first one, behind which whole vectors fit."""
+        match self.copy.count:
+            case i.Const(value=int(row)):
+                left = i.Binary("-", self.loop.high, i.Const(-(-self.elements // row)))
+                return i.Call("max_i64", (ZERO, left))
+            case row:
+                vector = i.Const(self.elements)
+                left = i.Binary("-", self.loop.high, i.Call("ceildiv", (vector, row)))
+                fits: i.Expr = i.Compare("<=", row, vector)
+                if not subject.facts.positive(row):
+                    fits = i.Logic("and", (i.Compare(">=", row, ONE), fits))
+                return i.Select(fits, i.Call("max_i64", (ZERO, left)), ZERO)
+
+    @property
+    def first(self) -> tuple[i.Expr, i.Expr]:
+        """Where the first row comes from, and where it goes."""
+        found: tuple[i.Expr, i.Expr] = substitute(
+            (self.copy.source.offset, self.copy.target.offset),
+            {self.loop.index: ZERO, self.step.name: ZERO},
+        )
+        return algebra.simplify(found[0]), algebra.simplify(found[1])
+
+    def in_vectors(self, index: str, subject: Subject, used: set[str]) -> Block:
+        """The rows that have enough others behind them, and then the last ones."""
+        row, span, elements = self.copy.count, self.loop.span, i.Const(self.elements)
+        tensors = self.copy.source.tensor, self.copy.target.tensor
+        end, source, target = (
+            i.Var(fresh(name, used)) for name in (f"{index}s", *(f"{each}_at" for each in tensors))
+        )
+        begin, place = self.first
+        stored = replace(
+            self.copy,
+            source=replace(self.copy.source, offset=source),
+            target=replace(self.copy.target, offset=target),
+            count=elements,
+        )
+        kept = i.Binary("*", self.walked(self.step.value, index, source), row)
+        body = (
+            stored,
+            replace(self.step, name=target.name, value=kept),
+            i.Accumulate(source.name, "+", row, span),
+        )
+        count = i.Call("floor_div", (algebra.simplify(i.Binary("-", target, place)), row))
+        return (
+            i.Let(end.name, "i64", self.most(subject), span),
+            i.Let(source.name, "i64", begin, span),
+            i.Let(target.name, "i64", place, span),
+            i.Loop(index, ZERO, end, body, 0, span),
+            i.Assign(self.step.name, count, span),
+            replace(self.loop, low=end),
+        )
+
+    def walked(self, test: i.Expr, index: str, source: i.Var) -> i.Expr:
+        """What is asked of a row, by its place where that is as far from each element."""
+        begin = self.copy.source.offset
+
+        def change(node: object) -> object:
+            if not isinstance(node, i.Load):
+                return node
+            behind = algebra.normal(i.Binary("-", node.offset, begin))
+            if self.loop.index in names_in(behind):
+                return node
+            return replace(node, offset=algebra.simplify(i.Binary("+", source, behind)))
+
+        found: i.Expr = substitute(replaced(test, change), {self.loop.index: i.Var(index)})
+        return found
+
+
+def appended(loop: i.Loop, bytes_: int) -> Appended | None:
+    """The loop, if rows that it stores may fit into so many bytes."""
+    match loop.body:
+        case (
+            i.Copy(step=i.Const(value=1), source_step=i.Const(value=1)) as copy,
+            i.Accumulate(op="+", value=i.Convert(type="i64")) as step,
+        ):
+            pass
+        case _:
+            return None
+    name, row, elements = step.name, copy.count, bytes_ * 8 // BITS_OF[copy.type]
+    if isinstance(row, i.Const) and not 1 <= row.value <= elements:
+        return None
+    if loop.low != ZERO or loop.step != 1 or {name, loop.index} & names_in(row):
+        return None
+    source = algebra.linear(copy.source.offset, [i.Var(loop.index)], frozenset({loop.index, name}))
+    target = algebra.linear(copy.target.offset, [i.Var(name)], frozenset({loop.index, name}))
+    if source is None or target is None or name in names_in(step.value):
+        return None
+    apart = source[0].get(i.Var(loop.index), ZERO), target[0].get(i.Var(name), ZERO)
+    if not all(algebra.equal(each, row) for each in apart):
+        return None
+    return Appended(loop, copy, step, elements)
