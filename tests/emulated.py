@@ -84,4 +84,5 @@ class Machine:
 
 PLAIN = ["generic_plain"]
 ARM = Machine("aarch64", "aarch64-linux-musl", {"max": ["neon_dot", *PLAIN], "cortex-a72": PLAIN})
+ARM_32 = Machine("arm", "arm-linux-musleabihf", {"cortex-a15": PLAIN})
 BIG_ENDIAN = Machine("ppc64", "powerpc64-linux-musl", {"power9": PLAIN})

@@ -8,6 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef __SIZEOF_INT128__
+#error "operators need integers of 128 bits, which compilers for 32-bit machines lack; models do not"
+#endif
+
 /* Before a loop whose iterations share no memory: where its pointers are locals and not parameters,
    compilers do not see that they are restrict. */
 #if defined(__GNUC__) && !defined(__clang__)

@@ -19,7 +19,7 @@ from cvmgen.graph.parameters import Array
 from cvmgen.graph.symbol import Symbol
 from cvmgen.model.build import model_files
 from tests.conformance.calls import Conformance
-from tests.emulated import ARM, BIG_ENDIAN, Machine
+from tests.emulated import ARM, ARM_32, BIG_ENDIAN, Machine
 from tests.model.invented import ALONE, MODELS, Sketch
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -178,7 +178,7 @@ def test_alone_and_sanitized(alone: Alone, tmp_path: Path, flags: tuple[str, ...
     assert [int(word) for word in done.stdout.split()] == alone.expected
 
 
-@pytest.mark.parametrize("machine", [ARM, BIG_ENDIAN], ids=str)
+@pytest.mark.parametrize("machine", [ARM, ARM_32, BIG_ENDIAN], ids=str)
 def test_on_another_machine(alone: Alone, tmp_path: Path, machine: Machine) -> None:
     """What was packed here is read there."""
     program = machine.found().compile(tmp_path / "main", alone.sources, "-O2")
