@@ -6,8 +6,15 @@ from collections.abc import Mapping
 
 from cvmgen.schedule.intrinsics import CODE, Intrinsic
 
-# On ARM the system says what a processor has.
-SYSTEM_TESTS = {"dotprod": "(getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0"}
+# On ARM the system says what a processor has; on x86 the processor itself does. Compilers could be
+# asked too, but zig's library answers no to everything.
+SYSTEM_TESTS = {
+    "dotprod": "(getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0",
+    **{
+        name: f'cvmgen_x86_has("{name}")'
+        for name in ("avx2", "avx512f", "avx512bw", "avx512vl", "avx512vnni")
+    },
+}
 
 
 def variant_values(intrinsic: Intrinsic) -> Mapping[str, object]:

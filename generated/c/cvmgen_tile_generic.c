@@ -43,12 +43,12 @@ static void begin_totals(const cvmgen_tile *tile, const int8_t *panel, uint32_t 
 
 #ifdef CVMGEN_X86
 static bool generic_avx512vnni_there(void) {
-    return __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512vnni");
+    return cvmgen_x86_has("avx512f") &&
+           cvmgen_x86_has("avx512bw") &&
+           cvmgen_x86_has("avx512vl") &&
+           cvmgen_x86_has("avx512vnni");
 }
-static bool generic_avx2_there(void) { return __builtin_cpu_supports("avx2"); }
+static bool generic_avx2_there(void) { return cvmgen_x86_has("avx2"); }
 #endif
 static bool generic_plain_there(void) { return true; }
 

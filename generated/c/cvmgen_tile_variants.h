@@ -40,6 +40,11 @@ typedef struct cvmgen_variant_row {
 extern const cvmgen_variant_row cvmgen_x86_variants[], cvmgen_arm_variants[];
 extern const cvmgen_variant_row cvmgen_generic_variants[];
 
+#ifdef CVMGEN_X86
+/* Whether the processor has one of the features that variants need, and the system its registers. */
+bool cvmgen_x86_has(const char *feature);
+#endif
+
 /* Sums in a panel have their lowest byte first: what this machine's words are in memory, or back. */
 CVMGEN_INLINE void cvmgen_order_sums(uint32_t *sums) {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__

@@ -20,10 +20,19 @@
 #define CVMGEN_APART
 #endif
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CVMGEN_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define CVMGEN_SANITIZED
+#endif
+#endif
+
 /* A kernel with vector loops is made for several instruction sets, where the compiler can do so:
-   the loader takes the one for its machine. Sanitizers cannot run what the loader calls. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+   the loader takes the one for its machine. clang can from its release 18 on, and inlines nothing
+   into them where it was told the machine's own set. Sanitizers cannot run what the loader calls. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(CVMGEN_SANITIZED) && \
+    ((defined(__GNUC__) && !defined(__clang__)) || (__clang_major__ >= 18 && !defined(__AVX2__)))
 #define CVMGEN_FOR_AVX2 __attribute__((target_clones("avx2", "default")))
 #define CVMGEN_FOR_AVX512 __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #else
