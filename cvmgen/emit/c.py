@@ -356,10 +356,12 @@ class CEmitter:
             lines.append(f"const int32_t *{identifier(item.name)} = NULL;")
             lines.append(f"int32_t *{item.name}_copy = NULL;")
         for item in plain:
-            guard = "" if item.name in self.wide else "!narrow && "
-            lines.append(f"if ({guard}status == CVMGEN_OK)")
+            tests = [] if item.name in self.wide else ["!narrow"]
+            tests += [] if item is plain[0] else ["status == CVMGEN_OK"]
+            lines += [f"if ({' && '.join(tests)})"] if tests else []
             pointers = f"&{identifier(item.name)}, &{item.name}_copy"
-            lines.append(f"    status = cvmgen_widen(error, args->{item.name}, {pointers});")
+            margin = "    " if tests else ""
+            lines.append(f"{margin}status = cvmgen_widen(error, args->{item.name}, {pointers});")
         lines += self.allocate("cvmgen_scratch(error, ")
         lines += [line for each in self.lists for line in each.allocate()]
         overflowing = [name for name in self.operator.output_names if self.can_overflow(name)]

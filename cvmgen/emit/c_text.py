@@ -51,12 +51,24 @@ def chosen(variants: Sequence[Variant], calls: Sequence[list[str]]) -> list[str]
     """The call for the element types at hand: each variant's own, wrapped to lines."""
     if len(variants) == 1:
         return calls[0]
-    lines = []
-    for variant, call in zip(variants, calls, strict=True):
-        word = "if" if variant == variants[0] else "else if"
-        head = "else" if variant == variants[-1] else f"{word} ({variant.test})"
+    lines: list[str] = []
+    for at, (variant, call) in enumerate(zip(variants, calls, strict=True)):
+        word = "else if" if at else "if"
+        test = " && ".join(still_open(variant.tests, [each.tests for each in variants[:at]]))
+        head = "else" if variant == variants[-1] else f"{word} ({test})"
         lines += [head, *indent(call)] if single(call) else [f"{head} {{", *indent(call), "}"]
     return joined_braces(lines)
+
+
+def still_open(tests: Sequence[str], failed: Sequence[Sequence[str]]) -> Sequence[str]:
+    """Those of some tests that must be made after others in front of them, each of several tests,
+    have failed: `!a` need not be where `a` alone was left to fail."""
+    for test in tests:
+        others = [each for each in tests if each != test]
+        opposite = test.removeprefix("!") if test.startswith("!") else f"!{test}"
+        if any(opposite in each and {*each} <= {*others, opposite} for each in failed):
+            return still_open(others, failed)
+    return tests
 
 
 def single(lines: Sequence[str]) -> bool:

@@ -102,6 +102,11 @@ class Variant:
     @property
     def test(self) -> str:
         """The test that a call is one for this kernel."""
+        return " && ".join(self.tests)
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """What must hold of a call that is one for this kernel."""
         tests = []
         if self.source is not None:
             tests.append("narrow" if self.source == INT8 else "!narrow")
@@ -110,7 +115,7 @@ class Variant:
         if self.rows:
             names = " || ".join(f"plan.types == {name}" for name in self.rows)
             tests.append(f"({names})" if tests and len(self.rows) > 1 else names)
-        return " && ".join(tests)
+        return tuple(tests)
 
 
 def variants(program: i.Program, nest: i.Nest) -> tuple[Variant, ...]:

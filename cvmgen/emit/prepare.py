@@ -445,8 +445,11 @@ class Prepare:
         if statement.precision is None:
             return lines
         value = self.printer.expr(statement.precision)
+        known = statement.precision.value if isinstance(statement.precision, i.Const) else 0
         start = "" if declared else "const int64_t "
         lines.append(f"{start}{precision} = {value};")
+        if 1 <= known <= MAX_PRECISION:
+            return lines
         around = (" (", ")") if statement.terms else ("", "")
         text = self.with_terms(
             f'precision %" PRId64 "{around[0]}', statement.terms, around[1], precision

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from cvmgen.dtypes import CVM
-from cvmgen.functions import ARITHMETIC, FUNCTIONS
 from cvmgen.source import Span, SpecError
+from cvmgen.spec import folding
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.selections import bound_inside, index_of, is_extent
@@ -41,6 +41,7 @@ class Derive:
         items = f.all_items(operator.items)
         self.definitions = {item.name: item for item in items if isinstance(item, f.Definition)}
         self.down_to_0 = names_down_to_0(operator)
+        self.counts = not_negative_names(operator)
         self.known: dict[str, Interval] = {}
         self.limits: dict[n.Expr, tuple[n.Expr | None, n.Expr | None]] = {}
 
@@ -50,34 +51,13 @@ class Derive:
         return n.Number(value, self.span)
 
     def operate(self, sign: str, left: n.Expr, right: n.Expr) -> n.Expr:
-        """left sign right, folded where both are numbers or one is neutral."""
-        if isinstance(left, n.Number) and isinstance(right, n.Number):
-            return self.number(ARITHMETIC[sign](left.value, right.value))
-        if sign in ("+", "-") and right == self.number(0):
-            return left
-        if sign == "+" and left == self.number(0):
-            return right
-        if sign == "*" and self.number(1) in (left, right):
-            return right if left == self.number(1) else left
-        return n.Arithmetic(sign, left, right, self.span)
+        return folding.operate(sign, left, right, self.span)
 
     def negate(self, expr: n.Expr) -> n.Expr:
-        match expr:
-            case n.Number(value=value):
-                return self.number(-value)
-            case n.Negate(operand=operand):
-                return operand
-            case _:
-                return n.Negate(expr, self.span)
+        return folding.negate(expr, self.span)
 
     def function(self, name: str, *arguments: n.Expr) -> n.Expr:
-        flat = tuple(dict.fromkeys(arguments)) if name in ("max", "min") else arguments
-        if name in ("max", "min") and len(flat) == 1:
-            return flat[0]
-        if all(isinstance(each, n.Number) for each in flat):
-            values = [each.value for each in flat if isinstance(each, n.Number)]
-            return self.number(FUNCTIONS[name].exact(*values))
-        return n.Function(name, flat, self.span)
+        return folding.function(name, arguments, self.span)
 
     def symmetric(self, magnitude: n.Expr) -> Interval:
         return Interval(self.negate(magnitude), magnitude, symmetric=True)
@@ -85,9 +65,21 @@ class Derive:
     def magnitude(self, interval: Interval) -> n.Expr:
         if interval.symmetric:
             return interval.high
-        if interval.low == self.number(0):
+        if self.not_negative(interval.low):
             return interval.high
         return self.function("max", self.negate(interval.low), interval.high)
+
+    def not_negative(self, expr: n.Expr) -> bool:
+        """Whether a value is plainly at least 0."""
+        match expr:
+            case n.Number(value=value):
+                return value >= 0
+            case n.Ref(name=name):
+                return name in self.counts
+            case n.Arithmetic(sign="+" | "*", left=left, right=right):
+                return self.not_negative(left) and self.not_negative(right)
+            case _:
+                return False
 
     def precision(self, interval: Interval) -> n.Expr:
         one_more = self.operate("+", self.magnitude(interval), self.number(1))
@@ -98,6 +90,11 @@ class Derive:
             return one
         if one.symmetric and other.symmetric:
             return self.symmetric(self.function("max", one.high, other.high))
+        zero = self.exactly(self.number(0))
+        if zero in (one, other):
+            wide = other if one == zero else one
+            if wide.symmetric:
+                return wide
         low = self.function("min", one.low, other.low)
         return Interval(low, self.function("max", one.high, other.high))
 
@@ -360,7 +357,12 @@ class Derive:
         """A divisor is never 0 where there is a quotient; its sign may be open."""
         if right.low != right.high or self.may_be_0(right.low):
             return self.symmetric(self.magnitude(left))
-        return self.corners(sign, left, right)
+        match right.low:
+            case n.Number(value=value) if value > 0:  # quotients grow with what is divided
+                low, high = (self.operate(sign, end, right.low) for end in (left.low, left.high))
+                return Interval(low, high, symmetric=left.symmetric and sign == "tdiv")
+            case _:
+                return self.corners(sign, left, right)
 
     def corners(self, sign: str, left: Interval, right: Interval) -> Interval:
         values = [
@@ -488,6 +490,16 @@ def names_down_to_0(operator: f.Operator) -> set[str]:
         if isinstance(item, f.Let):
             used = {each.name for each in n.walk(item.value) if isinstance(each, n.Ref)}
             found |= {item.name} if used & found else set()
+    return found
+
+
+def not_negative_names(operator: f.Operator) -> set[str]:
+    """Extents, and numbers of attributes whose range begins at 0 or above."""
+    found = {each.new for item in operator.inputs for each in item.extents if each.new}
+    for attribute in operator.attributes:
+        low = attribute.low
+        if isinstance(low, n.Number) and low.value >= 0 and not attribute.optional:
+            found |= {*attribute.components, attribute.name}
     return found
 
 

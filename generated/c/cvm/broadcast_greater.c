@@ -76,11 +76,6 @@ static int broadcast_greater_prepare(const cvm_broadcast_greater_args *args,
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = 1;
-    if (Y_precision < 1 || Y_precision > 32)
-        return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (p(A) = %" PRId64 ", p(B) = %" PRId64 ")",
-            Y_precision, A_precision, B_precision).text,
-            "its precision truth(p(A), p(B)) must be in [1, 32]");
     /* spec/cvm/broadcast.cvm:15 */
     cvmgen_list A_strides = cvmgen_strides(&m);
     cvmgen_list A_steps = cvmgen_zeros(Y_shape.length);
@@ -347,7 +342,7 @@ static int broadcast_greater_run(const cvm_broadcast_greater_args *args,
     int32_t *A_copy = NULL;
     const int32_t *B = NULL;
     int32_t *B_copy = NULL;
-    if (!narrow && status == CVMGEN_OK)
+    if (!narrow)
         status = cvmgen_widen(error, args->A, &A, &A_copy);
     if (!narrow && status == CVMGEN_OK)
         status = cvmgen_widen(error, args->B, &B, &B_copy);
@@ -355,10 +350,10 @@ static int broadcast_greater_run(const cvm_broadcast_greater_args *args,
         if (narrow && narrow_result)
             broadcast_greater_Y_int8_int8(plan, (const int8_t *)args->A->data,
                 (const int8_t *)args->B->data, (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        else if (narrow)
             broadcast_greater_Y_int8_int32(plan, (const int8_t *)args->A->data,
                 (const int8_t *)args->B->data, (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        else if (narrow_result)
             broadcast_greater_Y_int32_int8(plan, A, B, (int8_t *)args->Y->data);
         else
             broadcast_greater_Y_int32_int32(plan, A, B, (int32_t *)args->Y->data);

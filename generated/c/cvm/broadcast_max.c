@@ -337,7 +337,7 @@ static int broadcast_max_run(const cvm_broadcast_max_args *args, broadcast_max_p
     int32_t *A_copy = NULL;
     const int32_t *B = NULL;
     int32_t *B_copy = NULL;
-    if (!narrow && status == CVMGEN_OK)
+    if (!narrow)
         status = cvmgen_widen(error, args->A, &A, &A_copy);
     if (!narrow && status == CVMGEN_OK)
         status = cvmgen_widen(error, args->B, &B, &B_copy);
@@ -345,10 +345,10 @@ static int broadcast_max_run(const cvm_broadcast_max_args *args, broadcast_max_p
         if (narrow && narrow_result)
             broadcast_max_Y_int8_int8(plan, (const int8_t *)args->A->data,
                 (const int8_t *)args->B->data, (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        else if (narrow)
             broadcast_max_Y_int8_int32(plan, (const int8_t *)args->A->data,
                 (const int8_t *)args->B->data, (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        else if (narrow_result)
             broadcast_max_Y_int32_int8(plan, A, B, (int8_t *)args->Y->data);
         else
             broadcast_max_Y_int32_int32(plan, A, B, (int32_t *)args->Y->data);

@@ -337,7 +337,7 @@ static int broadcast_sub_run(const cvm_broadcast_sub_args *args, broadcast_sub_p
     int32_t *A_copy = NULL;
     const int32_t *B = NULL;
     int32_t *B_copy = NULL;
-    if (!narrow && status == CVMGEN_OK)
+    if (!narrow)
         status = cvmgen_widen(error, args->A, &A, &A_copy);
     if (!narrow && status == CVMGEN_OK)
         status = cvmgen_widen(error, args->B, &B, &B_copy);
@@ -345,10 +345,10 @@ static int broadcast_sub_run(const cvm_broadcast_sub_args *args, broadcast_sub_p
         if (narrow && narrow_result)
             broadcast_sub_Y_int8_int8(plan, (const int8_t *)args->A->data,
                 (const int8_t *)args->B->data, (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        else if (narrow)
             broadcast_sub_Y_int8_int32(plan, (const int8_t *)args->A->data,
                 (const int8_t *)args->B->data, (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        else if (narrow_result)
             broadcast_sub_Y_int32_int8(plan, A, B, (int8_t *)args->Y->data);
         else
             broadcast_sub_Y_int32_int32(plan, A, B, (int32_t *)args->Y->data);

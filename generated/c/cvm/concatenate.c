@@ -221,10 +221,10 @@ static int concatenate_run(const cvm_concatenate_args *args, concatenate_plan *p
             if (narrow && narrow_result)
                 concatenate_Y_int8_int8(plan, (const int8_t *)args->I[i]->data,
                     (int8_t *)args->Y->data);
-            else if (narrow && !narrow_result)
+            else if (narrow)
                 concatenate_Y_int8_int32(plan, (const int8_t *)args->I[i]->data,
                     (int32_t *)args->Y->data);
-            else if (!narrow && narrow_result)
+            else if (narrow_result)
                 concatenate_Y_int32_int8(plan, I, (int8_t *)args->Y->data);
             else
                 concatenate_Y_int32_int32(plan, I, (int32_t *)args->Y->data);

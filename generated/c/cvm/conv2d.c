@@ -1530,7 +1530,7 @@ static int conv2d_run(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen_wor
     int32_t *W_copy = NULL;
     const int32_t *B = NULL;
     int32_t *B_copy = NULL;
-    if (!narrow && status == CVMGEN_OK)
+    if (!narrow)
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (!narrow && status == CVMGEN_OK)
         status = cvmgen_widen(error, args->W, &W, &W_copy);
@@ -1543,14 +1543,14 @@ static int conv2d_run(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen_wor
                 spaces == NULL ? NULL : &spaces[0]))
                 conv2d_Y_int8_int8(plan, (const int8_t *)args->X->data,
                     (const int8_t *)args->W->data, B, (int8_t *)args->Y->data);
-        } else if (narrow && !narrow_result) {
+        } else if (narrow) {
             if (!conv2d_Y_int32_by_tiles(plan,
                 (cvmgen_factor){(const int8_t *)args->X->data, false},
                 (cvmgen_factor){(const int8_t *)args->W->data, false}, B, (int32_t *)args->Y->data,
                 spaces == NULL ? NULL : &spaces[0]))
                 conv2d_Y_int8_int32(plan, (const int8_t *)args->X->data,
                     (const int8_t *)args->W->data, B, (int32_t *)args->Y->data);
-        } else if (!narrow && narrow_result) {
+        } else if (narrow_result) {
             if (!(cvmgen_may_be_int8(args->X) && cvmgen_may_be_int8(args->W) &&
                   conv2d_Y_int8_by_tiles(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
                       B, (int8_t *)args->Y->data, spaces == NULL ? NULL : &spaces[0])))

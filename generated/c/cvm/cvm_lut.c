@@ -230,7 +230,7 @@ static int cvm_lut_run(const cvm_cvm_lut_args *args, cvm_lut_plan *plan, cvmgen_
     int32_t *indices_copy = NULL;
     const int32_t *table = NULL;
     int32_t *table_copy = NULL;
-    if (!narrow && status == CVMGEN_OK)
+    if (!narrow)
         status = cvmgen_widen(error, args->indices, &indices, &indices_copy);
     if (!narrow && status == CVMGEN_OK)
         status = cvmgen_widen(error, args->table, &table, &table_copy);
@@ -238,10 +238,10 @@ static int cvm_lut_run(const cvm_cvm_lut_args *args, cvm_lut_plan *plan, cvmgen_
         if (narrow && narrow_result)
             cvm_lut_Y_int8_int8(plan, (const int8_t *)args->indices->data,
                 (const int8_t *)args->table->data, (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        else if (narrow)
             cvm_lut_Y_int8_int32(plan, (const int8_t *)args->indices->data,
                 (const int8_t *)args->table->data, (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        else if (narrow_result)
             cvm_lut_Y_int32_int8(plan, indices, table, (int8_t *)args->Y->data);
         else
             cvm_lut_Y_int32_int32(plan, indices, table, (int32_t *)args->Y->data);

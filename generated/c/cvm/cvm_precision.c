@@ -33,9 +33,6 @@ static int cvm_precision_prepare(const cvm_cvm_precision_args *args, cvm_precisi
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = 6;
-    if (Y_precision < 1 || Y_precision > 32)
-        return cvmgen_refuse(error, "Y", cvmgen_format("precision %" PRId64, Y_precision).text,
-            "its precision 6 must be in [1, 32]");
     /* spec/cvm/elementwise.cvm:16 */
     const int64_t n_size = cvmgen_size(&n);
     plan->n_size = n_size;
@@ -165,15 +162,15 @@ static int cvm_precision_run(const cvm_cvm_precision_args *args, cvm_precision_p
     int status = CVMGEN_OK;
     const int32_t *X = NULL;
     int32_t *X_copy = NULL;
-    if (!narrow && status == CVMGEN_OK)
+    if (!narrow)
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
             cvm_precision_Y_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        else if (narrow)
             cvm_precision_Y_int8_int32(plan, (const int8_t *)args->X->data,
                 (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        else if (narrow_result)
             cvm_precision_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
         else
             cvm_precision_Y_int32_int32(plan, X, (int32_t *)args->Y->data);

@@ -190,16 +190,16 @@ static int cvm_right_shift_run(const cvm_cvm_right_shift_args *args, cvm_right_s
     int status = CVMGEN_OK;
     const int32_t *X = NULL;
     int32_t *X_copy = NULL;
-    if (!narrow && status == CVMGEN_OK)
+    if (!narrow)
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
             cvm_right_shift_Y_int8_int8(plan, (const int8_t *)args->X->data,
                 (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        else if (narrow)
             cvm_right_shift_Y_int8_int32(plan, (const int8_t *)args->X->data,
                 (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        else if (narrow_result)
             cvm_right_shift_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
         else
             cvm_right_shift_Y_int32_int32(plan, X, (int32_t *)args->Y->data);

@@ -178,7 +178,7 @@ static int elemwise_sub_run(const cvm_elemwise_sub_args *args, elemwise_sub_plan
     int32_t *A_copy = NULL;
     const int32_t *B = NULL;
     int32_t *B_copy = NULL;
-    if (!narrow && status == CVMGEN_OK)
+    if (!narrow)
         status = cvmgen_widen(error, args->A, &A, &A_copy);
     if (!narrow && status == CVMGEN_OK)
         status = cvmgen_widen(error, args->B, &B, &B_copy);
@@ -186,10 +186,10 @@ static int elemwise_sub_run(const cvm_elemwise_sub_args *args, elemwise_sub_plan
         if (narrow && narrow_result)
             elemwise_sub_Y_int8_int8(plan, (const int8_t *)args->A->data,
                 (const int8_t *)args->B->data, (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        else if (narrow)
             elemwise_sub_Y_int8_int32(plan, (const int8_t *)args->A->data,
                 (const int8_t *)args->B->data, (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        else if (narrow_result)
             elemwise_sub_Y_int32_int8(plan, A, B, (int8_t *)args->Y->data);
         else
             elemwise_sub_Y_int32_int32(plan, A, B, (int32_t *)args->Y->data);

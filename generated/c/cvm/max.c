@@ -1906,15 +1906,15 @@ static int max_run(const cvm_max_args *args, max_plan *plan, cvmgen_error *error
     int status = CVMGEN_OK;
     const int32_t *X = NULL;
     int32_t *X_copy = NULL;
-    if (!narrow && status == CVMGEN_OK)
+    if (!narrow)
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (plan->which_case == 0) {
             if (narrow && narrow_result)
                 max_Y_0_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-            else if (narrow && !narrow_result)
+            else if (narrow)
                 max_Y_0_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-            else if (!narrow && narrow_result)
+            else if (narrow_result)
                 max_Y_0_int32_int8(plan, X, (int8_t *)args->Y->data);
             else
                 max_Y_0_int32_int32(plan, X, (int32_t *)args->Y->data);
@@ -1922,9 +1922,9 @@ static int max_run(const cvm_max_args *args, max_plan *plan, cvmgen_error *error
         if (plan->which_case == 1) {
             if (narrow && narrow_result)
                 max_Y_1_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-            else if (narrow && !narrow_result)
+            else if (narrow)
                 max_Y_1_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-            else if (!narrow && narrow_result)
+            else if (narrow_result)
                 max_Y_1_int32_int8(plan, X, (int8_t *)args->Y->data);
             else
                 max_Y_1_int32_int32(plan, X, (int32_t *)args->Y->data);
@@ -1932,9 +1932,9 @@ static int max_run(const cvm_max_args *args, max_plan *plan, cvmgen_error *error
         if (plan->which_case == 2) {
             if (narrow && narrow_result)
                 max_Y_2_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-            else if (narrow && !narrow_result)
+            else if (narrow)
                 max_Y_2_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-            else if (!narrow && narrow_result)
+            else if (narrow_result)
                 max_Y_2_int32_int8(plan, X, (int8_t *)args->Y->data);
             else
                 max_Y_2_int32_int32(plan, X, (int32_t *)args->Y->data);

@@ -669,7 +669,7 @@ static int non_max_suppression_run(const cvm_non_max_suppression_args *args,
     int32_t *X_copy = NULL;
     const int32_t *valid_count = NULL;
     int32_t *valid_count_copy = NULL;
-    if (!narrow && status == CVMGEN_OK)
+    if (!narrow)
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK)
         status = cvmgen_widen(error, args->valid_count, &valid_count, &valid_count_copy);
@@ -710,10 +710,10 @@ static int non_max_suppression_run(const cvm_non_max_suppression_args *args,
         if (narrow && narrow_result)
             non_max_suppression_Y_int8_int8(plan, (const int8_t *)args->X->data, I, U, U_length,
                 (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        else if (narrow)
             non_max_suppression_Y_int8_int32(plan, (const int8_t *)args->X->data, I, U, U_length,
                 (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        else if (narrow_result)
             non_max_suppression_Y_int32_int8(plan, X, I, U, U_length, (int8_t *)args->Y->data);
         else
             non_max_suppression_Y_int32_int32(plan, X, I, U, U_length, (int32_t *)args->Y->data);

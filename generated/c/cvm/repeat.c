@@ -146,14 +146,14 @@ static int repeat_run(const cvm_repeat_args *args, repeat_plan *plan, cvmgen_err
     int status = CVMGEN_OK;
     const int32_t *X = NULL;
     int32_t *X_copy = NULL;
-    if (!narrow && status == CVMGEN_OK)
+    if (!narrow)
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
             repeat_Y_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        else if (narrow)
             repeat_Y_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        else if (narrow_result)
             repeat_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
         else
             repeat_Y_int32_int32(plan, X, (int32_t *)args->Y->data);

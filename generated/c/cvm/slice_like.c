@@ -198,14 +198,14 @@ static int slice_like_run(const cvm_slice_like_args *args, slice_like_plan *plan
     int status = CVMGEN_OK;
     const int32_t *X = NULL;
     int32_t *X_copy = NULL;
-    if (!narrow && status == CVMGEN_OK)
+    if (!narrow)
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
             slice_like_Y_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        else if (narrow)
             slice_like_Y_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        else if (narrow_result)
             slice_like_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
         else
             slice_like_Y_int32_int32(plan, X, (int32_t *)args->Y->data);

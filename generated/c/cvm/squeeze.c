@@ -244,16 +244,16 @@ static int squeeze_run(const cvm_squeeze_args *args, squeeze_plan *plan, cvmgen_
     int status = CVMGEN_OK;
     const int32_t *X = NULL;
     int32_t *X_copy = NULL;
-    if (!narrow && status == CVMGEN_OK)
+    if (!narrow)
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (plan->which_case == 0) {
             if (narrow && narrow_result)
                 squeeze_Y_0_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-            else if (narrow && !narrow_result)
+            else if (narrow)
                 squeeze_Y_0_int8_int32(plan, (const int8_t *)args->X->data,
                     (int32_t *)args->Y->data);
-            else if (!narrow && narrow_result)
+            else if (narrow_result)
                 squeeze_Y_0_int32_int8(plan, X, (int8_t *)args->Y->data);
             else
                 squeeze_Y_0_int32_int32(plan, X, (int32_t *)args->Y->data);
@@ -261,10 +261,10 @@ static int squeeze_run(const cvm_squeeze_args *args, squeeze_plan *plan, cvmgen_
         if (plan->which_case == 1) {
             if (narrow && narrow_result)
                 squeeze_Y_1_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-            else if (narrow && !narrow_result)
+            else if (narrow)
                 squeeze_Y_1_int8_int32(plan, (const int8_t *)args->X->data,
                     (int32_t *)args->Y->data);
-            else if (!narrow && narrow_result)
+            else if (narrow_result)
                 squeeze_Y_1_int32_int8(plan, X, (int8_t *)args->Y->data);
             else
                 squeeze_Y_1_int32_int32(plan, X, (int32_t *)args->Y->data);

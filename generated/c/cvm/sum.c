@@ -1856,15 +1856,15 @@ static int sum_run(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *error
     int status = CVMGEN_OK;
     const int32_t *X = NULL;
     int32_t *X_copy = NULL;
-    if (!narrow && status == CVMGEN_OK)
+    if (!narrow)
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (plan->which_case == 0) {
             if (narrow && narrow_result)
                 sum_Y_0_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-            else if (narrow && !narrow_result)
+            else if (narrow)
                 sum_Y_0_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-            else if (!narrow && narrow_result)
+            else if (narrow_result)
                 sum_Y_0_int32_int8(plan, X, (int8_t *)args->Y->data);
             else
                 sum_Y_0_int32_int32(plan, X, (int32_t *)args->Y->data);
@@ -1872,9 +1872,9 @@ static int sum_run(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *error
         if (plan->which_case == 1) {
             if (narrow && narrow_result)
                 sum_Y_1_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-            else if (narrow && !narrow_result)
+            else if (narrow)
                 sum_Y_1_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-            else if (!narrow && narrow_result)
+            else if (narrow_result)
                 sum_Y_1_int32_int8(plan, X, (int8_t *)args->Y->data);
             else
                 sum_Y_1_int32_int32(plan, X, (int32_t *)args->Y->data);
@@ -1882,9 +1882,9 @@ static int sum_run(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *error
         if (plan->which_case == 2) {
             if (narrow && narrow_result)
                 sum_Y_2_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-            else if (narrow && !narrow_result)
+            else if (narrow)
                 sum_Y_2_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-            else if (!narrow && narrow_result)
+            else if (narrow_result)
                 sum_Y_2_int32_int8(plan, X, (int8_t *)args->Y->data);
             else
                 sum_Y_2_int32_int32(plan, X, (int32_t *)args->Y->data);

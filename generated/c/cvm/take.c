@@ -440,7 +440,7 @@ static int take_run(const cvm_take_args *args, take_plan *plan, cvmgen_error *er
     int32_t *X_copy = NULL;
     const int32_t *indices = NULL;
     int32_t *indices_copy = NULL;
-    if (!narrow && status == CVMGEN_OK)
+    if (!narrow)
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (!narrow && status == CVMGEN_OK)
         status = cvmgen_widen(error, args->indices, &indices, &indices_copy);
@@ -449,10 +449,10 @@ static int take_run(const cvm_take_args *args, take_plan *plan, cvmgen_error *er
             if (narrow && narrow_result)
                 take_Y_0_int8_int8(plan, (const int8_t *)args->X->data,
                     (const int8_t *)args->indices->data, (int8_t *)args->Y->data);
-            else if (narrow && !narrow_result)
+            else if (narrow)
                 take_Y_0_int8_int32(plan, (const int8_t *)args->X->data,
                     (const int8_t *)args->indices->data, (int32_t *)args->Y->data);
-            else if (!narrow && narrow_result)
+            else if (narrow_result)
                 take_Y_0_int32_int8(plan, X, indices, (int8_t *)args->Y->data);
             else
                 take_Y_0_int32_int32(plan, X, indices, (int32_t *)args->Y->data);
@@ -461,10 +461,10 @@ static int take_run(const cvm_take_args *args, take_plan *plan, cvmgen_error *er
             if (narrow && narrow_result)
                 take_Y_1_int8_int8(plan, (const int8_t *)args->X->data,
                     (const int8_t *)args->indices->data, (int8_t *)args->Y->data);
-            else if (narrow && !narrow_result)
+            else if (narrow)
                 take_Y_1_int8_int32(plan, (const int8_t *)args->X->data,
                     (const int8_t *)args->indices->data, (int32_t *)args->Y->data);
-            else if (!narrow && narrow_result)
+            else if (narrow_result)
                 take_Y_1_int32_int8(plan, X, indices, (int8_t *)args->Y->data);
             else
                 take_Y_1_int32_int32(plan, X, indices, (int32_t *)args->Y->data);

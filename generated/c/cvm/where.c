@@ -522,7 +522,7 @@ static int where_run(const cvm_where_args *args, where_plan *plan, cvmgen_error 
     int32_t *A_copy = NULL;
     const int32_t *B = NULL;
     int32_t *B_copy = NULL;
-    if (!narrow && status == CVMGEN_OK)
+    if (!narrow)
         status = cvmgen_widen(error, args->Cond, &Cond, &Cond_copy);
     if (!narrow && status == CVMGEN_OK)
         status = cvmgen_widen(error, args->A, &A, &A_copy);
@@ -534,11 +534,11 @@ static int where_run(const cvm_where_args *args, where_plan *plan, cvmgen_error 
                 where_Y_0_int8_int8(plan, (const int8_t *)args->Cond->data,
                     (const int8_t *)args->A->data, (const int8_t *)args->B->data,
                     (int8_t *)args->Y->data);
-            else if (narrow && !narrow_result)
+            else if (narrow)
                 where_Y_0_int8_int32(plan, (const int8_t *)args->Cond->data,
                     (const int8_t *)args->A->data, (const int8_t *)args->B->data,
                     (int32_t *)args->Y->data);
-            else if (!narrow && narrow_result)
+            else if (narrow_result)
                 where_Y_0_int32_int8(plan, Cond, A, B, (int8_t *)args->Y->data);
             else
                 where_Y_0_int32_int32(plan, Cond, A, B, (int32_t *)args->Y->data);
@@ -548,11 +548,11 @@ static int where_run(const cvm_where_args *args, where_plan *plan, cvmgen_error 
                 where_Y_1_int8_int8(plan, (const int8_t *)args->Cond->data,
                     (const int8_t *)args->A->data, (const int8_t *)args->B->data,
                     (int8_t *)args->Y->data);
-            else if (narrow && !narrow_result)
+            else if (narrow)
                 where_Y_1_int8_int32(plan, (const int8_t *)args->Cond->data,
                     (const int8_t *)args->A->data, (const int8_t *)args->B->data,
                     (int32_t *)args->Y->data);
-            else if (!narrow && narrow_result)
+            else if (narrow_result)
                 where_Y_1_int32_int8(plan, Cond, A, B, (int8_t *)args->Y->data);
             else
                 where_Y_1_int32_int32(plan, Cond, A, B, (int32_t *)args->Y->data);

@@ -199,11 +199,6 @@ static int broadcast_greater_prepare(const cvm_broadcast_greater_args *args,
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
     const int64_t Y_precision = 1;
-    if (Y_precision < 1 || Y_precision > 32)
-        return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (p(A) = %" PRId64 ", p(B) = %" PRId64 ")",
-            Y_precision, A_precision, B_precision).text,
-            "its precision truth(p(A), p(B)) must be in [1, 32]");
     /* spec/cvm/broadcast.cvm:15 */
     cvmgen_list A_strides = cvmgen_strides(&m);
     cvmgen_list A_steps = cvmgen_zeros(Y_shape.length);
@@ -268,12 +263,12 @@ int cvm_broadcast_greater_cuda(const cvm_broadcast_greater_args *args, cvmgen_st
                                cvm_broadcast_greater_Y_int8_int8, values,
                                    (const int8_t *)args->A->data,
                                (const int8_t *)args->B->data, (int8_t *)args->Y->data);
-    else if (narrow && !narrow_result)
+    else if (narrow)
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                cvm_broadcast_greater_Y_int8_int32, values,
                                (const int8_t *)args->A->data, (const int8_t *)args->B->data,
                                (int32_t *)args->Y->data);
-    else if (!narrow && narrow_result)
+    else if (narrow_result)
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                cvm_broadcast_greater_Y_int32_int8, values,
                                (const int32_t *)args->A->data, (const int32_t *)args->B->data,

@@ -853,7 +853,7 @@ int cvm_conv2d_cuda(const cvm_conv2d_args *args, cvmgen_stream stream, cvmgen_er
                                        args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                        (int8_t *)args->Y->data);
         }
-    } else if (narrow && !narrow_result) {
+    } else if (narrow) {
         if (tiles > 0) {
             status = cvmgen_launch_tiles(error, stream, tiles, cvm_conv2d_Y_int8_int32, values,
                                          (const int8_t *)args->X->data,
@@ -877,7 +877,7 @@ int cvm_conv2d_cuda(const cvm_conv2d_args *args, cvmgen_stream stream, cvmgen_er
                                        args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                        (int32_t *)args->Y->data);
         }
-    } else if (!narrow && narrow_result) {
+    } else if (narrow_result) {
         if (tiles > 0) {
             status = cvmgen_launch_tiles(error, stream, tiles, cvm_conv2d_Y_int32_int8, values,
                                          (const int32_t *)args->X->data,

@@ -174,12 +174,12 @@ int cvm_cvm_lut_cuda(const cvm_cvm_lut_args *args, cvmgen_stream stream, cvmgen_
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), cvm_cvm_lut_Y_int8_int8,
                                values, (const int8_t *)args->indices->data,
                                (const int8_t *)args->table->data, (int8_t *)args->Y->data);
-    else if (narrow && !narrow_result)
+    else if (narrow)
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
             cvm_cvm_lut_Y_int8_int32,
                                values, (const int8_t *)args->indices->data,
                                (const int8_t *)args->table->data, (int32_t *)args->Y->data);
-    else if (!narrow && narrow_result)
+    else if (narrow_result)
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
             cvm_cvm_lut_Y_int32_int8,
                                values, (const int32_t *)args->indices->data,

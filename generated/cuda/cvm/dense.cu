@@ -297,7 +297,7 @@ int cvm_dense_cuda(const cvm_dense_args *args, cvmgen_stream stream, cvmgen_erro
                                    (const int8_t *)args->X->data, (const int8_t *)args->W->data,
                                    args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                    (int8_t *)args->Y->data);
-    } else if (narrow && !narrow_result) {
+    } else if (narrow) {
         if (tiles > 0)
             status = cvmgen_launch_tiles(error, stream, tiles, cvm_dense_Y_int8_int32, values,
                                          (const int8_t *)args->X->data,
@@ -309,7 +309,7 @@ int cvm_dense_cuda(const cvm_dense_args *args, cvmgen_stream stream, cvmgen_erro
                                    (const int8_t *)args->X->data, (const int8_t *)args->W->data,
                                    args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                    (int32_t *)args->Y->data);
-    } else if (!narrow && narrow_result) {
+    } else if (narrow_result) {
         if (tiles > 0)
             status = cvmgen_launch_tiles(error, stream, tiles, cvm_dense_Y_int32_int8, values,
                                          (const int32_t *)args->X->data,

@@ -172,11 +172,11 @@ int cvm_elemwise_sub_cuda(const cvm_elemwise_sub_args *args, cvmgen_stream strea
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                                cvm_elemwise_sub_Y_int8_int8, values, (const int8_t *)args->A->data,
                                (const int8_t *)args->B->data, (int8_t *)args->Y->data);
-    else if (narrow && !narrow_result)
+    else if (narrow)
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                                cvm_elemwise_sub_Y_int8_int32, values, (const int8_t *)args->A->data,
                                (const int8_t *)args->B->data, (int32_t *)args->Y->data);
-    else if (!narrow && narrow_result)
+    else if (narrow_result)
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                                cvm_elemwise_sub_Y_int32_int8, values,
                                    (const int32_t *)args->A->data,

@@ -239,11 +239,11 @@ int cvm_expand_dims_cuda(const cvm_expand_dims_args *args, cvmgen_stream stream,
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                cvm_expand_dims_Y_int8_int8, values, (const int8_t *)args->X->data,
                                (int8_t *)args->Y->data);
-    else if (narrow && !narrow_result)
+    else if (narrow)
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                cvm_expand_dims_Y_int8_int32, values, (const int8_t *)args->X->data,
                                (int32_t *)args->Y->data);
-    else if (!narrow && narrow_result)
+    else if (narrow_result)
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                cvm_expand_dims_Y_int32_int8, values, (const int32_t *)args->X->data,
                                (int8_t *)args->Y->data);

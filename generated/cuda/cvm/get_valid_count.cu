@@ -366,12 +366,12 @@ int cvm_get_valid_count_cuda(const cvm_get_valid_count_args *args, cvmgen_stream
                                    cvm_get_valid_count_Y_int8_int8, values,
                                        (const int8_t *)args->X->data,
                                    V, V_length, (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        else if (narrow)
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_get_valid_count_Y_int8_int32, values,
                                        (const int8_t *)args->X->data,
                                    V, V_length, (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        else if (narrow_result)
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_get_valid_count_Y_int32_int8, values,
                                        (const int32_t *)args->X->data,

@@ -668,11 +668,11 @@ int cvm_max_cuda(const cvm_max_args *args, cvmgen_stream stream, cvmgen_error *e
         if (narrow && narrow_result)
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_max_Y_0_int8_int8, values,
                                             (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        else if (narrow)
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_max_Y_0_int8_int32, values,
                                             (const int8_t *)args->X->data,
                                                 (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        else if (narrow_result)
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_max_Y_0_int32_int8, values,
                                             (const int32_t *)args->X->data,
                                                 (int8_t *)args->Y->data);
@@ -693,11 +693,11 @@ int cvm_max_cuda(const cvm_max_args *args, cvmgen_stream stream, cvmgen_error *e
         if (narrow && narrow_result)
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_max_Y_1_int8_int8, values,
                                             (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        else if (narrow)
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_max_Y_1_int8_int32, values,
                                             (const int8_t *)args->X->data,
                                                 (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        else if (narrow_result)
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_max_Y_1_int32_int8, values,
                                             (const int32_t *)args->X->data,
                                                 (int8_t *)args->Y->data);
@@ -714,11 +714,11 @@ int cvm_max_cuda(const cvm_max_args *args, cvmgen_stream stream, cvmgen_error *e
         if (narrow && narrow_result)
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_max_Y_2_int8_int8, values,
                                             (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        else if (narrow)
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_max_Y_2_int8_int32, values,
                                             (const int8_t *)args->X->data,
                                                 (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        else if (narrow_result)
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_max_Y_2_int32_int8, values,
                                             (const int32_t *)args->X->data,
                                                 (int8_t *)args->Y->data);

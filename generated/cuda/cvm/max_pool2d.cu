@@ -522,7 +522,7 @@ int cvm_max_pool2d_cuda(const cvm_max_pool2d_args *args, cvmgen_stream stream,
         else
             status = cvmgen_launch(error, stream, elements, cvm_max_pool2d_Y_int8_int8_plain,
                                    values, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-    } else if (narrow && !narrow_result) {
+    } else if (narrow) {
         if (tiled)
             status = cvmgen_launch_windows<int8_t>(error, stream, tiling,
                                                    cvm_max_pool2d_Y_int8_int32, values,
@@ -531,7 +531,7 @@ int cvm_max_pool2d_cuda(const cvm_max_pool2d_args *args, cvmgen_stream stream,
         else
             status = cvmgen_launch(error, stream, elements, cvm_max_pool2d_Y_int8_int32_plain,
                                    values, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-    } else if (!narrow && narrow_result) {
+    } else if (narrow_result) {
         if (tiled)
             status = cvmgen_launch_windows<int32_t>(error, stream, tiling,
                                                     cvm_max_pool2d_Y_int32_int8, values,

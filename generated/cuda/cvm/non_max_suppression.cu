@@ -747,12 +747,12 @@ int cvm_non_max_suppression_cuda(const cvm_non_max_suppression_args *args, cvmge
                 values,
                                    (const int8_t *)args->X->data, I, U, U_length,
                                        (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        else if (narrow)
             status = cvmgen_launch(error, stream, elements, cvm_non_max_suppression_Y_int8_int32,
                 values,
                                    (const int8_t *)args->X->data, I, U, U_length,
                                        (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        else if (narrow_result)
             status = cvmgen_launch(error, stream, elements, cvm_non_max_suppression_Y_int32_int8,
                 values,
                                    (const int32_t *)args->X->data, I, U, U_length,

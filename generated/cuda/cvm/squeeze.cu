@@ -334,12 +334,12 @@ int cvm_squeeze_cuda(const cvm_squeeze_args *args, cvmgen_stream stream, cvmgen_
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_squeeze_Y_0_int8_int8, values, (const int8_t *)args->X->data,
                                    (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        else if (narrow)
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_squeeze_Y_0_int8_int32, values,
                                        (const int8_t *)args->X->data,
                                    (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        else if (narrow_result)
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_squeeze_Y_0_int32_int8, values,
                                        (const int32_t *)args->X->data,
@@ -355,10 +355,10 @@ int cvm_squeeze_cuda(const cvm_squeeze_args *args, cvmgen_stream stream, cvmgen_
         if (narrow && narrow_result)
             status = cvmgen_launch(error, stream, elements, cvm_squeeze_Y_1_int8_int8,
                                    (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        else if (narrow)
             status = cvmgen_launch(error, stream, elements, cvm_squeeze_Y_1_int8_int32,
                                    (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        else if (narrow_result)
             status = cvmgen_launch(error, stream, elements, cvm_squeeze_Y_1_int32_int8,
                                    (const int32_t *)args->X->data, (int8_t *)args->Y->data);
         else

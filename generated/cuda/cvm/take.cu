@@ -350,12 +350,12 @@ int cvm_take_cuda(const cvm_take_args *args, cvmgen_stream stream, cvmgen_error 
                 cvm_take_Y_0_int8_int8,
                                    values, (const int8_t *)args->X->data,
                                    (const int8_t *)args->indices->data, (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        else if (narrow)
             status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                 cvm_take_Y_0_int8_int32,
                                    values, (const int8_t *)args->X->data,
                                    (const int8_t *)args->indices->data, (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        else if (narrow_result)
             status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                 cvm_take_Y_0_int32_int8,
                                    values, (const int32_t *)args->X->data,
@@ -375,11 +375,11 @@ int cvm_take_cuda(const cvm_take_args *args, cvmgen_stream stream, cvmgen_error 
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_take_Y_1_int8_int8, values, (const int8_t *)args->X->data,
                                    (const int8_t *)args->indices->data, (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        else if (narrow)
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_take_Y_1_int8_int32, values, (const int8_t *)args->X->data,
                                    (const int8_t *)args->indices->data, (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        else if (narrow_result)
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_take_Y_1_int32_int8, values, (const int32_t *)args->X->data,
                                    (const int32_t *)args->indices->data, (int8_t *)args->Y->data);
