@@ -444,7 +444,7 @@ class Translator:
             bindings.append((local, argument))
             self.renamed[name] = i.Var(local)
         body = self.expr(definition.body)
-        if definition.kind == f.INT and not isinstance(body, (i.Var, i.Const)):
+        if definition.kind in (f.INT, f.REAL) and not isinstance(body, (i.Var, i.Const)):
             self.named.setdefault(body, expr.name)
         self.renamed = before
         for local, argument in reversed(bindings):

@@ -158,6 +158,8 @@ class Unfold:
         match statement:
             case i.Let(type="list", value=i.Gather() | i.ListOf() as value) if self.everything:
                 self.fill(statement.name, value)
+            case i.Let(name=name, value=i.Fold() as fold) if name not in names_in(fold):
+                self.fold(fold, name)
             case i.Let() | i.Assign() | i.Accumulate():
                 self.out.append(replace(statement, value=self.expr(statement.value)))
             case i.AddAt() | i.SetAt():
@@ -267,7 +269,10 @@ class Unfold:
                 local = self.fresh(name) if name in self.locals else name
                 self.locals.add(local)
                 self.taken.add(local)
-                self.out.append(i.Let(local, "int", self.expr(value), self.span))
+                if isinstance(value, i.Fold) and local not in names_in(value):
+                    self.fold(value, local)
+                else:
+                    self.out.append(i.Let(local, "int", self.expr(value), self.span))
                 if local != name:
                     body = substitute(body, {name: i.Var(local)})
                 return self.expr(body)
@@ -344,9 +349,10 @@ class Unfold:
             return self.logic(i.Logic(expr.op, (i.Var(name), *rest))) if rest else i.Var(name)
         return i.Logic(expr.op, tuple(done))
 
-    def fold(self, expr: i.Fold) -> i.Expr:
+    def fold(self, expr: i.Fold, named: str | None = None) -> i.Expr:
+        """The loops of a reduction, into an accumulator that may have a name already."""
         name, op, start = ACCUMULATORS[expr.op]
-        local = self.fresh(name)
+        local = named or self.fresh(name)
         kind = "bool" if expr.op in ("any", "all") else "int"
         self.out.append(i.Let(local, kind, start, self.span))
         span = self.span

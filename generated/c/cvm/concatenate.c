@@ -189,10 +189,9 @@ static int concatenate_run(const cvm_concatenate_args *args, concatenate_plan *p
             const int64_t N = plan->N;
             const cvmgen_list Y_shape = plan->Y_shape;
             const int64_t a = plan->a;
-            int64_t total_2 = 0;
+            int64_t total = 0;
             for (int64_t j_2 = 0; j_2 < i; ++j_2)
-                total_2 = cvmgen_saturating_add(total_2, args->I[j_2]->extents[a]);
-            const int64_t total = total_2;
+                total = cvmgen_saturating_add(total, args->I[j_2]->extents[a]);
             cvmgen_list d_extents = cvmgen_extents(args->I[i]);
             cvmgen_list Y_strides = cvmgen_strides(&Y_shape);
             int64_t Y_base = 0;

@@ -125,12 +125,11 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
     /* spec/cvm/reduce.cvm:15 */
     cvmgen_list K = cvmgen_difference(U, R);
     /* spec/cvm/reduce.cvm:16 */
-    int64_t product = 1;
+    int64_t Z = 1;
     for (int64_t j_at = 0; j_at < R.length; ++j_at) {
         const int64_t j = R.at[j_at];
-        product = cvmgen_saturating_mul(product, n.at[j]);
+        Z = cvmgen_saturating_mul(Z, n.at[j]);
     }
-    const int64_t Z = product;
     /* spec/cvm/reduce.cvm:27 */
     if (keepdims) {
         /* spec/cvm/reduce.cvm:19 */
