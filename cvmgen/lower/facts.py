@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild, substitute, walk
-from cvmgen.lower.guards import changed
+from cvmgen.lower.guards import changed, conjuncts
 from cvmgen.lower.translate import shape_name
 from cvmgen.spec.formula import Input
 
@@ -27,6 +27,7 @@ class Facts:
         self.positive_lists: set[str] = set()  # lists whose entries are at least 1
         self.shapes_of_many: set[str] = set()  # lists of such lists
         self.indices: set[str] = set()  # scalars of at least 0, as indices are
+        self.divided: dict[tuple[i.Expr, i.Expr], i.Expr] = {}  # required to leave no remainder
 
     @classmethod
     def of(cls, program: i.Program, nest: i.Nest) -> Facts:
@@ -35,6 +36,7 @@ class Facts:
         facts.learn(nest.prologue, None)
         for name in changed((*program.prepare, *nest.prologue)):
             facts.lets.pop(name, None)
+        facts.name_quotients()
         return facts
 
     def learn(self, statements: Iterable[i.Stmt], case: int | None) -> None:
@@ -50,10 +52,28 @@ class Facts:
                     self.lets[shape_name(tensor)] = extents
                     if not empty:
                         self.positive_lists.add(shape_name(tensor))
+                case i.Require(condition=condition):
+                    for test in conjuncts(condition):
+                        self.require(test)
                 case i.Cases(branches=branches) if case is not None:
                     self.learn(branches[case][1], None)
                 case _:
                     pass
+
+    def require(self, test: i.Expr) -> None:
+        match test:
+            case i.Compare(
+                op="==", left=i.Binary(op="mod", left=left, right=right), right=i.Const(value=0)
+            ):
+                self.divided[left, right] = i.Binary("floordiv", left, right)
+            case _:
+                pass
+
+    def name_quotients(self) -> None:
+        """Quotients without a remainder by the names that they have."""
+        for name, value in self.lets.items():
+            if isinstance(value, i.Binary) and value in self.divided.values():
+                self.divided[value.left, value.right] = i.Var(name)
 
     def extents(self, item: Input) -> None:
         """Every extent of a tensor is at least 1, or 0 where it may be empty."""
@@ -220,6 +240,8 @@ class Facts:
         """expr / divisor, if the divisor is positive and leaves no remainder."""
         if not self.positive(divisor):
             return None
+        if (expr, divisor) in self.divided:
+            return self.divided[expr, divisor]
         return algebra.quotient(self.expanded(expr), self.expanded(divisor))
 
 

@@ -122,6 +122,13 @@ CONTRACTIONS = [
         + "Y[i, j] = sum[k < K](A[j div c, i, k] * B[j, k])",
         ("j_outer", "i: A from (j_outer * I + i) * K", "j_inner: B from j * K", "k"),
     ),
+    (
+        "an extent that is a quotient",
+        "input A : cvm[I, L]\ninput B : cvm[J, K]\nattr s in [1, 9)\n"
+        'require L >= K : "a window"\noutput Y : cvm[I, J, (L - K) div s + 1] precision 32\n'
+        "Y[i, j, x] = sum[k < K](A[i, x * s + k] * B[j, k])",
+        ("", "j: B from j * K", "i x: A from i * L + x * s", "k"),
+    ),
 ]
 
 

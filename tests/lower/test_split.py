@@ -48,6 +48,17 @@ SCALAR = [
         "extents of tensors are at least 1",
     ),
     (
+        "a multiple by requirement",
+        VECTOR + 'require N mod c == 0 : "c divides N"\nlet M = N div c\n'
+        "output Y : cvm[N] precision p(X)\nY[i] = X[i mod c * M + i div c]",
+        [
+            "for 0 <= i_outer < M:",
+            "  for 0 <= i_inner < c:",
+            "    Y[i_outer * c + i_inner] = X[i_inner * M + i_outer]",
+        ],
+        "no remainder is left in any call",
+    ),
+    (
         "through a name",
         VECTOR + "let M = 2 * c * N\noutput Y : cvm[M] precision p(X)\nY[i] = X[i div (2 * c)]",
         [
