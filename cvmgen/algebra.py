@@ -63,7 +63,10 @@ def from_sympy(expr: sympy.Expr, atoms: Atoms) -> i.Expr:
     parts = [from_sympy(part, atoms) for part in expr.as_ordered_factors()] if expr.is_Mul else []
     if parts:
         return product(parts)
-    return total([from_sympy(part, atoms) for part in expr.as_ordered_terms()])
+    summands = [from_sympy(part, atoms) for part in expr.as_ordered_terms()]
+    if negation(summands[0]) is not None:  # y - x rather than -1 * x + y
+        summands.sort(key=lambda each: negation(each) is not None)
+    return total(summands)
 
 
 def equal(left: i.Expr, right: i.Expr) -> bool:

@@ -65,11 +65,15 @@ def _python(line: str) -> list[str]:
     if text.startswith("# "):
         return _words(text.split(" "), pad, pad + "#   ")
     inner, parts = f"{pad}    ", STATEMENT.fullmatch(text)
-    if parts and any(depth == 0 for *_, depth in _places(parts["value"], PYTHON_BREAKS)):
+    whole = _broken(line, PYTHON_BREAKS, 1, inner)
+    broken_head = parts is not None and len(whole[0]) < len(pad + parts["head"].rstrip())
+    if parts and (
+        broken_head or any(depth == 0 for *_, depth in _places(parts["value"], PYTHON_BREAKS))
+    ):
         # The value in parentheses, so that it can be broken where it is not in brackets.
         value = _broken(inner + parts["value"], PYTHON_BREAKS, 0, inner)
         return [f"{pad}{parts['head']}(", *value, f"{pad}){parts['end']}"]
-    return _broken(line, PYTHON_BREAKS, 1, inner)
+    return whole
 
 
 def _broken(line: str, signs: tuple[str, ...], least_depth: int, pad: str) -> list[str]:
@@ -88,6 +92,9 @@ def _broken(line: str, signs: tuple[str, ...], least_depth: int, pad: str) -> li
         if not left:
             break
         end = max(fit)[1] if fit else left[0][1]
+        # What is stored to stays whole where its line has room for it.
+        whole = (at for _, at, depth in stores if depth == 0 and end < at <= WIDTH - shift)
+        end = next(whole, end)
         pieces.append(lead + line[start:end].rstrip())
         start, lead = end, pad
     return [*pieces, lead + line[start:]]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import pytest
 
 from cvmgen.emit.c_like import CPrinter
-from cvmgen.emit.wrap import WIDTH, wrap_c
+from cvmgen.emit.wrap import WIDTH, wrap_c, wrap_python
 from cvmgen.ir import nodes as i
 from cvmgen.source import Source, Span
 
@@ -56,3 +58,20 @@ BRANCHES = [
 @pytest.mark.parametrize(("statement", "lines", "why"), BRANCHES)
 def test_branches(statement: i.Stmt, lines: list[str], why: str) -> None:
     assert CPrinter(host=True).block([statement]) == lines, why
+
+
+STORES = [
+    (wrap_c, "Y[{} + j] = X[{}];", ["Y[{} + j] =", "    X[{}];"], "in C"),
+    (wrap_python, "Y[{} + j] = X[{}]", ["Y[{} + j] = (", "    X[{}]", ")"], "in Python"),
+    (wrap_c, "Y[j] = X[{}] + X[{}];", ["Y[j] = X[{}]", "    + X[{}];"], "where a value breaks"),
+]
+
+
+@pytest.mark.parametrize(
+    ("wrap", "line", "lines"), [row[:3] for row in STORES], ids=[row[3] for row in STORES]
+)
+def test_what_is_stored_to_stays_whole(
+    wrap: Callable[[Iterable[str]], list[str]], line: str, lines: list[str]
+) -> None:
+    place = "((number * channels + channel) * height + row) * width + (x_block + x_lane)"
+    assert wrap([line.replace("{}", place)]) == [each.replace("{}", place) for each in lines]

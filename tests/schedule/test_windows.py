@@ -79,8 +79,7 @@ def test_peel_takes_the_worst_of_each_guard() -> None:
     lines = after(POOL, PEEL)
     assert lines[:2] == [
         "let x_middle_low: i64 = min_i64(max_i64(0, ceildiv(Q, S)), W)",
-        "let x_middle_high: i64 = "
-        "max_i64(min_i64(W, ceildiv(-1 * P + Q + W + 1, S)), x_middle_low)",
+        "let x_middle_high: i64 = max_i64(min_i64(W, ceildiv(Q + W + 1 - P, S)), x_middle_low)",
     ]
     middle = lines.index("  for x_middle_low <= x_middle < x_middle_high:")
     assert lines[middle + 1 : middle + 8] == [

@@ -228,21 +228,21 @@ static void conv2d_Y_int8_int8_part(const void *context, int64_t low, int64_t hi
                         if (SW == 1) {
                             for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
                                 ++x_filled)
-                                window[row
-                                    + x_filled] = X[((n * C + (oc_quotient * IC + ic)) * XH + h)
-                                    * XW + (x_first + x_filled - PW + x_phase)];
+                                window[row + x_filled] =
+                                    X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                    + (x_first + x_filled - PW + x_phase)];
                         } else if (SW == 2) {
                             for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
                                 ++x_filled)
-                                window[row
-                                    + x_filled] = X[((n * C + (oc_quotient * IC + ic)) * XH + h)
-                                    * XW + ((x_first + x_filled) * 2 - PW + x_phase)];
+                                window[row + x_filled] =
+                                    X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                    + ((x_first + x_filled) * 2 - PW + x_phase)];
                         } else {
                             for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
                                 ++x_filled)
-                                window[row
-                                    + x_filled] = X[((n * C + (oc_quotient * IC + ic)) * XH + h)
-                                    * XW + ((x_first + x_filled) * SW - PW + x_phase)];
+                                window[row + x_filled] =
+                                    X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                    + ((x_first + x_filled) * SW - PW + x_phase)];
                         }
                     }
                 }
@@ -294,8 +294,8 @@ static void conv2d_Y_int8_int8_part(const void *context, int64_t low, int64_t hi
         for (int64_t y_finished = 0; y_finished < y_count; ++y_finished) {
             CVMGEN_APART
             for (int64_t x_finished = 0; x_finished < x_count; ++x_finished)
-                Y[((n * OC + oc) * YH + (y_first + y_finished)) * YW
-                    + (x_first + x_finished)] = (int8_t)(totals[y_finished * x_pitch + x_finished]
+                Y[((n * OC + oc) * YH + (y_first + y_finished)) * YW + (x_first + x_finished)] =
+                    (int8_t)(totals[y_finished * x_pitch + x_finished]
                     + (uint32_t)(B != NULL ? B[oc] : 0));
         }
     }
@@ -421,7 +421,7 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
        (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
     const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
     const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
-        cvmgen_ceildiv(-1 * DW * KW + DW + PW + XW, SW)), x_middle_low);
+        cvmgen_ceildiv(DW + PW + XW - DW * KW, SW)), x_middle_low);
     const int64_t x_phases = cvmgen_min_i64(SW, (KW - 1) * DW + 1);
     const int64_t x_reach = cvmgen_min_i64((KW - 1) * DW / SW, 4097);
     const int64_t x_most = cvmgen_min_i64(512, YW);
@@ -594,21 +594,21 @@ static void conv2d_Y_int8_int32_part(const void *context, int64_t low, int64_t h
                         if (SW == 1) {
                             for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
                                 ++x_filled)
-                                window[row
-                                    + x_filled] = X[((n * C + (oc_quotient * IC + ic)) * XH + h)
-                                    * XW + (x_first + x_filled - PW + x_phase)];
+                                window[row + x_filled] =
+                                    X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                    + (x_first + x_filled - PW + x_phase)];
                         } else if (SW == 2) {
                             for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
                                 ++x_filled)
-                                window[row
-                                    + x_filled] = X[((n * C + (oc_quotient * IC + ic)) * XH + h)
-                                    * XW + ((x_first + x_filled) * 2 - PW + x_phase)];
+                                window[row + x_filled] =
+                                    X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                    + ((x_first + x_filled) * 2 - PW + x_phase)];
                         } else {
                             for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
                                 ++x_filled)
-                                window[row
-                                    + x_filled] = X[((n * C + (oc_quotient * IC + ic)) * XH + h)
-                                    * XW + ((x_first + x_filled) * SW - PW + x_phase)];
+                                window[row + x_filled] =
+                                    X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                    + ((x_first + x_filled) * SW - PW + x_phase)];
                         }
                     }
                 }
@@ -660,8 +660,8 @@ static void conv2d_Y_int8_int32_part(const void *context, int64_t low, int64_t h
         for (int64_t y_finished = 0; y_finished < y_count; ++y_finished) {
             CVMGEN_APART
             for (int64_t x_finished = 0; x_finished < x_count; ++x_finished)
-                Y[((n * OC + oc) * YH + (y_first + y_finished)) * YW
-                    + (x_first + x_finished)] = (int32_t)(totals[y_finished * x_pitch + x_finished]
+                Y[((n * OC + oc) * YH + (y_first + y_finished)) * YW + (x_first + x_finished)] =
+                    (int32_t)(totals[y_finished * x_pitch + x_finished]
                     + (uint32_t)(B != NULL ? B[oc] : 0));
         }
     }
@@ -787,7 +787,7 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
        (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
     const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
     const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
-        cvmgen_ceildiv(-1 * DW * KW + DW + PW + XW, SW)), x_middle_low);
+        cvmgen_ceildiv(DW + PW + XW - DW * KW, SW)), x_middle_low);
     const int64_t x_phases = cvmgen_min_i64(SW, (KW - 1) * DW + 1);
     const int64_t x_reach = cvmgen_min_i64((KW - 1) * DW / SW, 4097);
     const int64_t x_most = cvmgen_min_i64(512, YW);
@@ -962,21 +962,21 @@ static void conv2d_Y_int32_int8_part(const void *context, int64_t low, int64_t h
                         if (SW == 1) {
                             for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
                                 ++x_filled)
-                                window[row
-                                    + x_filled] = (uint32_t)X[((n * C + (oc_quotient * IC + ic))
-                                    * XH + h) * XW + (x_first + x_filled - PW + x_phase)];
+                                window[row + x_filled] =
+                                    (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                    + (x_first + x_filled - PW + x_phase)];
                         } else if (SW == 2) {
                             for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
                                 ++x_filled)
-                                window[row
-                                    + x_filled] = (uint32_t)X[((n * C + (oc_quotient * IC + ic))
-                                    * XH + h) * XW + ((x_first + x_filled) * 2 - PW + x_phase)];
+                                window[row + x_filled] =
+                                    (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                    + ((x_first + x_filled) * 2 - PW + x_phase)];
                         } else {
                             for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
                                 ++x_filled)
-                                window[row
-                                    + x_filled] = (uint32_t)X[((n * C + (oc_quotient * IC + ic))
-                                    * XH + h) * XW + ((x_first + x_filled) * SW - PW + x_phase)];
+                                window[row + x_filled] =
+                                    (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                    + ((x_first + x_filled) * SW - PW + x_phase)];
                         }
                     }
                 }
@@ -1028,8 +1028,8 @@ static void conv2d_Y_int32_int8_part(const void *context, int64_t low, int64_t h
         for (int64_t y_finished = 0; y_finished < y_count; ++y_finished) {
             CVMGEN_APART
             for (int64_t x_finished = 0; x_finished < x_count; ++x_finished)
-                Y[((n * OC + oc) * YH + (y_first + y_finished)) * YW
-                    + (x_first + x_finished)] = (int8_t)(totals[y_finished * x_pitch + x_finished]
+                Y[((n * OC + oc) * YH + (y_first + y_finished)) * YW + (x_first + x_finished)] =
+                    (int8_t)(totals[y_finished * x_pitch + x_finished]
                     + (uint32_t)(B != NULL ? B[oc] : 0));
         }
     }
@@ -1153,7 +1153,7 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
        (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
     const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
     const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
-        cvmgen_ceildiv(-1 * DW * KW + DW + PW + XW, SW)), x_middle_low);
+        cvmgen_ceildiv(DW + PW + XW - DW * KW, SW)), x_middle_low);
     const int64_t x_phases = cvmgen_min_i64(SW, (KW - 1) * DW + 1);
     const int64_t x_reach = cvmgen_min_i64((KW - 1) * DW / SW, 4097);
     const int64_t x_most = cvmgen_min_i64(512, YW);
@@ -1268,21 +1268,21 @@ static void conv2d_Y_int32_int32_part(const void *context, int64_t low, int64_t 
                         if (SW == 1) {
                             for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
                                 ++x_filled)
-                                window[row
-                                    + x_filled] = (uint32_t)X[((n * C + (oc_quotient * IC + ic))
-                                    * XH + h) * XW + (x_first + x_filled - PW + x_phase)];
+                                window[row + x_filled] =
+                                    (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                    + (x_first + x_filled - PW + x_phase)];
                         } else if (SW == 2) {
                             for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
                                 ++x_filled)
-                                window[row
-                                    + x_filled] = (uint32_t)X[((n * C + (oc_quotient * IC + ic))
-                                    * XH + h) * XW + ((x_first + x_filled) * 2 - PW + x_phase)];
+                                window[row + x_filled] =
+                                    (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                    + ((x_first + x_filled) * 2 - PW + x_phase)];
                         } else {
                             for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
                                 ++x_filled)
-                                window[row
-                                    + x_filled] = (uint32_t)X[((n * C + (oc_quotient * IC + ic))
-                                    * XH + h) * XW + ((x_first + x_filled) * SW - PW + x_phase)];
+                                window[row + x_filled] =
+                                    (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                    + ((x_first + x_filled) * SW - PW + x_phase)];
                         }
                     }
                 }
@@ -1334,8 +1334,8 @@ static void conv2d_Y_int32_int32_part(const void *context, int64_t low, int64_t 
         for (int64_t y_finished = 0; y_finished < y_count; ++y_finished) {
             CVMGEN_APART
             for (int64_t x_finished = 0; x_finished < x_count; ++x_finished)
-                Y[((n * OC + oc) * YH + (y_first + y_finished)) * YW
-                    + (x_first + x_finished)] = (int32_t)(totals[y_finished * x_pitch + x_finished]
+                Y[((n * OC + oc) * YH + (y_first + y_finished)) * YW + (x_first + x_finished)] =
+                    (int32_t)(totals[y_finished * x_pitch + x_finished]
                     + (uint32_t)(B != NULL ? B[oc] : 0));
         }
     }
@@ -1459,7 +1459,7 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
        (oc div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
     const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
     const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
-        cvmgen_ceildiv(-1 * DW * KW + DW + PW + XW, SW)), x_middle_low);
+        cvmgen_ceildiv(DW + PW + XW - DW * KW, SW)), x_middle_low);
     const int64_t x_phases = cvmgen_min_i64(SW, (KW - 1) * DW + 1);
     const int64_t x_reach = cvmgen_min_i64((KW - 1) * DW / SW, 4097);
     const int64_t x_most = cvmgen_min_i64(512, YW);

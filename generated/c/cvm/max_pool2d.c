@@ -217,8 +217,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 2]);
-                            Y[((n * C + c) * YH + y) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
+                                (int8_t)largest;
                         }
                     } else if (SW == 2) {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -228,8 +228,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                                 x_column_largest[x_near_wide * 2 + 1]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * 2 + 2]);
-                            Y[((n * C + c) * YH + y) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
+                                (int8_t)largest;
                         }
                     } else {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -239,8 +239,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                                 x_column_largest[x_near_wide * SW + 1]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * SW + 2]);
-                            Y[((n * C + c) * YH + y) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
+                                (int8_t)largest;
                         }
                     }
                 } else if (PSW == 2) {
@@ -249,8 +249,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                             int32_t largest = INT32_MIN;
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
-                            Y[((n * C + c) * YH + y) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
+                                (int8_t)largest;
                         }
                     } else if (SW == 2) {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -258,8 +258,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * 2 + 1]);
-                            Y[((n * C + c) * YH + y) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
+                                (int8_t)largest;
                         }
                     } else {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -267,8 +267,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * SW + 1]);
-                            Y[((n * C + c) * YH + y) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
+                                (int8_t)largest;
                         }
                     }
                 } else if (SW == 1) {
@@ -281,8 +281,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                                 x_column_largest[x_near + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + y) * YW
-                            + (x_block + x_near)] = (int8_t)largest[x_near];
+                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] =
+                            (int8_t)largest[x_near];
                 } else if (SW == 2) {
                     int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
@@ -293,8 +293,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                                 x_column_largest[x_near * 2 + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + y) * YW
-                            + (x_block + x_near)] = (int8_t)largest[x_near];
+                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] =
+                            (int8_t)largest[x_near];
                 } else {
                     int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
@@ -305,8 +305,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                                 x_column_largest[x_near * SW + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + y) * YW
-                            + (x_block + x_near)] = (int8_t)largest[x_near];
+                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] =
+                            (int8_t)largest[x_near];
                 }
             } else {
                 for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
@@ -634,8 +634,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 2]);
-                            Y[((n * C + c) * YH + y) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
+                                (int8_t)largest;
                         }
                     } else if (SW == 2) {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -645,8 +645,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near_wide * 2 + 1]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * 2 + 2]);
-                            Y[((n * C + c) * YH + y) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
+                                (int8_t)largest;
                         }
                     } else {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -656,8 +656,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near_wide * SW + 1]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * SW + 2]);
-                            Y[((n * C + c) * YH + y) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
+                                (int8_t)largest;
                         }
                     }
                 } else if (PSW == 2) {
@@ -666,8 +666,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                             int32_t largest = INT32_MIN;
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
-                            Y[((n * C + c) * YH + y) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
+                                (int8_t)largest;
                         }
                     } else if (SW == 2) {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -675,8 +675,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * 2 + 1]);
-                            Y[((n * C + c) * YH + y) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
+                                (int8_t)largest;
                         }
                     } else {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -684,8 +684,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * SW + 1]);
-                            Y[((n * C + c) * YH + y) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
+                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
+                                (int8_t)largest;
                         }
                     }
                 } else if (SW == 1) {
@@ -698,8 +698,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + y) * YW
-                            + (x_block + x_near)] = (int8_t)largest[x_near];
+                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] =
+                            (int8_t)largest[x_near];
                 } else if (SW == 2) {
                     int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
@@ -710,8 +710,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near * 2 + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + y) * YW
-                            + (x_block + x_near)] = (int8_t)largest[x_near];
+                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] =
+                            (int8_t)largest[x_near];
                 } else {
                     int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
@@ -722,8 +722,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near * SW + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + y) * YW
-                            + (x_block + x_near)] = (int8_t)largest[x_near];
+                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] =
+                            (int8_t)largest[x_near];
                 }
             } else {
                 for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {

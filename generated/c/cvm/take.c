@@ -322,8 +322,8 @@ static void take_Y_1_int8_int32_part(const void *context, int64_t low, int64_t h
         const int64_t i = at / m_size, j = at % m_size;
         CVMGEN_APART
         for (int64_t k = 0; k < k_extents_size; ++k)
-            Y[(i * m_size + j) * k_extents_size
-                + k] = X[(i * n_a
+            Y[(i * m_size + j) * k_extents_size + k] =
+                X[(i * n_a
                 + cvmgen_max_i32(0,
                 cvmgen_min_i32(indices[j], (int32_t)cvmgen_min_i64(n_a - 1, INT32_MAX))))
                 * k_extents_size + k];
@@ -360,8 +360,8 @@ static void take_Y_1_int32_int8_part(const void *context, int64_t low, int64_t h
         const int64_t i = at / m_size, j = at % m_size;
         CVMGEN_APART
         for (int64_t k = 0; k < k_extents_size; ++k)
-            Y[(i * m_size + j) * k_extents_size
-                + k] = (int8_t)X[(i * n_a
+            Y[(i * m_size + j) * k_extents_size + k] =
+                (int8_t)X[(i * n_a
                 + cvmgen_max_i32(0,
                 cvmgen_min_i32(indices[j], (int32_t)cvmgen_min_i64(n_a - 1, INT32_MAX))))
                 * k_extents_size + k];

@@ -277,9 +277,8 @@ static void avg_pool_y_part(const void *context, int64_t low, int64_t high) {
         for (int64_t p_finished = 0; p_finished < p_count; ++p_finished) {
             for (int64_t q_finished = 0; q_finished < q_count; ++q_finished)
                 y[n * (C * YH * YW)
-                    + ((c * YH + (p_first + p_finished)) * YW
-                    + (q_first + q_finished))] = cvmgen_stored_f64(totals[p_finished * q_pitch
-                    + q_finished] / (double)(R * S));
+                    + ((c * YH + (p_first + p_finished)) * YW + (q_first + q_finished))] =
+                    cvmgen_stored_f64(totals[p_finished * q_pitch + q_finished] / (double)(R * S));
         }
     }
 }
@@ -322,8 +321,8 @@ static void avg_pool_y_part_2(const void *context, int64_t low, int64_t high) {
                     }
                 }
             }
-            y[n * (C * YH * YW)
-                + ((c * YH + p) * YW + q_left)] = cvmgen_stored_f64(total / (double)(R * S));
+            y[n * (C * YH * YW) + ((c * YH + p) * YW + q_left)] =
+                cvmgen_stored_f64(total / (double)(R * S));
         }
         for (int64_t q_piece = q_middle_low; q_piece < q_middle_high; q_piece += 1024) {
             const int64_t q_lanes = cvmgen_min_i64(1024, q_middle_high - q_piece);
@@ -344,9 +343,8 @@ static void avg_pool_y_part_2(const void *context, int64_t low, int64_t high) {
                     }
                 }
                 for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                    y[n * (C * YH * YW)
-                        + ((c * YH + p) * YW
-                        + (q_piece + q_lane))] = cvmgen_stored_f64(total[q_lane] / (double)(R * S));
+                    y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_piece + q_lane))] =
+                        cvmgen_stored_f64(total[q_lane] / (double)(R * S));
             } else if (SW == 2) {
                 double total[1024];
                 for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
@@ -364,9 +362,8 @@ static void avg_pool_y_part_2(const void *context, int64_t low, int64_t high) {
                     }
                 }
                 for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                    y[n * (C * YH * YW)
-                        + ((c * YH + p) * YW
-                        + (q_piece + q_lane))] = cvmgen_stored_f64(total[q_lane] / (double)(R * S));
+                    y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_piece + q_lane))] =
+                        cvmgen_stored_f64(total[q_lane] / (double)(R * S));
             } else {
                 double total[1024];
                 for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
@@ -384,9 +381,8 @@ static void avg_pool_y_part_2(const void *context, int64_t low, int64_t high) {
                     }
                 }
                 for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                    y[n * (C * YH * YW)
-                        + ((c * YH + p) * YW
-                        + (q_piece + q_lane))] = cvmgen_stored_f64(total[q_lane] / (double)(R * S));
+                    y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_piece + q_lane))] =
+                        cvmgen_stored_f64(total[q_lane] / (double)(R * S));
             }
         }
         for (int64_t q_right = q_middle_high; q_right < YW; ++q_right) {
@@ -404,8 +400,8 @@ static void avg_pool_y_part_2(const void *context, int64_t low, int64_t high) {
                     }
                 }
             }
-            y[n * (C * YH * YW)
-                + ((c * YH + p) * YW + q_right)] = cvmgen_stored_f64(total / (double)(R * S));
+            y[n * (C * YH * YW) + ((c * YH + p) * YW + q_right)] =
+                cvmgen_stored_f64(total / (double)(R * S));
         }
     }
 }

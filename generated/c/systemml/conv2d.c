@@ -240,9 +240,8 @@ static void conv2d_y_part(const void *context, int64_t low, int64_t high) {
                     }
                 }
                 for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                    y[n * (F * YH * YW)
-                        + ((f * YH + p) * YW
-                        + (q_piece + q_lane))] = cvmgen_stored_f64(total[q_lane]);
+                    y[n * (F * YH * YW) + ((f * YH + p) * YW + (q_piece + q_lane))] =
+                        cvmgen_stored_f64(total[q_lane]);
             } else if (SW == 2) {
                 double total[1024];
                 for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
@@ -263,9 +262,8 @@ static void conv2d_y_part(const void *context, int64_t low, int64_t high) {
                     }
                 }
                 for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                    y[n * (F * YH * YW)
-                        + ((f * YH + p) * YW
-                        + (q_piece + q_lane))] = cvmgen_stored_f64(total[q_lane]);
+                    y[n * (F * YH * YW) + ((f * YH + p) * YW + (q_piece + q_lane))] =
+                        cvmgen_stored_f64(total[q_lane]);
             } else {
                 double total[1024];
                 for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
@@ -286,9 +284,8 @@ static void conv2d_y_part(const void *context, int64_t low, int64_t high) {
                     }
                 }
                 for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
-                    y[n * (F * YH * YW)
-                        + ((f * YH + p) * YW
-                        + (q_piece + q_lane))] = cvmgen_stored_f64(total[q_lane]);
+                    y[n * (F * YH * YW) + ((f * YH + p) * YW + (q_piece + q_lane))] =
+                        cvmgen_stored_f64(total[q_lane]);
             }
         }
         for (int64_t q_right = q_middle_high; q_right < YW; ++q_right) {

@@ -245,8 +245,8 @@ static void conv2d_backward_filter_dw_part(const void *context, int64_t low, int
                 }
             }
             for (int64_t s_lane = 0; s_lane < s_lanes; ++s_lane)
-                dw[f * (C * R * S)
-                    + ((c * R + r) * S + (s_piece + s_lane))] = cvmgen_stored_f64(total[s_lane]);
+                dw[f * (C * R * S) + ((c * R + r) * S + (s_piece + s_lane))] =
+                    cvmgen_stored_f64(total[s_lane]);
         }
         for (int64_t s_right = s_middle_high; s_right < S; ++s_right) {
             double total = 0.0;

@@ -136,8 +136,8 @@ static void intdiv_Z_part(const void *context, int64_t low, int64_t high) {
         if (X_step == 1 && Y_step == 1) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Z[d_row * d_run
-                    + d] = cvmgen_stored_f64(cvmgen_floor_f64(X[X_row + d] / Y[Y_row + d]));
+                Z[d_row * d_run + d] =
+                    cvmgen_stored_f64(cvmgen_floor_f64(X[X_row + d] / Y[Y_row + d]));
         } else if (X_step == 0 && Y_step == 1) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
@@ -149,8 +149,8 @@ static void intdiv_Z_part(const void *context, int64_t low, int64_t high) {
         } else {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Z[d_row * d_run
-                    + d] = cvmgen_stored_f64(cvmgen_floor_f64(X[X_row + d * X_step] / Y[Y_row + d
+                Z[d_row * d_run + d] =
+                    cvmgen_stored_f64(cvmgen_floor_f64(X[X_row + d * X_step] / Y[Y_row + d
                     * Y_step]));
         }
     }

@@ -267,10 +267,7 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                             largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide]);
                             largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide + 1]);
                             largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide + 2]);
-                            y[n * (C * YH * YW)
-                                + ((c * YH + p) * YW
-                                + (q_block
-                                + q_near_wide))] =
+                            y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_block + q_near_wide))] =
                                 cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     } else if (SW == 2) {
@@ -281,10 +278,7 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                                 q_column_largest[q_near_wide * 2 + 1]);
                             largest = cvmgen_max_i64(largest,
                                 q_column_largest[q_near_wide * 2 + 2]);
-                            y[n * (C * YH * YW)
-                                + ((c * YH + p) * YW
-                                + (q_block
-                                + q_near_wide))] =
+                            y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_block + q_near_wide))] =
                                 cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     } else {
@@ -295,10 +289,7 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                                 q_column_largest[q_near_wide * SW + 1]);
                             largest = cvmgen_max_i64(largest,
                                 q_column_largest[q_near_wide * SW + 2]);
-                            y[n * (C * YH * YW)
-                                + ((c * YH + p) * YW
-                                + (q_block
-                                + q_near_wide))] =
+                            y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_block + q_near_wide))] =
                                 cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     }
@@ -308,10 +299,7 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                             int64_t largest = INT64_MIN;
                             largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide]);
                             largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide + 1]);
-                            y[n * (C * YH * YW)
-                                + ((c * YH + p) * YW
-                                + (q_block
-                                + q_near_wide))] =
+                            y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_block + q_near_wide))] =
                                 cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     } else if (SW == 2) {
@@ -320,10 +308,7 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                             largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide * 2]);
                             largest = cvmgen_max_i64(largest,
                                 q_column_largest[q_near_wide * 2 + 1]);
-                            y[n * (C * YH * YW)
-                                + ((c * YH + p) * YW
-                                + (q_block
-                                + q_near_wide))] =
+                            y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_block + q_near_wide))] =
                                 cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     } else {
@@ -332,10 +317,7 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                             largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide * SW]);
                             largest = cvmgen_max_i64(largest,
                                 q_column_largest[q_near_wide * SW + 1]);
-                            y[n * (C * YH * YW)
-                                + ((c * YH + p) * YW
-                                + (q_block
-                                + q_near_wide))] =
+                            y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_block + q_near_wide))] =
                                 cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     }
@@ -349,10 +331,8 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                                 q_column_largest[q_near + s]);
                     }
                     for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                        y[n * (C * YH * YW)
-                            + ((c * YH + p) * YW
-                            + (q_block
-                            + q_near))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
+                        y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_block + q_near))] =
+                            cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
                 } else if (SW == 2) {
                     int64_t largest[1024];
                     for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
@@ -363,10 +343,8 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                                 q_column_largest[q_near * 2 + s]);
                     }
                     for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                        y[n * (C * YH * YW)
-                            + ((c * YH + p) * YW
-                            + (q_block
-                            + q_near))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
+                        y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_block + q_near))] =
+                            cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
                 } else {
                     int64_t largest[1024];
                     for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
@@ -377,10 +355,8 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                                 q_column_largest[q_near * SW + s]);
                     }
                     for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                        y[n * (C * YH * YW)
-                            + ((c * YH + p) * YW
-                            + (q_block
-                            + q_near))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
+                        y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_block + q_near))] =
+                            cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
                 }
             } else {
                 for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
@@ -398,9 +374,8 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                                 cvmgen_max_key_f64(x[n * (C * H * W) + ((c * H + i) * W + j)]));
                         }
                     }
-                    y[n * (C * YH * YW)
-                        + ((c * YH + p) * YW
-                        + (q_block + q_lane))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+                    y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_block + q_lane))] =
+                        cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                 }
             }
         }

@@ -329,8 +329,8 @@ static void reduce_min_output1_int8_part(const void *context, int64_t low, int64
             }
         }
         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            output1[output1_K_row + (d_K_block + d_K_lane)
-                * output1_K_step] = (int8_t)smallest_2[d_K_lane];
+            output1[output1_K_row + (d_K_block + d_K_lane) * output1_K_step] =
+                (int8_t)smallest_2[d_K_lane];
     }
 }
 
@@ -524,8 +524,8 @@ static void reduce_min_output1_int16_part(const void *context, int64_t low, int6
             }
         }
         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            output1[output1_K_row + (d_K_block + d_K_lane)
-                * output1_K_step] = (int16_t)smallest_2[d_K_lane];
+            output1[output1_K_row + (d_K_block + d_K_lane) * output1_K_step] =
+                (int16_t)smallest_2[d_K_lane];
     }
 }
 
@@ -631,8 +631,8 @@ static void reduce_min_output1_int16_part_2(const void *context, int64_t low, in
                             + (input1_4_row + d_R * input1_4_step)]);
                 }
             }
-            output1[output1_K_row + (d_K_group + d_K_result)
-                * output1_K_step] = (int16_t)smallest_2;
+            output1[output1_K_row + (d_K_group + d_K_result) * output1_K_step] =
+                (int16_t)smallest_2;
         }
     }
 }
@@ -974,8 +974,8 @@ static void reduce_min_output1_float32_part(const void *context, int64_t low, in
                 }
                 chosen = cvmgen_of_min_key_f32(smallest_2);
             }
-            output1[output1_K_row + (d_K_group + d_K_result)
-                * output1_K_step] = cvmgen_stored_f32(chosen);
+            output1[output1_K_row + (d_K_group + d_K_result) * output1_K_step] =
+                cvmgen_stored_f32(chosen);
         }
     }
 }

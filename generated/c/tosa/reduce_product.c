@@ -268,8 +268,8 @@ static void reduce_product_output1_float32_part(const void *context, int64_t low
             }
         }
         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            output1[output1_K_row + (d_K_block + d_K_lane)
-                * output1_K_step] = cvmgen_stored_f32(product[d_K_lane]);
+            output1[output1_K_row + (d_K_block + d_K_lane) * output1_K_step] =
+                cvmgen_stored_f32(product[d_K_lane]);
     }
 }
 
@@ -337,8 +337,8 @@ static void reduce_product_output1_float32_part_2(const void *context, int64_t l
                 }
             }
             for (int64_t d_K_result_side = 0; d_K_result_side < d_K_results; ++d_K_result_side)
-                output1[output1_K_row + (d_K_group + d_K_result_side)
-                    * output1_K_step] = cvmgen_stored_f32(product[d_K_result_side]);
+                output1[output1_K_row + (d_K_group + d_K_result_side) * output1_K_step] =
+                    cvmgen_stored_f32(product[d_K_result_side]);
         } else {
             for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
                 double product = 1.0;
@@ -349,8 +349,8 @@ static void reduce_product_output1_float32_part_2(const void *context, int64_t l
                         product *= (double)input1[input1_K_row + (d_K_group + d_K_result)
                             * input1_K_step + (input1_R_row + d_R * input1_R_step)];
                 }
-                output1[output1_K_row + (d_K_group + d_K_result)
-                    * output1_K_step] = cvmgen_stored_f32(product);
+                output1[output1_K_row + (d_K_group + d_K_result) * output1_K_step] =
+                    cvmgen_stored_f32(product);
             }
         }
     }

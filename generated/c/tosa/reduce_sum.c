@@ -464,8 +464,8 @@ static void reduce_sum_output1_float32_part(const void *context, int64_t low, in
             }
         }
         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            output1[output1_K_row + (d_K_block + d_K_lane)
-                * output1_K_step] = cvmgen_stored_f32(total[d_K_lane]);
+            output1[output1_K_row + (d_K_block + d_K_lane) * output1_K_step] =
+                cvmgen_stored_f32(total[d_K_lane]);
     }
 }
 
@@ -532,8 +532,8 @@ static void reduce_sum_output1_float32_part_2(const void *context, int64_t low, 
                 }
             }
             for (int64_t d_K_result_side = 0; d_K_result_side < d_K_results; ++d_K_result_side)
-                output1[output1_K_row + (d_K_group + d_K_result_side)
-                    * output1_K_step] = cvmgen_stored_f32(total[d_K_result_side]);
+                output1[output1_K_row + (d_K_group + d_K_result_side) * output1_K_step] =
+                    cvmgen_stored_f32(total[d_K_result_side]);
         } else {
             for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
                 double total = 0.0;
@@ -544,8 +544,8 @@ static void reduce_sum_output1_float32_part_2(const void *context, int64_t low, 
                         total += (double)input1[input1_K_row + (d_K_group + d_K_result)
                             * input1_K_step + (input1_R_row + d_R * input1_R_step)];
                 }
-                output1[output1_K_row + (d_K_group + d_K_result)
-                    * output1_K_step] = cvmgen_stored_f32(total);
+                output1[output1_K_row + (d_K_group + d_K_result) * output1_K_step] =
+                    cvmgen_stored_f32(total);
             }
         }
     }

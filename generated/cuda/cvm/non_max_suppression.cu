@@ -460,8 +460,8 @@ cvm_non_max_suppression_Y_int8_int8(const __grid_constant__ non_max_suppression_
         const int64_t n = rest % N;
         rest /= N;
         const int64_t b = rest;
-        Y[(b * N + n) * 6
-            + k] = (int8_t)(n < (max_output_size < 0 ? U_length[b]
+        Y[(b * N + n) * 6 + k] =
+            (int8_t)(n < (max_output_size < 0 ? U_length[b]
             : cvmgen_min_i64(max_output_size, U_length[b]))
             ? X[(b * N + I[b * N + U[b * N + n]]) * 6 + k] : -1);
     }
@@ -509,8 +509,8 @@ cvm_non_max_suppression_Y_int32_int8(
         const int64_t n = rest % N;
         rest /= N;
         const int64_t b = rest;
-        Y[(b * N + n) * 6
-            + k] = (int8_t)(n < (max_output_size < 0 ? U_length[b]
+        Y[(b * N + n) * 6 + k] =
+            (int8_t)(n < (max_output_size < 0 ? U_length[b]
             : cvmgen_min_i64(max_output_size, U_length[b]))
             ? X[(b * N + I[b * N + U[b * N + n]]) * 6 + k] : -1);
     }

@@ -115,8 +115,9 @@ def _nest_Y_1(plan, X, indices, Y):
     for i in range(i_extents_size):
         for j in range(m_size):
             for k in range(k_extents_size):
-                Y[(i * m_size + j) * k_extents_size
-                    + k] = X[(i * n_a + max(0, min(indices[j], n_a - 1))) * k_extents_size + k]
+                Y[(i * m_size + j) * k_extents_size + k] = (
+                    X[(i * n_a + max(0, min(indices[j], n_a - 1))) * k_extents_size + k]
+                )
 
 
 def infer(shapes, precisions, *, axis=None):

@@ -56,8 +56,9 @@ def _nest_Y(plan, X, Y):
         for c in range(C):
             for h in range(H * scale):
                 for w in range(W * scale):
-                    Y[((n * C + c) * (H * scale) + h) * (W * scale)
-                        + w] = X[((n * C + c) * H + h // scale) * W + w // scale]
+                    Y[((n * C + c) * (H * scale) + h) * (W * scale) + w] = (
+                        X[((n * C + c) * H + h // scale) * W + w // scale]
+                    )
 
 
 def infer(shapes, precisions, *, scale=None):
