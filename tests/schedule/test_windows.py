@@ -20,6 +20,7 @@ CONVOLVED = (
     "Y[c, y, x] = sum[i < P, j < Q if 0 <= y + i*D - 1 < H and 0 <= x + j*D - 1 < W]"
     "(X[c, y + i*D - 1, x + j*D - 1] * K[c, i, j])"
 )
+SLANTED = POOL.replace("x*S - Q", "x*S + y - Q")
 BACK = POOL.replace("x*S - Q + j", "x - S*j")
 ROW = (
     "input X : cvm[H, W]\noutput Y : cvm[H, W] precision p(X)\n"
@@ -204,31 +205,47 @@ def test_padding_that_might_make_nan_is_not_added() -> None:
     assert after(OF_REALS, STAGED) == ["changes nothing"]
 
 
-ROWS = "split results by 8 into block, lane\nseparate taps over lane by 64 into column, near\n"
+ROWS = (
+    "split results by 8 into block, lane\nseparate taps over lane, outer by 64 into column, near\n"
+)
+LINES = (
+    "split outer by 4 into band, line\nsplit results by 8 into block, lane\nreorder block, line\n"
+    "separate taps over lane, line by 64 into column, near\n"
+)
 
 
 def test_columns_come_first_and_then_each_window() -> None:
-    lines = after(POOL, f"{ROWS}clip taps, column")
-    assert between(lines, "array x_column_largest: 64 i32", "else:")[1:-1] == [
+    lines = after(POOL, f"{LINES}clip taps, column")
+    assert between(lines, "let x_columns: i64 = (x_lanes - 1) * S + (P - 1) + 1", "else:")[:-1] == [
+        "let x_columns: i64 = (x_lanes - 1) * S + (P - 1) + 1",
         "let x_column_low: i64 = min_i64(max_i64(0, Q - S * x_block), x_columns)",
         "let x_column_high: i64 = max_i64(min_i64(x_columns, Q - S * x_block + W), x_column_low)",
-        "for 0 <= x_column < x_column_low:",
-        "  x_column_largest@[x_column] = -2147483648",
-        "let i_low: i64 = max_i64(0, Q - S * y)",
-        "let i_high: i64 = min_i64(P, H + Q - S * y)",
-        "for x_column_low <= x_column < x_column_high:",
-        "  let largest: i32 = -2147483648",
-        "  for i_low <= i < i_high:",
-        "    largest max= X@[(y * S - Q + i) * W + (x_column + (x_block * S - Q))]",
-        "  x_column_largest@[x_column] = largest",
-        "for x_column_high <= x_column < x_columns:",
-        "  x_column_largest@[x_column] = -2147483648",
-        "for 0 <= x_near < x_lanes:",
-        "  let largest: i32 = -2147483648",
-        "  for 0 <= j < P:",
-        "    largest max= x_column_largest@[x_near * S + j]",
-        "  Y@[y * W + (x_block + x_near)] = largest",
+        "if x_columns <= 64:",
+        "  array x_column_largest: 64 i32",
+        "  for 0 <= x_column < x_column_low:",
+        "    x_column_largest@[x_column] = -2147483648",
+        "  for x_column_high <= x_column < x_columns:",
+        "    x_column_largest@[x_column] = -2147483648",
+        "  for 0 <= y_line < y_lines:",
+        "    let i_low: i64 = max_i64(0, Q - S * y_band - S * y_line)",
+        "    let i_high: i64 = min_i64(P, H + Q - S * y_band - S * y_line)",
+        "    for x_column_low <= x_column < x_column_high:",
+        "      let largest: i32 = -2147483648",
+        "      for i_low <= i < i_high:",
+        "        largest max= "
+        "X@[((y_band + y_line) * S - Q + i) * W + (x_column + (x_block * S - Q))]",
+        "      x_column_largest@[x_column] = largest",
+        "    for 0 <= x_near < x_lanes:",
+        "      let largest: i32 = -2147483648",
+        "      for 0 <= j < P:",
+        "        largest max= x_column_largest@[x_near * S + j]",
+        "      Y@[(y_band + y_line) * W + (x_block + x_near)] = largest",
     ]
+
+
+def test_lines_whose_columns_are_at_other_places_have_rows_of_their_own() -> None:
+    lines = after(SLANTED, "separate taps over results, outer by 64 into column, near")
+    assert lines.index("for 0 <= y < H:") < lines.index("    array x_column_largest: 64 i32")
 
 
 GROWN = "expand totals over column\ndistribute column\nreorder taps, column\n"

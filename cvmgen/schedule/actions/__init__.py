@@ -38,7 +38,7 @@ ACTIONS: Mapping[str, Kind] = {
     "copy": Kind(("copy",), "loops that only move elements become copies and fills", copy),
     "clip": Kind(("clip LOOPS",), "loops leave out what fails the guard in them", clip),
     "separate": Kind(
-        ("separate LOOP over LOOP by NUMBER into NEW, NEW",),
+        ("separate LOOP over LOOP, LOOP by NUMBER into NEW, NEW",),
         "the columns of windows are combined first, and then what came out",
         separate,
     ),

@@ -15,7 +15,8 @@ from cvmgen.schedule.subject import Subject
 
 
 def hoist(subject: Subject, use: Use) -> Subject:
-    """Locals of sums and products that do not vary in the loop go in front of it.
+    """Locals of sums, products and the like that do not vary in the loop go in front of it, and of
+    loops in each other in front of them all.
 
     Legal for these: they have a value even where the loop has no iteration.
     """
@@ -24,9 +25,9 @@ def hoist(subject: Subject, use: Use) -> Subject:
     def change(statement: i.Stmt) -> Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
-        before, kept = steady(statement)
-        body = rewritten(kept, change)
-        return (*before, replace(statement, body=body))
+        inner = replace(statement, body=rewritten(statement.body, change))
+        before, kept = steady(inner)
+        return (*before, replace(inner, body=kept))
 
     return subject.with_body(rewritten(subject.body, change))
 
@@ -87,10 +88,19 @@ def steady(loop: i.Loop) -> tuple[Block, Block]:
     for each in loop.body:
         match each:
             case i.Let(name=name, value=value) if (
-                plain(value) and name not in changed(loop.body) and not names_in(value) & varying
+                simple(value) and name not in changed(loop.body) and not names_in(value) & varying
             ):
                 before.append(each)
                 varying = varying - {name}
             case _:
                 kept.append(each)
     return tuple(before), tuple(kept)
+
+
+def simple(value: i.Expr) -> bool:
+    """Whether an expression is made of names and numbers alone, by operations that are defined
+    for all of them."""
+    calls = (each.function for each in walk(value) if isinstance(each, i.Call))
+    operations = (i.Var, i.Const, i.Binary, i.Call)
+    known = all(isinstance(each, operations) for each in walk(value))
+    return known and {*calls} <= {"min_i64", "max_i64"}

@@ -15,7 +15,8 @@ from cvmgen.schedule.subject import Subject
 
 
 def reorder(subject: Subject, use: Use) -> Subject:
-    """The second loop, which stands around loops of the first role, goes inside them.
+    """The second loop, which stands around loops of the first role, goes inside them; of loops in
+    each other the innermost first.
 
     Each of its iterations still meets theirs in their order: what it accumulates in memory of its
     own comes out the same. Legal where the loops do not decide how often each other run and no
@@ -26,7 +27,8 @@ def reorder(subject: Subject, use: Use) -> Subject:
     def change(statement: i.Stmt) -> Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in inward:
             return None
-        return pushed(statement, outward, use, subject)
+        inner = replace(statement, body=rewritten(statement.body, change))
+        return pushed(inner, outward, use, subject)
 
     return subject.with_body(rewritten(subject.body, change))
 

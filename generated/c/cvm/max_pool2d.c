@@ -127,6 +127,11 @@ typedef struct max_pool2d_Y_int8_int8_part_call {
     const max_pool2d_plan *plan;
     const int8_t *X;
     int8_t *Y;
+    int64_t x_block;
+    int64_t x_lanes;
+    int64_t x_columns;
+    int64_t x_column_low;
+    int64_t x_column_high;
 } max_pool2d_Y_int8_int8_part_call;
 CVMGEN_FOR_AVX2
 static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
@@ -134,38 +139,41 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
     const max_pool2d_plan *const plan = call->plan;
     const int8_t *restrict X = call->X;
     int8_t *restrict Y = call->Y;
+    const int64_t x_block = call->x_block;
+    const int64_t x_lanes = call->x_lanes;
+    const int64_t x_columns = call->x_columns;
+    const int64_t x_column_low = call->x_column_low;
+    const int64_t x_column_high = call->x_column_high;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
     const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
     const int64_t YW = plan->YW;
+    const int64_t y_bands = cvmgen_ceildiv(YH, 8);
     for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / YH / C, c = at / YH % C, y = at % YH;
-        for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
-            const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
-            const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
-            if (x_columns <= 4096) {
-                int32_t x_column_largest[4096];
-                const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW * x_block),
-                    x_columns);
-                const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW
-                    * x_block + W), x_column_low);
-                for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
-                    x_column_largest[x_column] = INT32_MIN;
-                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y);
-                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y);
+        const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
+        const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
+        if (x_columns <= 4096) {
+            int32_t x_column_largest[4096];
+            for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
+                x_column_largest[x_column] = INT32_MIN;
+            for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
+                x_column_largest[x_column] = INT32_MIN;
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
                 if (i_high - i_low == 3) {
                     for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + (y * SH - PH + (i_low + 2))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 2))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
@@ -174,10 +182,10 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
@@ -190,13 +198,13 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                             ++x_column) {
                             int32_t x_column_largest_so_far = x_column_largest[x_column];
                             x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
                                 + (x_column + (x_block * SW - PW))]);
                             x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + (y * SH - PH + (i + 1))) * W
+                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i + 1))) * W
                                 + (x_column + (x_block * SW - PW))]);
                             x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + (y * SH - PH + (i + 2))) * W
+                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i + 2))) * W
                                 + (x_column + (x_block * SW - PW))]);
                             x_column_largest[x_column] = x_column_largest_so_far;
                         }
@@ -204,12 +212,10 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                     for (int64_t i = i_whole; i < i_high; ++i) {
                         for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
                             x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
-                                X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
                                 + (x_column + (x_block * SW - PW))]);
                     }
                 }
-                for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
-                    x_column_largest[x_column] = INT32_MIN;
                 if (PSW == 3) {
                     if (SW == 1) {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -217,8 +223,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 2]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
-                                (int8_t)largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
                         }
                     } else if (SW == 2) {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -228,8 +234,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                                 x_column_largest[x_near_wide * 2 + 1]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * 2 + 2]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
-                                (int8_t)largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
                         }
                     } else {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -239,8 +245,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                                 x_column_largest[x_near_wide * SW + 1]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * SW + 2]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
-                                (int8_t)largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
                         }
                     }
                 } else if (PSW == 2) {
@@ -249,8 +255,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                             int32_t largest = INT32_MIN;
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
-                                (int8_t)largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
                         }
                     } else if (SW == 2) {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -258,8 +264,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * 2 + 1]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
-                                (int8_t)largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
                         }
                     } else {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -267,8 +273,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * SW + 1]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
-                                (int8_t)largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
                         }
                     }
                 } else if (SW == 1) {
@@ -281,8 +287,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                                 x_column_largest[x_near + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] =
-                            (int8_t)largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                            + (x_block + x_near)] = (int8_t)largest[x_near];
                 } else if (SW == 2) {
                     int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
@@ -293,8 +299,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                                 x_column_largest[x_near * 2 + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] =
-                            (int8_t)largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                            + (x_block + x_near)] = (int8_t)largest[x_near];
                 } else {
                     int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
@@ -305,24 +311,28 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                                 x_column_largest[x_near * SW + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] =
-                            (int8_t)largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                            + (x_block + x_near)] = (int8_t)largest[x_near];
                 }
-            } else {
+            }
+        } else {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
                 for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                     int32_t largest = INT32_MIN;
-                    const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y);
-                    const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y);
+                    const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                    const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
+                        * y_line);
                     const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
                     const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane + W);
                     for (int64_t i = i_low_2; i < i_high_2; ++i) {
-                        const int64_t place = y * SH - PH + i;
+                        const int64_t place = (y_band + y_line) * SH - PH + i;
                         for (int64_t j = j_low; j < j_high; ++j)
                             largest = cvmgen_max_i32(largest,
                                 X[((n * C + c) * H + place) * W
                                 + ((x_block + x_lane) * SW - PW + j)]);
                     }
-                    Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = (int8_t)largest;
+                    Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                        + (x_block + x_lane)] = (int8_t)largest;
                 }
             }
         }
@@ -331,15 +341,33 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
 
 static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *restrict X,
                                    int8_t *restrict Y) {
-    const int64_t N = plan->N, C = plan->C, YH = plan->YH, YW = plan->YW;
-    const max_pool2d_Y_int8_int8_part_call call = {plan, X, Y};
-    cvmgen_share(N * C * YH, N * C * YH * YW >= 4096, max_pool2d_Y_int8_int8_part, &call);
+    const int64_t N = plan->N, C = plan->C, W = plan->W, PSW = plan->PSW, PW = plan->PW;
+    const int64_t SW = plan->SW, YH = plan->YH, YW = plan->YW;
+    /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
+        const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
+        const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
+        const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW * x_block),
+            x_columns);
+        const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
+            + W), x_column_low);
+        const max_pool2d_Y_int8_int8_part_call call = {plan, X, Y, x_block, x_lanes, x_columns,
+                                                       x_column_low, x_column_high};
+        cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
+                     max_pool2d_Y_int8_int8_part, &call);
+    }
 }
 
 typedef struct max_pool2d_Y_int8_int32_part_call {
     const max_pool2d_plan *plan;
     const int8_t *X;
     int32_t *Y;
+    int64_t x_block;
+    int64_t x_lanes;
+    int64_t x_columns;
+    int64_t x_column_low;
+    int64_t x_column_high;
 } max_pool2d_Y_int8_int32_part_call;
 CVMGEN_FOR_AVX2
 static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
@@ -347,38 +375,41 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
     const max_pool2d_plan *const plan = call->plan;
     const int8_t *restrict X = call->X;
     int32_t *restrict Y = call->Y;
+    const int64_t x_block = call->x_block;
+    const int64_t x_lanes = call->x_lanes;
+    const int64_t x_columns = call->x_columns;
+    const int64_t x_column_low = call->x_column_low;
+    const int64_t x_column_high = call->x_column_high;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
     const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
     const int64_t YW = plan->YW;
+    const int64_t y_bands = cvmgen_ceildiv(YH, 8);
     for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / YH / C, c = at / YH % C, y = at % YH;
-        for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
-            const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
-            const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
-            if (x_columns <= 4096) {
-                int32_t x_column_largest[4096];
-                const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW * x_block),
-                    x_columns);
-                const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW
-                    * x_block + W), x_column_low);
-                for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
-                    x_column_largest[x_column] = INT32_MIN;
-                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y);
-                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y);
+        const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
+        const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
+        if (x_columns <= 4096) {
+            int32_t x_column_largest[4096];
+            for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
+                x_column_largest[x_column] = INT32_MIN;
+            for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
+                x_column_largest[x_column] = INT32_MIN;
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
                 if (i_high - i_low == 3) {
                     for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + (y * SH - PH + (i_low + 2))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 2))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
@@ -387,10 +418,10 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
@@ -403,13 +434,13 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
                             ++x_column) {
                             int32_t x_column_largest_so_far = x_column_largest[x_column];
                             x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
                                 + (x_column + (x_block * SW - PW))]);
                             x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + (y * SH - PH + (i + 1))) * W
+                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i + 1))) * W
                                 + (x_column + (x_block * SW - PW))]);
                             x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + (y * SH - PH + (i + 2))) * W
+                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i + 2))) * W
                                 + (x_column + (x_block * SW - PW))]);
                             x_column_largest[x_column] = x_column_largest_so_far;
                         }
@@ -417,12 +448,10 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
                     for (int64_t i = i_whole; i < i_high; ++i) {
                         for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
                             x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
-                                X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
                                 + (x_column + (x_block * SW - PW))]);
                     }
                 }
-                for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
-                    x_column_largest[x_column] = INT32_MIN;
                 if (PSW == 3) {
                     if (SW == 1) {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -430,7 +459,8 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 2]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = largest;
                         }
                     } else if (SW == 2) {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -440,7 +470,8 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near_wide * 2 + 1]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * 2 + 2]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = largest;
                         }
                     } else {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -450,7 +481,8 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near_wide * SW + 1]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * SW + 2]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = largest;
                         }
                     }
                 } else if (PSW == 2) {
@@ -459,7 +491,8 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
                             int32_t largest = INT32_MIN;
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = largest;
                         }
                     } else if (SW == 2) {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -467,7 +500,8 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * 2 + 1]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = largest;
                         }
                     } else {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -475,7 +509,8 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * SW + 1]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = largest;
                         }
                     }
                 } else if (SW == 1) {
@@ -488,7 +523,8 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] = largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                            + (x_block + x_near)] = largest[x_near];
                 } else if (SW == 2) {
                     int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
@@ -499,7 +535,8 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near * 2 + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] = largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                            + (x_block + x_near)] = largest[x_near];
                 } else {
                     int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
@@ -510,23 +547,27 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near * SW + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] = largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                            + (x_block + x_near)] = largest[x_near];
                 }
-            } else {
+            }
+        } else {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
                 for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                     int32_t largest = INT32_MIN;
-                    const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y);
-                    const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y);
+                    const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                    const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
+                        * y_line);
                     const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
                     const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane + W);
                     for (int64_t i = i_low_2; i < i_high_2; ++i) {
-                        const int64_t place = y * SH - PH + i;
+                        const int64_t place = (y_band + y_line) * SH - PH + i;
                         for (int64_t j = j_low; j < j_high; ++j)
                             largest = cvmgen_max_i32(largest,
                                 X[((n * C + c) * H + place) * W
                                 + ((x_block + x_lane) * SW - PW + j)]);
                     }
-                    Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = largest;
+                    Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_lane)] = largest;
                 }
             }
         }
@@ -535,15 +576,33 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
 
 static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *restrict X,
                                     int32_t *restrict Y) {
-    const int64_t N = plan->N, C = plan->C, YH = plan->YH, YW = plan->YW;
-    const max_pool2d_Y_int8_int32_part_call call = {plan, X, Y};
-    cvmgen_share(N * C * YH, N * C * YH * YW >= 4096, max_pool2d_Y_int8_int32_part, &call);
+    const int64_t N = plan->N, C = plan->C, W = plan->W, PSW = plan->PSW, PW = plan->PW;
+    const int64_t SW = plan->SW, YH = plan->YH, YW = plan->YW;
+    /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
+        const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
+        const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
+        const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW * x_block),
+            x_columns);
+        const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
+            + W), x_column_low);
+        const max_pool2d_Y_int8_int32_part_call call = {plan, X, Y, x_block, x_lanes, x_columns,
+                                                        x_column_low, x_column_high};
+        cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
+                     max_pool2d_Y_int8_int32_part, &call);
+    }
 }
 
 typedef struct max_pool2d_Y_int32_int8_part_call {
     const max_pool2d_plan *plan;
     const int32_t *X;
     int8_t *Y;
+    int64_t x_block;
+    int64_t x_lanes;
+    int64_t x_columns;
+    int64_t x_column_low;
+    int64_t x_column_high;
 } max_pool2d_Y_int32_int8_part_call;
 CVMGEN_FOR_AVX2
 static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
@@ -551,38 +610,41 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
     const max_pool2d_plan *const plan = call->plan;
     const int32_t *restrict X = call->X;
     int8_t *restrict Y = call->Y;
+    const int64_t x_block = call->x_block;
+    const int64_t x_lanes = call->x_lanes;
+    const int64_t x_columns = call->x_columns;
+    const int64_t x_column_low = call->x_column_low;
+    const int64_t x_column_high = call->x_column_high;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
     const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
     const int64_t YW = plan->YW;
+    const int64_t y_bands = cvmgen_ceildiv(YH, 8);
     for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / YH / C, c = at / YH % C, y = at % YH;
-        for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
-            const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
-            const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
-            if (x_columns <= 4096) {
-                int32_t x_column_largest[4096];
-                const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW * x_block),
-                    x_columns);
-                const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW
-                    * x_block + W), x_column_low);
-                for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
-                    x_column_largest[x_column] = INT32_MIN;
-                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y);
-                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y);
+        const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
+        const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
+        if (x_columns <= 4096) {
+            int32_t x_column_largest[4096];
+            for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
+                x_column_largest[x_column] = INT32_MIN;
+            for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
+                x_column_largest[x_column] = INT32_MIN;
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
                 if (i_high - i_low == 3) {
                     for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + (y * SH - PH + (i_low + 2))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 2))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
@@ -591,10 +653,10 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
@@ -607,13 +669,13 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                             ++x_column) {
                             int32_t x_column_largest_so_far = x_column_largest[x_column];
                             x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
                                 + (x_column + (x_block * SW - PW))]);
                             x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + (y * SH - PH + (i + 1))) * W
+                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i + 1))) * W
                                 + (x_column + (x_block * SW - PW))]);
                             x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + (y * SH - PH + (i + 2))) * W
+                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i + 2))) * W
                                 + (x_column + (x_block * SW - PW))]);
                             x_column_largest[x_column] = x_column_largest_so_far;
                         }
@@ -621,12 +683,10 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                     for (int64_t i = i_whole; i < i_high; ++i) {
                         for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
                             x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
-                                X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
                                 + (x_column + (x_block * SW - PW))]);
                     }
                 }
-                for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
-                    x_column_largest[x_column] = INT32_MIN;
                 if (PSW == 3) {
                     if (SW == 1) {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -634,8 +694,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 2]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
-                                (int8_t)largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
                         }
                     } else if (SW == 2) {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -645,8 +705,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near_wide * 2 + 1]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * 2 + 2]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
-                                (int8_t)largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
                         }
                     } else {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -656,8 +716,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near_wide * SW + 1]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * SW + 2]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
-                                (int8_t)largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
                         }
                     }
                 } else if (PSW == 2) {
@@ -666,8 +726,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                             int32_t largest = INT32_MIN;
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
-                                (int8_t)largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
                         }
                     } else if (SW == 2) {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -675,8 +735,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * 2 + 1]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
-                                (int8_t)largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
                         }
                     } else {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -684,8 +744,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * SW + 1]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] =
-                                (int8_t)largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = (int8_t)largest;
                         }
                     }
                 } else if (SW == 1) {
@@ -698,8 +758,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] =
-                            (int8_t)largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                            + (x_block + x_near)] = (int8_t)largest[x_near];
                 } else if (SW == 2) {
                     int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
@@ -710,8 +770,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near * 2 + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] =
-                            (int8_t)largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                            + (x_block + x_near)] = (int8_t)largest[x_near];
                 } else {
                     int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
@@ -722,24 +782,28 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near * SW + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] =
-                            (int8_t)largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                            + (x_block + x_near)] = (int8_t)largest[x_near];
                 }
-            } else {
+            }
+        } else {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
                 for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                     int32_t largest = INT32_MIN;
-                    const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y);
-                    const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y);
+                    const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                    const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
+                        * y_line);
                     const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
                     const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane + W);
                     for (int64_t i = i_low_2; i < i_high_2; ++i) {
-                        const int64_t place = y * SH - PH + i;
+                        const int64_t place = (y_band + y_line) * SH - PH + i;
                         for (int64_t j = j_low; j < j_high; ++j)
                             largest = cvmgen_max_i32(largest,
                                 X[((n * C + c) * H + place) * W
                                 + ((x_block + x_lane) * SW - PW + j)]);
                     }
-                    Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = (int8_t)largest;
+                    Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                        + (x_block + x_lane)] = (int8_t)largest;
                 }
             }
         }
@@ -748,15 +812,33 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
 
 static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *restrict X,
                                     int8_t *restrict Y) {
-    const int64_t N = plan->N, C = plan->C, YH = plan->YH, YW = plan->YW;
-    const max_pool2d_Y_int32_int8_part_call call = {plan, X, Y};
-    cvmgen_share(N * C * YH, N * C * YH * YW >= 4096, max_pool2d_Y_int32_int8_part, &call);
+    const int64_t N = plan->N, C = plan->C, W = plan->W, PSW = plan->PSW, PW = plan->PW;
+    const int64_t SW = plan->SW, YH = plan->YH, YW = plan->YW;
+    /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
+        const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
+        const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
+        const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW * x_block),
+            x_columns);
+        const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
+            + W), x_column_low);
+        const max_pool2d_Y_int32_int8_part_call call = {plan, X, Y, x_block, x_lanes, x_columns,
+                                                        x_column_low, x_column_high};
+        cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
+                     max_pool2d_Y_int32_int8_part, &call);
+    }
 }
 
 typedef struct max_pool2d_Y_int32_int32_part_call {
     const max_pool2d_plan *plan;
     const int32_t *X;
     int32_t *Y;
+    int64_t x_block;
+    int64_t x_lanes;
+    int64_t x_columns;
+    int64_t x_column_low;
+    int64_t x_column_high;
 } max_pool2d_Y_int32_int32_part_call;
 CVMGEN_FOR_AVX2
 static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
@@ -764,38 +846,41 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
     const max_pool2d_plan *const plan = call->plan;
     const int32_t *restrict X = call->X;
     int32_t *restrict Y = call->Y;
+    const int64_t x_block = call->x_block;
+    const int64_t x_lanes = call->x_lanes;
+    const int64_t x_columns = call->x_columns;
+    const int64_t x_column_low = call->x_column_low;
+    const int64_t x_column_high = call->x_column_high;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
     const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
     const int64_t YW = plan->YW;
+    const int64_t y_bands = cvmgen_ceildiv(YH, 8);
     for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / YH / C, c = at / YH % C, y = at % YH;
-        for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
-            const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
-            const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
-            if (x_columns <= 4096) {
-                int32_t x_column_largest[4096];
-                const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW * x_block),
-                    x_columns);
-                const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW
-                    * x_block + W), x_column_low);
-                for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
-                    x_column_largest[x_column] = INT32_MIN;
-                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y);
-                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y);
+        const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
+        const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
+        if (x_columns <= 4096) {
+            int32_t x_column_largest[4096];
+            for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
+                x_column_largest[x_column] = INT32_MIN;
+            for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
+                x_column_largest[x_column] = INT32_MIN;
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
                 if (i_high - i_low == 3) {
                     for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + (y * SH - PH + (i_low + 2))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 2))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
@@ -804,10 +889,10 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + (y * SH - PH + i_low)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + (y * SH - PH + (i_low + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
@@ -820,13 +905,13 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
                             ++x_column) {
                             int32_t x_column_largest_so_far = x_column_largest[x_column];
                             x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
                                 + (x_column + (x_block * SW - PW))]);
                             x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + (y * SH - PH + (i + 1))) * W
+                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i + 1))) * W
                                 + (x_column + (x_block * SW - PW))]);
                             x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + (y * SH - PH + (i + 2))) * W
+                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i + 2))) * W
                                 + (x_column + (x_block * SW - PW))]);
                             x_column_largest[x_column] = x_column_largest_so_far;
                         }
@@ -834,12 +919,10 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
                     for (int64_t i = i_whole; i < i_high; ++i) {
                         for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
                             x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
-                                X[((n * C + c) * H + (y * SH - PH + i)) * W
+                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
                                 + (x_column + (x_block * SW - PW))]);
                     }
                 }
-                for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
-                    x_column_largest[x_column] = INT32_MIN;
                 if (PSW == 3) {
                     if (SW == 1) {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -847,7 +930,8 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 2]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = largest;
                         }
                     } else if (SW == 2) {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -857,7 +941,8 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
                                 x_column_largest[x_near_wide * 2 + 1]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * 2 + 2]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = largest;
                         }
                     } else {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -867,7 +952,8 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
                                 x_column_largest[x_near_wide * SW + 1]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * SW + 2]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = largest;
                         }
                     }
                 } else if (PSW == 2) {
@@ -876,7 +962,8 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
                             int32_t largest = INT32_MIN;
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = largest;
                         }
                     } else if (SW == 2) {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -884,7 +971,8 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * 2 + 1]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = largest;
                         }
                     } else {
                         for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
@@ -892,7 +980,8 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
                             largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
                             largest = cvmgen_max_i32(largest,
                                 x_column_largest[x_near_wide * SW + 1]);
-                            Y[((n * C + c) * YH + y) * YW + (x_block + x_near_wide)] = largest;
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = largest;
                         }
                     }
                 } else if (SW == 1) {
@@ -905,7 +994,8 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
                                 x_column_largest[x_near + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] = largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                            + (x_block + x_near)] = largest[x_near];
                 } else if (SW == 2) {
                     int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
@@ -916,7 +1006,8 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
                                 x_column_largest[x_near * 2 + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] = largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                            + (x_block + x_near)] = largest[x_near];
                 } else {
                     int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
@@ -927,23 +1018,27 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
                                 x_column_largest[x_near * SW + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + y) * YW + (x_block + x_near)] = largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                            + (x_block + x_near)] = largest[x_near];
                 }
-            } else {
+            }
+        } else {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
                 for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                     int32_t largest = INT32_MIN;
-                    const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y);
-                    const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y);
+                    const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                    const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
+                        * y_line);
                     const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
                     const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane + W);
                     for (int64_t i = i_low_2; i < i_high_2; ++i) {
-                        const int64_t place = y * SH - PH + i;
+                        const int64_t place = (y_band + y_line) * SH - PH + i;
                         for (int64_t j = j_low; j < j_high; ++j)
                             largest = cvmgen_max_i32(largest,
                                 X[((n * C + c) * H + place) * W
                                 + ((x_block + x_lane) * SW - PW + j)]);
                     }
-                    Y[((n * C + c) * YH + y) * YW + (x_block + x_lane)] = largest;
+                    Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_lane)] = largest;
                 }
             }
         }
@@ -952,9 +1047,23 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
 
 static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t *restrict X,
                                      int32_t *restrict Y) {
-    const int64_t N = plan->N, C = plan->C, YH = plan->YH, YW = plan->YW;
-    const max_pool2d_Y_int32_int32_part_call call = {plan, X, Y};
-    cvmgen_share(N * C * YH, N * C * YH * YW >= 4096, max_pool2d_Y_int32_int32_part, &call);
+    const int64_t N = plan->N, C = plan->C, W = plan->W, PSW = plan->PSW, PW = plan->PW;
+    const int64_t SW = plan->SW, YH = plan->YH, YW = plan->YW;
+    /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
+        const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
+        const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
+        const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW * x_block),
+            x_columns);
+        const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
+            + W), x_column_low);
+        const max_pool2d_Y_int32_int32_part_call call = {plan, X, Y, x_block, x_lanes,
+                                                         x_columns, x_column_low,
+                                                         x_column_high};
+        cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
+                     max_pool2d_Y_int32_int32_part, &call);
+    }
 }
 
 int cvm_max_pool2d_infer(const cvm_max_pool2d_args *args, cvmgen_error *error) {
@@ -978,14 +1087,14 @@ static int max_pool2d_run(const cvm_max_pool2d_args *args, max_pool2d_plan *plan
     int status = CVMGEN_OK;
     const int32_t *X = NULL;
     int32_t *X_copy = NULL;
-    if (!narrow)
+    if (!narrow && status == CVMGEN_OK)
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
             max_pool2d_Y_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-        else if (narrow)
+        else if (narrow && !narrow_result)
             max_pool2d_Y_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-        else if (narrow_result)
+        else if (!narrow && narrow_result)
             max_pool2d_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
         else
             max_pool2d_Y_int32_int32(plan, X, (int32_t *)args->Y->data);

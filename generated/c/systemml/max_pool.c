@@ -167,6 +167,11 @@ typedef struct max_pool_y_part_call {
     const max_pool_plan *plan;
     const double *x;
     double *y;
+    int64_t q_block;
+    int64_t q_lanes;
+    int64_t q_columns;
+    int64_t q_column_low;
+    int64_t q_column_high;
 } max_pool_y_part_call;
 CVMGEN_FOR_AVX512
 static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
@@ -174,42 +179,45 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
     const max_pool_plan *const plan = call->plan;
     const double *restrict x = call->x;
     double *restrict y = call->y;
+    const int64_t q_block = call->q_block;
+    const int64_t q_lanes = call->q_lanes;
+    const int64_t q_columns = call->q_columns;
+    const int64_t q_column_low = call->q_column_low;
+    const int64_t q_column_high = call->q_column_high;
     /* spec/systemml/pooling.cvm:26: y[n, (c*YH + p)*YW + q] = max[r < R, s < S if 0 <= i < H and 0
        <= j < W](x[n, (c*H + i)*W + j]) forall n < N, c < C, p < YH, q < YW where i = p*SH - PH + r,
        j = q*SW - PW + s */
     const int64_t C = plan->C, H = plan->H, W = plan->W, R = plan->R, S = plan->S;
     const int64_t SH = plan->SH, SW = plan->SW, PH = plan->PH, PW = plan->PW, YH = plan->YH;
     const int64_t YW = plan->YW;
+    const int64_t p_bands = cvmgen_ceildiv(YH, 8);
     for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / YH / C, c = at / YH % C, p = at % YH;
-        for (int64_t q_block = 0; q_block < YW; q_block += 1024) {
-            const int64_t q_lanes = cvmgen_min_i64(1024, YW - q_block);
-            const int64_t q_columns = (q_lanes - 1) * SW + (S - 1) + 1;
-            if (q_columns <= 4096) {
-                int64_t q_column_largest[4096];
-                const int64_t q_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW * q_block),
-                    q_columns);
-                const int64_t q_column_high = cvmgen_max_i64(cvmgen_min_i64(q_columns, PW - SW
-                    * q_block + W), q_column_low);
-                for (int64_t q_column = 0; q_column < q_column_low; ++q_column)
-                    q_column_largest[q_column] = INT64_MIN;
-                const int64_t r_low = cvmgen_max_i64(0, PH - SH * p);
-                const int64_t r_high = cvmgen_min_i64(R, H + PH - SH * p);
+        const int64_t n = at / p_bands / C, c = at / p_bands % C, p_band = at % p_bands * 8;
+        const int64_t p_lines = cvmgen_min_i64(8, YH - p_band);
+        if (q_columns <= 4096) {
+            int64_t q_column_largest[4096];
+            for (int64_t q_column = 0; q_column < q_column_low; ++q_column)
+                q_column_largest[q_column] = INT64_MIN;
+            for (int64_t q_column = q_column_high; q_column < q_columns; ++q_column)
+                q_column_largest[q_column] = INT64_MIN;
+            for (int64_t p_line = 0; p_line < p_lines; ++p_line) {
+                const int64_t r_low = cvmgen_max_i64(0, PH - SH * p_band - SH * p_line);
+                const int64_t r_high = cvmgen_min_i64(R, H + PH - SH * p_band - SH * p_line);
                 if (r_high - r_low == 3) {
                     for (int64_t q_column_tall = q_column_low; q_column_tall < q_column_high;
                         ++q_column_tall) {
                         int64_t largest = INT64_MIN;
                         largest = cvmgen_max_i64(largest,
                             cvmgen_max_key_f64(x[n * (C * H * W)
-                            + ((c * H + (p * SH - PH + r_low)) * W
+                            + ((c * H + ((p_band + p_line) * SH - PH + r_low)) * W
                             + (q_column_tall + (q_block * SW - PW)))]));
                         largest = cvmgen_max_i64(largest,
                             cvmgen_max_key_f64(x[n * (C * H * W)
-                            + ((c * H + (p * SH - PH + (r_low + 1))) * W
+                            + ((c * H + ((p_band + p_line) * SH - PH + (r_low + 1))) * W
                             + (q_column_tall + (q_block * SW - PW)))]));
                         largest = cvmgen_max_i64(largest,
                             cvmgen_max_key_f64(x[n * (C * H * W)
-                            + ((c * H + (p * SH - PH + (r_low + 2))) * W
+                            + ((c * H + ((p_band + p_line) * SH - PH + (r_low + 2))) * W
                             + (q_column_tall + (q_block * SW - PW)))]));
                         q_column_largest[q_column_tall] = largest;
                     }
@@ -219,11 +227,11 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                         int64_t largest = INT64_MIN;
                         largest = cvmgen_max_i64(largest,
                             cvmgen_max_key_f64(x[n * (C * H * W)
-                            + ((c * H + (p * SH - PH + r_low)) * W
+                            + ((c * H + ((p_band + p_line) * SH - PH + r_low)) * W
                             + (q_column_tall + (q_block * SW - PW)))]));
                         largest = cvmgen_max_i64(largest,
                             cvmgen_max_key_f64(x[n * (C * H * W)
-                            + ((c * H + (p * SH - PH + (r_low + 1))) * W
+                            + ((c * H + ((p_band + p_line) * SH - PH + (r_low + 1))) * W
                             + (q_column_tall + (q_block * SW - PW)))]));
                         q_column_largest[q_column_tall] = largest;
                     }
@@ -237,15 +245,15 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                             int64_t q_column_largest_so_far = q_column_largest[q_column];
                             q_column_largest_so_far = cvmgen_max_i64(q_column_largest_so_far,
                                 cvmgen_max_key_f64(x[n * (C * H * W)
-                                + ((c * H + (p * SH - PH + r)) * W
+                                + ((c * H + ((p_band + p_line) * SH - PH + r)) * W
                                 + (q_column + (q_block * SW - PW)))]));
                             q_column_largest_so_far = cvmgen_max_i64(q_column_largest_so_far,
                                 cvmgen_max_key_f64(x[n * (C * H * W)
-                                + ((c * H + (p * SH - PH + (r + 1))) * W
+                                + ((c * H + ((p_band + p_line) * SH - PH + (r + 1))) * W
                                 + (q_column + (q_block * SW - PW)))]));
                             q_column_largest_so_far = cvmgen_max_i64(q_column_largest_so_far,
                                 cvmgen_max_key_f64(x[n * (C * H * W)
-                                + ((c * H + (p * SH - PH + (r + 2))) * W
+                                + ((c * H + ((p_band + p_line) * SH - PH + (r + 2))) * W
                                 + (q_column + (q_block * SW - PW)))]));
                             q_column_largest[q_column] = q_column_largest_so_far;
                         }
@@ -254,12 +262,10 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                         for (int64_t q_column = q_column_low; q_column < q_column_high; ++q_column)
                             q_column_largest[q_column] = cvmgen_max_i64(q_column_largest[q_column],
                                 cvmgen_max_key_f64(x[n * (C * H * W)
-                                + ((c * H + (p * SH - PH + r)) * W
+                                + ((c * H + ((p_band + p_line) * SH - PH + r)) * W
                                 + (q_column + (q_block * SW - PW)))]));
                     }
                 }
-                for (int64_t q_column = q_column_high; q_column < q_columns; ++q_column)
-                    q_column_largest[q_column] = INT64_MIN;
                 if (S == 3) {
                     if (SW == 1) {
                         for (int64_t q_near_wide = 0; q_near_wide < q_lanes; ++q_near_wide) {
@@ -267,7 +273,10 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                             largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide]);
                             largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide + 1]);
                             largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide + 2]);
-                            y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_block + q_near_wide))] =
+                            y[n * (C * YH * YW)
+                                + ((c * YH + (p_band + p_line)) * YW
+                                + (q_block
+                                + q_near_wide))] =
                                 cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     } else if (SW == 2) {
@@ -278,7 +287,10 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                                 q_column_largest[q_near_wide * 2 + 1]);
                             largest = cvmgen_max_i64(largest,
                                 q_column_largest[q_near_wide * 2 + 2]);
-                            y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_block + q_near_wide))] =
+                            y[n * (C * YH * YW)
+                                + ((c * YH + (p_band + p_line)) * YW
+                                + (q_block
+                                + q_near_wide))] =
                                 cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     } else {
@@ -289,7 +301,10 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                                 q_column_largest[q_near_wide * SW + 1]);
                             largest = cvmgen_max_i64(largest,
                                 q_column_largest[q_near_wide * SW + 2]);
-                            y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_block + q_near_wide))] =
+                            y[n * (C * YH * YW)
+                                + ((c * YH + (p_band + p_line)) * YW
+                                + (q_block
+                                + q_near_wide))] =
                                 cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     }
@@ -299,7 +314,10 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                             int64_t largest = INT64_MIN;
                             largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide]);
                             largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide + 1]);
-                            y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_block + q_near_wide))] =
+                            y[n * (C * YH * YW)
+                                + ((c * YH + (p_band + p_line)) * YW
+                                + (q_block
+                                + q_near_wide))] =
                                 cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     } else if (SW == 2) {
@@ -308,7 +326,10 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                             largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide * 2]);
                             largest = cvmgen_max_i64(largest,
                                 q_column_largest[q_near_wide * 2 + 1]);
-                            y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_block + q_near_wide))] =
+                            y[n * (C * YH * YW)
+                                + ((c * YH + (p_band + p_line)) * YW
+                                + (q_block
+                                + q_near_wide))] =
                                 cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     } else {
@@ -317,7 +338,10 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                             largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide * SW]);
                             largest = cvmgen_max_i64(largest,
                                 q_column_largest[q_near_wide * SW + 1]);
-                            y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_block + q_near_wide))] =
+                            y[n * (C * YH * YW)
+                                + ((c * YH + (p_band + p_line)) * YW
+                                + (q_block
+                                + q_near_wide))] =
                                 cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     }
@@ -331,8 +355,10 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                                 q_column_largest[q_near + s]);
                     }
                     for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                        y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_block + q_near))] =
-                            cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
+                        y[n * (C * YH * YW)
+                            + ((c * YH + (p_band + p_line)) * YW
+                            + (q_block
+                            + q_near))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
                 } else if (SW == 2) {
                     int64_t largest[1024];
                     for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
@@ -343,8 +369,10 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                                 q_column_largest[q_near * 2 + s]);
                     }
                     for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                        y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_block + q_near))] =
-                            cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
+                        y[n * (C * YH * YW)
+                            + ((c * YH + (p_band + p_line)) * YW
+                            + (q_block
+                            + q_near))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
                 } else {
                     int64_t largest[1024];
                     for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
@@ -355,18 +383,22 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                                 q_column_largest[q_near * SW + s]);
                     }
                     for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
-                        y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_block + q_near))] =
-                            cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
+                        y[n * (C * YH * YW)
+                            + ((c * YH + (p_band + p_line)) * YW
+                            + (q_block
+                            + q_near))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
                 }
-            } else {
+            }
+        } else {
+            for (int64_t p_line = 0; p_line < p_lines; ++p_line) {
                 for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
                     int64_t largest = INT64_MIN;
-                    const int64_t r_low_2 = cvmgen_max_i64(0, PH - SH * p);
-                    const int64_t r_high_2 = cvmgen_min_i64(R, H + PH - SH * p);
+                    const int64_t r_low_2 = cvmgen_max_i64(0, PH - SH * p_band - SH * p_line);
+                    const int64_t r_high_2 = cvmgen_min_i64(R, H + PH - SH * p_band - SH * p_line);
                     const int64_t s_low = cvmgen_max_i64(0, PW - SW * q_block - SW * q_lane);
                     const int64_t s_high = cvmgen_min_i64(S, PW - SW * q_block - SW * q_lane + W);
                     for (int64_t r = r_low_2; r < r_high_2; ++r) {
-                        const int64_t place = p * SH - PH + r;
+                        const int64_t place = (p_band + p_line) * SH - PH + r;
                         for (int64_t s = s_low; s < s_high; ++s) {
                             const int64_t i = place;
                             const int64_t j = (q_block + q_lane) * SW - PW + s;
@@ -374,8 +406,9 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                                 cvmgen_max_key_f64(x[n * (C * H * W) + ((c * H + i) * W + j)]));
                         }
                     }
-                    y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_block + q_lane))] =
-                        cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+                    y[n * (C * YH * YW)
+                        + ((c * YH + (p_band + p_line)) * YW
+                        + (q_block + q_lane))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                 }
             }
         }
@@ -384,9 +417,23 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
 
 static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
                        double *restrict y) {
-    const int64_t N = plan->N, C = plan->C, YH = plan->YH, YW = plan->YW;
-    const max_pool_y_part_call call = {plan, x, y};
-    cvmgen_share(N * C * YH, N * C * YH * YW >= 4096, max_pool_y_part, &call);
+    const int64_t N = plan->N, C = plan->C, W = plan->W, S = plan->S, SW = plan->SW;
+    const int64_t PW = plan->PW, YH = plan->YH, YW = plan->YW;
+    /* spec/systemml/pooling.cvm:26: y[n, (c*YH + p)*YW + q] = max[r < R, s < S if 0 <= i < H and 0
+       <= j < W](x[n, (c*H + i)*W + j]) forall n < N, c < C, p < YH, q < YW where i = p*SH - PH + r,
+       j = q*SW - PW + s */
+    for (int64_t q_block = 0; q_block < YW; q_block += 1024) {
+        const int64_t q_lanes = cvmgen_min_i64(1024, YW - q_block);
+        const int64_t q_columns = (q_lanes - 1) * SW + (S - 1) + 1;
+        const int64_t q_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW * q_block),
+            q_columns);
+        const int64_t q_column_high = cvmgen_max_i64(cvmgen_min_i64(q_columns, PW - SW * q_block
+            + W), q_column_low);
+        const max_pool_y_part_call call = {plan, x, y, q_block, q_lanes, q_columns,
+                                           q_column_low, q_column_high};
+        cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096, max_pool_y_part,
+                     &call);
+    }
 }
 
 int systemml_max_pool_infer(const systemml_max_pool_args *args, cvmgen_error *error) {
