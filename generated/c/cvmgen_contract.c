@@ -117,6 +117,7 @@ typedef struct image_copy {
 typedef struct strip_work {
     _Alignas(64) work todo;
     cvmgen_strip strip;
+    uint64_t number; /* of this strip among all, from 1 on */
     int64_t rows, blocks, groups, tasks;
     int64_t parts;     /* of the tasks, one for each thread */
     bool panels_first; /* neighbouring tasks have the same panels, not the same rows */
@@ -215,9 +216,9 @@ static void run_block(const strip_work *at, const uint8_t *image, int64_t batch,
     if (y == NULL) give(todo, &block);
 }
 
-/* The image for a task of a part. A thread reads slowly what another has just written: each part has
-   a copy, which whoever comes first stages. Where one is about to, another copy does. */
-static const uint8_t *image_for(const strip_work *at, int64_t part) {
+/* An image of the strip. A thread reads slowly what another has just written: each part has a copy,
+   which whoever comes first stages. Where one is about to, another copy does. */
+static const uint8_t *find_image(const strip_work *at, int64_t part) {
     const work *const todo = &at->todo;
     for (int64_t copy = part % todo->copies;; copy = (copy + 1) % todo->copies) {
         image_copy *const here = &at->copies[copy];
@@ -231,6 +232,16 @@ static const uint8_t *image_for(const strip_work *at, int64_t part) {
             return here->bytes;
         }
     }
+}
+/* The same one for all tasks of a thread, those that it takes from others too. */
+static const uint8_t *image_for(const strip_work *at, int64_t part) {
+    static _Thread_local uint64_t number;
+    static _Thread_local const uint8_t *image;
+    if (number != at->number) {
+        image = find_image(at, part);
+        number = at->number;
+    }
+    return image;
 }
 
 static void run_task(const strip_work *at, int64_t number) {
@@ -251,8 +262,10 @@ static void run_tasks(const void *context, int64_t low, int64_t high) {
 
 static void run_strip(const work *todo, const cvmgen_strip *strip) {
     const cvmgen_geometry *const g = todo->g;
+    static uint64_t strips;
     image_copy copies[MOST_COPIES];
     strip_work at = {.todo = *todo, .strip = *strip, .copies = copies};
+    at.number = __atomic_add_fetch(&strips, 1, __ATOMIC_RELAXED);
     at.rows = g->rows / g->given->lines[0].extent * strip->lines;
     at.blocks = (at.rows + todo->block_rows - 1) / todo->block_rows;
     at.groups = (g->panels + todo->block_panels - 1) / todo->block_panels;
