@@ -287,8 +287,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                                 x_column_largest[x_near + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                            + (x_block + x_near)] = (int8_t)largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
+                            (int8_t)largest[x_near];
                 } else if (SW == 2) {
                     int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
@@ -299,8 +299,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                                 x_column_largest[x_near * 2 + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                            + (x_block + x_near)] = (int8_t)largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
+                            (int8_t)largest[x_near];
                 } else {
                     int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
@@ -311,8 +311,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                                 x_column_largest[x_near * SW + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                            + (x_block + x_near)] = (int8_t)largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
+                            (int8_t)largest[x_near];
                 }
             }
         } else {
@@ -331,8 +331,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                                 X[((n * C + c) * H + place) * W
                                 + ((x_block + x_lane) * SW - PW + j)]);
                     }
-                    Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                        + (x_block + x_lane)] = (int8_t)largest;
+                    Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_lane)] =
+                        (int8_t)largest;
                 }
             }
         }
@@ -523,8 +523,8 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                            + (x_block + x_near)] = largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
+                            largest[x_near];
                 } else if (SW == 2) {
                     int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
@@ -535,8 +535,8 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near * 2 + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                            + (x_block + x_near)] = largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
+                            largest[x_near];
                 } else {
                     int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
@@ -547,8 +547,8 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near * SW + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                            + (x_block + x_near)] = largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
+                            largest[x_near];
                 }
             }
         } else {
@@ -758,8 +758,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                            + (x_block + x_near)] = (int8_t)largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
+                            (int8_t)largest[x_near];
                 } else if (SW == 2) {
                     int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
@@ -770,8 +770,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near * 2 + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                            + (x_block + x_near)] = (int8_t)largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
+                            (int8_t)largest[x_near];
                 } else {
                     int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
@@ -782,8 +782,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                                 x_column_largest[x_near * SW + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                            + (x_block + x_near)] = (int8_t)largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
+                            (int8_t)largest[x_near];
                 }
             }
         } else {
@@ -802,8 +802,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                                 X[((n * C + c) * H + place) * W
                                 + ((x_block + x_lane) * SW - PW + j)]);
                     }
-                    Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                        + (x_block + x_lane)] = (int8_t)largest;
+                    Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_lane)] =
+                        (int8_t)largest;
                 }
             }
         }
@@ -994,8 +994,8 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
                                 x_column_largest[x_near + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                            + (x_block + x_near)] = largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
+                            largest[x_near];
                 } else if (SW == 2) {
                     int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
@@ -1006,8 +1006,8 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
                                 x_column_largest[x_near * 2 + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                            + (x_block + x_near)] = largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
+                            largest[x_near];
                 } else {
                     int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
@@ -1018,8 +1018,8 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
                                 x_column_largest[x_near * SW + j]);
                     }
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                            + (x_block + x_near)] = largest[x_near];
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
+                            largest[x_near];
                 }
             }
         } else {
@@ -1087,14 +1087,14 @@ static int max_pool2d_run(const cvm_max_pool2d_args *args, max_pool2d_plan *plan
     int status = CVMGEN_OK;
     const int32_t *X = NULL;
     int32_t *X_copy = NULL;
-    if (!narrow && status == CVMGEN_OK)
+    if (!narrow)
         status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result)
             max_pool2d_Y_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-        else if (narrow && !narrow_result)
+        else if (narrow)
             max_pool2d_Y_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-        else if (!narrow && narrow_result)
+        else if (narrow_result)
             max_pool2d_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
         else
             max_pool2d_Y_int32_int32(plan, X, (int32_t *)args->Y->data);

@@ -274,9 +274,7 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                             largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide + 1]);
                             largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide + 2]);
                             y[n * (C * YH * YW)
-                                + ((c * YH + (p_band + p_line)) * YW
-                                + (q_block
-                                + q_near_wide))] =
+                                + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near_wide))] =
                                 cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     } else if (SW == 2) {
@@ -288,9 +286,7 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                             largest = cvmgen_max_i64(largest,
                                 q_column_largest[q_near_wide * 2 + 2]);
                             y[n * (C * YH * YW)
-                                + ((c * YH + (p_band + p_line)) * YW
-                                + (q_block
-                                + q_near_wide))] =
+                                + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near_wide))] =
                                 cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     } else {
@@ -302,9 +298,7 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                             largest = cvmgen_max_i64(largest,
                                 q_column_largest[q_near_wide * SW + 2]);
                             y[n * (C * YH * YW)
-                                + ((c * YH + (p_band + p_line)) * YW
-                                + (q_block
-                                + q_near_wide))] =
+                                + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near_wide))] =
                                 cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     }
@@ -315,9 +309,7 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                             largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide]);
                             largest = cvmgen_max_i64(largest, q_column_largest[q_near_wide + 1]);
                             y[n * (C * YH * YW)
-                                + ((c * YH + (p_band + p_line)) * YW
-                                + (q_block
-                                + q_near_wide))] =
+                                + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near_wide))] =
                                 cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     } else if (SW == 2) {
@@ -327,9 +319,7 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                             largest = cvmgen_max_i64(largest,
                                 q_column_largest[q_near_wide * 2 + 1]);
                             y[n * (C * YH * YW)
-                                + ((c * YH + (p_band + p_line)) * YW
-                                + (q_block
-                                + q_near_wide))] =
+                                + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near_wide))] =
                                 cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     } else {
@@ -339,9 +329,7 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                             largest = cvmgen_max_i64(largest,
                                 q_column_largest[q_near_wide * SW + 1]);
                             y[n * (C * YH * YW)
-                                + ((c * YH + (p_band + p_line)) * YW
-                                + (q_block
-                                + q_near_wide))] =
+                                + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near_wide))] =
                                 cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     }
@@ -356,9 +344,8 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                     }
                     for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
                         y[n * (C * YH * YW)
-                            + ((c * YH + (p_band + p_line)) * YW
-                            + (q_block
-                            + q_near))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
+                            + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near))] =
+                            cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
                 } else if (SW == 2) {
                     int64_t largest[1024];
                     for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
@@ -370,9 +357,8 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                     }
                     for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
                         y[n * (C * YH * YW)
-                            + ((c * YH + (p_band + p_line)) * YW
-                            + (q_block
-                            + q_near))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
+                            + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near))] =
+                            cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
                 } else {
                     int64_t largest[1024];
                     for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
@@ -384,9 +370,8 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                     }
                     for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
                         y[n * (C * YH * YW)
-                            + ((c * YH + (p_band + p_line)) * YW
-                            + (q_block
-                            + q_near))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
+                            + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near))] =
+                            cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
                 }
             }
         } else {
@@ -407,8 +392,8 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
                         }
                     }
                     y[n * (C * YH * YW)
-                        + ((c * YH + (p_band + p_line)) * YW
-                        + (q_block + q_lane))] = cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+                        + ((c * YH + (p_band + p_line)) * YW + (q_block + q_lane))] =
+                        cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                 }
             }
         }
