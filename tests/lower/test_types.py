@@ -14,11 +14,11 @@ VECTOR = "input X : cvm[N]\nattr k = 1 in [0, 128)\noutput Y : cvm[N]\n"
 
 
 def kernel(items: str, variant: str) -> str:
-    """The C text of one kernel."""
+    """The C text of one kernel, with the parts that threads share."""
     text = c.emit_operator(lower(operator(items), C_LIKE))
-    found = re.search(rf"static void f_Y_{variant}\(.*?\n}}\n", text, re.DOTALL)
-    assert found is not None
-    return found.group()
+    found = re.findall(rf"static void f_Y_{variant}(?:_part)?\(.*?\n}}\n", text, re.DOTALL)
+    assert found
+    return "\n".join(found)
 
 
 @pytest.mark.parametrize(
