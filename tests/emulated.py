@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 # Product code is compiled as on every machine.
-FLAGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off")
+FLAGS = ("-std=c11", "-pthread", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off")
 BRING = "pip install 'cvmgen[emulation]' brings both"
 
 
