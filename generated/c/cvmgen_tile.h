@@ -43,7 +43,8 @@ typedef struct cvmgen_tile {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Compute a block of totals. Blocks of 16 rows and more, and of 2 panels or more, are fast. */
+/* Compute a block of totals. Blocks of 8 rows and more, and of 2 panels or more, are fast, and so is
+   a single row. */
 void cvmgen_run_tile(const cvmgen_tile *tile);
 
 /* Put to[j * to_step + i] = from[i * from_step + j] ^ flip for 0 <= i < rows, 0 <= j < columns. */
