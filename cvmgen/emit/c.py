@@ -250,7 +250,7 @@ class CEmitter:
         kernel = Kernel(
             name,
             f"{self.name}_plan",
-            f"{nest.span.place}: {nest.formula}",
+            (f"{nest.span.place}: {nest.formula}", *nest.more),
             self.restrict,
             tensors,
             self.nest_fields,

@@ -41,14 +41,14 @@ NEUTRAL = {
 class Kernel:
     """The kernel that loops stand in.
 
-    plan: the type of its plan; formula: where its formula stands, and its text; tensors: the types
+    plan: the type of its plan; formulas: where its lines stand, and their texts; tensors: the types
     of what it is given besides, up to the names; fields: finds what statements read of the plan;
     unpack: makes locals of that
     """
 
     name: str
     plan: str
-    formula: str
+    formulas: tuple[str, ...]
     restrict: str
     tensors: Mapping[str, str]
     fields: Callable[[tuple[i.Stmt, ...]], list[Field]]
@@ -93,7 +93,7 @@ class PartPrinter(KernelPrinter):
             case (i.Loop(parallel=count),) if count > 0:
                 return [*unpacked, *lines]
             case _:
-                return [*unpacked, comment(self.kernel.formula), *lines]
+                return [*unpacked, *map(comment, self.kernel.formulas), *lines]
 
     def unpacked(self, lines: Sequence[str]) -> list[str]:
         """Locals for what statements read of the plan."""
@@ -140,7 +140,7 @@ class PartPrinter(KernelPrinter):
             *signature(f"static void {part}(", parameters),
             f"    const {part}_call *const {call} = {context};",
             *indent(f"{m.local}{m.name} = {call}->{m.name};" for m in members if m.local),
-            *wrap_c(indent([comment(self.kernel.formula), *lines])),
+            *wrap_c(indent([*map(comment, self.kernel.formulas), *lines])),
             "}",
         ]
 

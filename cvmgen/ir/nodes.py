@@ -583,6 +583,7 @@ class Nest:
     body: tuple[Stmt, ...]
     formula: str
     span: Span = _span()
+    more: tuple[str, ...] = ()  # other lines of the formula that it computes, with their places
 
 
 @dataclass(frozen=True, slots=True)

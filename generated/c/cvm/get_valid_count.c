@@ -100,8 +100,8 @@ static void get_valid_count_Y_int8_int8_part(const void *context, int64_t low, i
     const int8_t *restrict X = call->X;
     int8_t *restrict Y = call->Y;
     int64_t *restrict V_length = call->V_length;
-    /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1; let V[b] =
-       select[q < N](X[b, q, 1] > score_threshold) */
+    /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
+    /* spec/cvm/vision.cvm:13: let V[b] = select[q < N](X[b, q, 1] > score_threshold) */
     const int64_t N = plan->N, K = plan->K, score_threshold = plan->score_threshold;
     for (int64_t b = low; b < high; ++b) {
         int64_t count = 0;
@@ -170,8 +170,8 @@ static void get_valid_count_Y_int8_int32_part(const void *context, int64_t low, 
     const int8_t *restrict X = call->X;
     int32_t *restrict Y = call->Y;
     int64_t *restrict V_length = call->V_length;
-    /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1; let V[b] =
-       select[q < N](X[b, q, 1] > score_threshold) */
+    /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
+    /* spec/cvm/vision.cvm:13: let V[b] = select[q < N](X[b, q, 1] > score_threshold) */
     const int64_t N = plan->N, K = plan->K, score_threshold = plan->score_threshold;
     for (int64_t b = low; b < high; ++b) {
         int64_t count = 0;
@@ -205,8 +205,8 @@ static void get_valid_count_Y_int32_int8_part(const void *context, int64_t low, 
     const int32_t *restrict X = call->X;
     int8_t *restrict Y = call->Y;
     int64_t *restrict V_length = call->V_length;
-    /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1; let V[b] =
-       select[q < N](X[b, q, 1] > score_threshold) */
+    /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
+    /* spec/cvm/vision.cvm:13: let V[b] = select[q < N](X[b, q, 1] > score_threshold) */
     const int64_t N = plan->N, K = plan->K, score_threshold = plan->score_threshold;
     for (int64_t b = low; b < high; ++b) {
         int64_t count = 0;
@@ -241,8 +241,8 @@ static void get_valid_count_Y_int32_int32_part(const void *context, int64_t low,
     const int32_t *restrict X = call->X;
     int32_t *restrict Y = call->Y;
     int64_t *restrict V_length = call->V_length;
-    /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1; let V[b] =
-       select[q < N](X[b, q, 1] > score_threshold) */
+    /* spec/cvm/vision.cvm:15: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
+    /* spec/cvm/vision.cvm:13: let V[b] = select[q < N](X[b, q, 1] > score_threshold) */
     const int64_t N = plan->N, K = plan->K, score_threshold = plan->score_threshold;
     for (int64_t b = low; b < high; ++b) {
         int64_t count = 0;
