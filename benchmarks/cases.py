@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from cvmgen.memory import new_array
+
 Array = np.ndarray[Any, Any]
 Limit = Literal["stream", "copy", "dot"]
 
@@ -64,6 +66,13 @@ Goal = OfProbe | OfPeers | Within
 Maker = Callable[[tuple[Input, ...], np.random.Generator], list[Array]]
 
 
+def in_lines(array: Array) -> Array:
+    """A copy that begins with a line of the cache, as the libraries' own arrays do."""
+    found = new_array(array.shape, array.dtype)
+    found[...] = array
+    return found
+
+
 def drawn(inputs: tuple[Input, ...], random: np.random.Generator) -> list[Array]:
     return [each.array(random) for each in inputs]
 
@@ -97,7 +106,7 @@ class Workload:
         if tiny:
             pairs = zip(inputs, self.tiny, strict=True)
             inputs = tuple(replace(each, shape=shape) for each, shape in pairs)
-        arrays = self.maker(inputs, np.random.default_rng(7))
+        arrays = [in_lines(each) for each in self.maker(inputs, np.random.default_rng(7))]
         return Problem(self, inputs, arrays, self.attributes)
 
 
@@ -113,7 +122,9 @@ class Problem:
 
     def empty(self) -> Array:
         """Memory for a result like the first of ours, but with other elements."""
-        return np.full_like(self.expected[0], 99)
+        result = new_array(self.expected[0].shape, self.expected[0].dtype)
+        result.fill(99)
+        return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from benchmarks.cases import Array, Call, Problem
 from benchmarks.machine import describe
 from benchmarks.measure import Effort, timings
 from cvmgen.build import compile_library
+from cvmgen.memory import new_array
 
 SOURCE = Path(__file__).with_name("probes.c")
 STEPS = 200_000
@@ -117,7 +118,9 @@ def products(problem: Problem) -> int:
 
 def filled(elements: int) -> Array:
     """Memory that is there: pages that were never written are all one page of zeros."""
-    return np.ones(elements, np.int32)
+    found = new_array((elements,), np.int32)
+    found.fill(1)
+    return found
 
 
 def _words(array: Array) -> int:

@@ -15,6 +15,7 @@ from cvmgen.api.calls import Array, Checked
 from cvmgen.api.manifest import OperatorInfo
 from cvmgen.api.open_call import OpenCall
 from cvmgen.api.operator import Operator
+from cvmgen.memory import new_array
 
 _from_buffer, _address_of = ctypes.c_char.from_buffer, ctypes.addressof
 
@@ -119,7 +120,7 @@ class COpenCall(OpenCall):
             found, ready = self._learned(arrays)
             arrays = tuple(found)
         if out is None:
-            targets: Sequence[Any] = [*map(np.empty, ready.shapes, ready.dtypes)]
+            targets: Sequence[Any] = [*map(new_array, ready.shapes, ready.dtypes)]
         else:
             targets = (out,) if len(ready.shapes) == 1 else out
             if not (fit(targets, ready.shapes, WRITABLE) and alike(targets, ready.dtypes)):

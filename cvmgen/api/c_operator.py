@@ -14,6 +14,7 @@ from cvmgen.api.calls import Array, Bound, Checked, contiguous
 from cvmgen.api.manifest import OperatorInfo
 from cvmgen.api.open_call import OpenCall, is_shape
 from cvmgen.api.operator import Operator
+from cvmgen.memory import new_array
 
 MOST_KINDS = 256
 """Kinds of calls that an operator remembers; beyond them it begins anew."""
@@ -183,7 +184,7 @@ class COperator(Operator):
                     return None
             if tuple([tensor.precision for tensor, _ in structures.measured]) not in kind.admitted:
                 return None
-            targets = outs or [np.empty(shape, dtype) for shape, dtype in kind.results]
+            targets = outs or [new_array(shape, dtype) for shape, dtype in kind.results]
             for tensor, target in zip(structures.outputs, targets, strict=True):
                 tensor.data = place = address(target)
                 places.append(place)

@@ -24,6 +24,7 @@ from cvmgen.api.calls import (
 )
 from cvmgen.api.manifest import AttributeInfo, InputInfo, OperatorInfo
 from cvmgen.api.open_call import UNDECLARED, OpenCall, is_shape
+from cvmgen.memory import new_array
 from cvmgen.source import did_you_mean
 
 OUTPUT_TYPES = "all outputs must have one element type"
@@ -454,7 +455,7 @@ class Operator:
                 else:
                     assert precision is not None
                     wanted = support.result_dtype(operator, name, dtype, precision, default)
-                made.append(np.empty(shape, wanted))
+                made.append(new_array(shape, wanted))
             return made
         targets = [out] if self._result is None else self._several_out(out)
         apart = [

@@ -16,8 +16,8 @@ from cvmgen.errors import CvmgenError, ModelError
 from cvmgen.graph.checks import checked_input, clamp
 from cvmgen.graph.files import FilePath
 from cvmgen.graph.limits import largest
-from cvmgen.graph.memory import ALIGNMENT
 from cvmgen.graph.parameters import Array
+from cvmgen.memory import zeroed_bytes
 
 VERSION = 1
 """Counts the changes of what <name>.json holds."""
@@ -74,9 +74,8 @@ class CompiledModel:
         self._set_threads = getattr(library, f"{self.name}_set_threads")
         self._threads = ctypes.c_int(threads)
         self._run = getattr(library, f"{self.name}_run")
-        self._memory = np.zeros(self.workspace_bytes + ALIGNMENT, np.uint8)
-        start = -self._memory.ctypes.data % ALIGNMENT
-        self._workspace = ctypes.c_void_p(self._memory.ctypes.data + start)
+        self._memory = zeroed_bytes(self.workspace_bytes)
+        self._workspace = ctypes.c_void_p(self._memory.ctypes.data)
         self._data = np.zeros(self.input_shape, self.input_dtype)
         self._heads = tuple(np.zeros(shape, self.output_dtype) for shape in self.output_shapes)
         arrays = (self._data, *self._heads)

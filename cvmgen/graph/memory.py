@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
 
-ALIGNMENT: Final = 64
+from cvmgen.memory import ALIGNMENT
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from cvmgen.errors import CvmgenError, ModelError
 from cvmgen.graph.checks import checked_input, clamp
 from cvmgen.graph.files import FilePath
 from cvmgen.graph.limits import largest
-from cvmgen.graph.memory import ALIGNMENT
 from cvmgen.graph.operators import Bound, Operators, operands
 from cvmgen.graph.parameters import Array, read_parameters
 from cvmgen.graph.plan import (
@@ -26,6 +25,7 @@ from cvmgen.graph.plan import (
 )
 from cvmgen.graph.symbol import INPUT, Symbol, validate
 from cvmgen.graph.symbol_file import read_symbol
+from cvmgen.memory import zeroed_bytes
 
 
 def load(
@@ -154,15 +154,14 @@ def _buffers(plan: Plan) -> dict[int, Array]:
     """The int32 arrays that steps write, all in one aligned block of memory."""
     layout = plan.layout
     try:
-        block = np.zeros(layout.peak_bytes + ALIGNMENT, np.uint8)
+        block = zeroed_bytes(layout.peak_bytes)
     except MemoryError as error:
         rule = f"the values between operators need {layout.peak_bytes} bytes, too many here"
         raise ModelError(rule) from error
-    start = -block.ctypes.data % ALIGNMENT
     result: dict[int, Array] = {}
     for index, offset in layout.offsets.items():
         shape = plan.tensors[index].shape
-        items: npt.NDArray[Any] = block[start + offset :][: math.prod(shape) * 4].view(np.int32)
+        items: npt.NDArray[Any] = block[offset:][: math.prod(shape) * 4].view(np.int32)
         result[index] = items.reshape(shape)
     return result
 

@@ -7,7 +7,8 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvmgen.graph.memory import ALIGNMENT, Layout, Lifetime, aligned, place
+from cvmgen.graph.memory import Layout, Lifetime, aligned, place
+from cvmgen.memory import ALIGNMENT
 
 
 def assert_disjoint(lifetimes: list[Lifetime], layout: Layout) -> None:
