@@ -116,11 +116,26 @@ class PartPrinter(KernelPrinter):
         self.functions.append("\n".join(self.function(loop, part, members, lines)))
         count = " * ".join(self.count(each, 10) for each in parallel(loop))
         worth = "true" if loop.worth is None else self.expr(loop.worth)
-        values = [each.value for each in members]
+        own = self.kept_apart(loop)
+        width = 1000 if self.in_threads else 88  # within loops lines are broken once all stand
+        values = [f"&{own[each.name][1]}" if each.name in own else each.value for each in members]
         return [
-            *wrapped_list(f"const {part}_call {call} = {{", values, "};", 88),
-            *wrapped_list("cvmgen_share(", [count, worth, part, f"&{call}"], ");", 88),
+            *(f"{kind} {copy} = {name};" for name, (kind, copy) in own.items()),
+            f"const {part}_call {call} = {{{', '.join(values)}}};",
+            *wrapped_list("cvmgen_share(", [count, worth, part, f"&{call}"], ");", width),
+            *(f"{name} = {copy};" for name, (_, copy) in own.items()),
         ]
+
+    def kept_apart(self, loop: i.Loop) -> dict[str, tuple[str, str]]:
+        """The types and names of copies of accumulators that other loops add to as well, which
+        would be in memory for them, too, if their places were known to others."""
+        rest = replaced(self.body, lambda each: replace(loop, body=()) if each is loop else each)
+        added = {each.name for each in walk(rest) if isinstance(each, i.Accumulate | i.Assign)}
+        totals = combined(loop, self.accumulators) or {}
+        return {
+            identifier(name): (self.total_type(name), fresh(f"{name}_in_threads", self.taken))
+            for name in sorted(added.intersection(totals))
+        }
 
     def function(
         self, loop: i.Loop, part: str, members: Sequence[Member], lines: Sequence[str]

@@ -446,13 +446,12 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
     const int64_t y_blocks = cvmgen_ceildiv(YH, y_most);
     if (staged) {
         const conv2d_Y_int8_int8_part_call call = {plan, X, W, B, Y, x_phases, x_reach, x_most,
-                                                   x_pitch, y_phases, y_reach, y_most, y_held,
-                                                   window_size, taps, x_blocks, y_blocks};
+            x_pitch, y_phases, y_reach, y_most, y_held, window_size, taps, x_blocks, y_blocks};
         cvmgen_share(N * OC * y_blocks * x_blocks, N * OC * YH * YW >= 4096,
                      conv2d_Y_int8_int8_part, &call);
     } else {
         const conv2d_Y_int8_int8_part_2_call call_2 = {plan, X, W, B, Y, x_middle_low,
-                                                       x_middle_high};
+            x_middle_high};
         cvmgen_share(N * OC * YH, N * OC * YH * YW >= 4096, conv2d_Y_int8_int8_part_2, &call_2);
     }
 }
@@ -812,13 +811,12 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
     const int64_t y_blocks = cvmgen_ceildiv(YH, y_most);
     if (staged) {
         const conv2d_Y_int8_int32_part_call call = {plan, X, W, B, Y, x_phases, x_reach, x_most,
-                                                    x_pitch, y_phases, y_reach, y_most, y_held,
-                                                    window_size, taps, x_blocks, y_blocks};
+            x_pitch, y_phases, y_reach, y_most, y_held, window_size, taps, x_blocks, y_blocks};
         cvmgen_share(N * OC * y_blocks * x_blocks, N * OC * YH * YW >= 4096,
                      conv2d_Y_int8_int32_part, &call);
     } else {
         const conv2d_Y_int8_int32_part_2_call call_2 = {plan, X, W, B, Y, x_middle_low,
-                                                        x_middle_high};
+            x_middle_high};
         cvmgen_share(N * OC * YH, N * OC * YH * YW >= 4096, conv2d_Y_int8_int32_part_2,
                      &call_2);
     }
@@ -1178,13 +1176,12 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
     const int64_t y_blocks = cvmgen_ceildiv(YH, y_most);
     if (staged) {
         const conv2d_Y_int32_int8_part_call call = {plan, X, W, B, Y, x_phases, x_reach, x_most,
-                                                    x_pitch, y_phases, y_reach, y_most, y_held,
-                                                    window_size, taps, x_blocks, y_blocks};
+            x_pitch, y_phases, y_reach, y_most, y_held, window_size, taps, x_blocks, y_blocks};
         cvmgen_share(N * OC * y_blocks * x_blocks, N * OC * YH * YW >= 4096,
                      conv2d_Y_int32_int8_part, &call);
     } else {
         const conv2d_Y_int32_int8_part_2_call call_2 = {plan, X, W, B, Y, x_middle_low,
-                                                        x_middle_high};
+            x_middle_high};
         cvmgen_share(N * OC * YH, N * OC * YH * YW >= 4096, conv2d_Y_int32_int8_part_2,
                      &call_2);
     }
@@ -1483,15 +1480,13 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
     const int64_t x_blocks = cvmgen_ceildiv(YW, x_most);
     const int64_t y_blocks = cvmgen_ceildiv(YH, y_most);
     if (staged) {
-        const conv2d_Y_int32_int32_part_call call = {plan, X, W, B, Y, x_phases, x_reach,
-                                                     x_most, x_pitch, y_phases, y_reach, y_most,
-                                                     y_held, window_size, taps, x_blocks,
-                                                     y_blocks};
+        const conv2d_Y_int32_int32_part_call call = {plan, X, W, B, Y, x_phases, x_reach, x_most,
+            x_pitch, y_phases, y_reach, y_most, y_held, window_size, taps, x_blocks, y_blocks};
         cvmgen_share(N * OC * y_blocks * x_blocks, N * OC * YH * YW >= 4096,
                      conv2d_Y_int32_int32_part, &call);
     } else {
         const conv2d_Y_int32_int32_part_2_call call_2 = {plan, X, W, B, Y, x_middle_low,
-                                                         x_middle_high};
+            x_middle_high};
         cvmgen_share(N * OC * YH, N * OC * YH * YW >= 4096, conv2d_Y_int32_int32_part_2,
                      &call_2);
     }

@@ -420,12 +420,12 @@ static void max_Y_0_int8_int8_part_2(const void *context, int64_t low, int64_t h
         for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
             int32_t largest = INT32_MIN;
             if (d_R_rows * d_R_run >= 262144) {
+                int32_t largest_in_threads = largest;
                 const max_Y_0_int8_int8_part_3_call call_3 = {plan, X, d_K_group, X_K_row,
-                    d_K_result,
-                                                              &largest};
+                    d_K_result, &largest_in_threads};
                 cvmgen_share(d_R_rows * cvmgen_ceildiv(d_R_run, 131072), true,
-                    max_Y_0_int8_int8_part_3,
-                             &call_3);
+                    max_Y_0_int8_int8_part_3, &call_3);
+                largest = largest_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
                     const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
@@ -601,11 +601,12 @@ static void max_Y_0_int8_int32_part_2(const void *context, int64_t low, int64_t 
         for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
             int32_t largest = INT32_MIN;
             if (d_R_rows * d_R_run >= 262144) {
+                int32_t largest_in_threads = largest;
                 const max_Y_0_int8_int32_part_3_call call_3 = {plan, X, d_K_group, X_K_row,
-                    d_K_result,
-                                                               &largest};
+                    d_K_result, &largest_in_threads};
                 cvmgen_share(d_R_rows * cvmgen_ceildiv(d_R_run, 131072), true,
-                             max_Y_0_int8_int32_part_3, &call_3);
+                    max_Y_0_int8_int32_part_3, &call_3);
+                largest = largest_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
                     const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
@@ -781,11 +782,12 @@ static void max_Y_0_int32_int8_part_2(const void *context, int64_t low, int64_t 
         for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
             int32_t largest = INT32_MIN;
             if (d_R_rows * d_R_run >= 262144) {
+                int32_t largest_in_threads = largest;
                 const max_Y_0_int32_int8_part_3_call call_3 = {plan, X, d_K_group, X_K_row,
-                    d_K_result,
-                                                               &largest};
+                    d_K_result, &largest_in_threads};
                 cvmgen_share(d_R_rows * cvmgen_ceildiv(d_R_run, 131072), true,
-                             max_Y_0_int32_int8_part_3, &call_3);
+                    max_Y_0_int32_int8_part_3, &call_3);
+                largest = largest_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
                     const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
@@ -961,11 +963,12 @@ static void max_Y_0_int32_int32_part_2(const void *context, int64_t low, int64_t
         for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
             int32_t largest = INT32_MIN;
             if (d_R_rows * d_R_run >= 262144) {
+                int32_t largest_in_threads = largest;
                 const max_Y_0_int32_int32_part_3_call call_3 = {plan, X, d_K_group, X_K_row,
-                    d_K_result,
-                                                                &largest};
+                    d_K_result, &largest_in_threads};
                 cvmgen_share(d_R_rows * cvmgen_ceildiv(d_R_run, 131072), true,
-                             max_Y_0_int32_int32_part_3, &call_3);
+                    max_Y_0_int32_int32_part_3, &call_3);
+                largest = largest_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
                     const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
@@ -1136,11 +1139,12 @@ static void max_Y_1_int8_int8_part_2(const void *context, int64_t low, int64_t h
         for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
             int32_t largest = INT32_MIN;
             if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                int32_t largest_in_threads = largest;
                 const max_Y_1_int8_int8_part_3_call call_3 = {plan, X, d_K_group, X_K_row_2,
-                    d_K_result,
-                                                              &largest};
+                    d_K_result, &largest_in_threads};
                 cvmgen_share(d_R_rows_2 * cvmgen_ceildiv(d_R_run_2, 131072), true,
-                             max_Y_1_int8_int8_part_3, &call_3);
+                    max_Y_1_int8_int8_part_3, &call_3);
+                largest = largest_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
                     const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
@@ -1310,10 +1314,12 @@ static void max_Y_1_int8_int32_part_2(const void *context, int64_t low, int64_t 
         for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
             int32_t largest = INT32_MIN;
             if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                int32_t largest_in_threads = largest;
                 const max_Y_1_int8_int32_part_3_call call_3 = {plan, X, d_K_group, X_K_row_2,
-                                                               d_K_result, &largest};
+                    d_K_result, &largest_in_threads};
                 cvmgen_share(d_R_rows_2 * cvmgen_ceildiv(d_R_run_2, 131072), true,
-                             max_Y_1_int8_int32_part_3, &call_3);
+                    max_Y_1_int8_int32_part_3, &call_3);
+                largest = largest_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
                     const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
@@ -1483,10 +1489,12 @@ static void max_Y_1_int32_int8_part_2(const void *context, int64_t low, int64_t 
         for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
             int32_t largest = INT32_MIN;
             if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                int32_t largest_in_threads = largest;
                 const max_Y_1_int32_int8_part_3_call call_3 = {plan, X, d_K_group, X_K_row_2,
-                                                               d_K_result, &largest};
+                    d_K_result, &largest_in_threads};
                 cvmgen_share(d_R_rows_2 * cvmgen_ceildiv(d_R_run_2, 131072), true,
-                             max_Y_1_int32_int8_part_3, &call_3);
+                    max_Y_1_int32_int8_part_3, &call_3);
+                largest = largest_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
                     const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
@@ -1656,10 +1664,12 @@ static void max_Y_1_int32_int32_part_2(const void *context, int64_t low, int64_t
         for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
             int32_t largest = INT32_MIN;
             if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                int32_t largest_in_threads = largest;
                 const max_Y_1_int32_int32_part_3_call call_3 = {plan, X, d_K_group, X_K_row_2,
-                                                                d_K_result, &largest};
+                    d_K_result, &largest_in_threads};
                 cvmgen_share(d_R_rows_2 * cvmgen_ceildiv(d_R_run_2, 131072), true,
-                             max_Y_1_int32_int32_part_3, &call_3);
+                    max_Y_1_int32_int32_part_3, &call_3);
+                largest = largest_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
                     const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
@@ -1732,8 +1742,10 @@ static void max_Y_2_int8_int8(const max_plan *plan, const int8_t *restrict X,
     /* spec/cvm/reduce.cvm:29: Y[0] = max[d... < n...](X[d...]) */
     int32_t largest = INT32_MIN;
     if (n_size >= 262144) {
-        const max_Y_2_int8_int8_part_call call = {plan, X, &largest};
+        int32_t largest_in_threads = largest;
+        const max_Y_2_int8_int8_part_call call = {plan, X, &largest_in_threads};
         cvmgen_share(cvmgen_ceildiv(n_size, 131072), true, max_Y_2_int8_int8_part, &call);
+        largest = largest_in_threads;
     } else {
         for (int64_t d = 0; d < n_size; ++d)
             largest = cvmgen_max_i32(largest, X[d]);
@@ -1780,8 +1792,10 @@ static void max_Y_2_int8_int32(const max_plan *plan, const int8_t *restrict X,
     /* spec/cvm/reduce.cvm:29: Y[0] = max[d... < n...](X[d...]) */
     int32_t largest = INT32_MIN;
     if (n_size >= 262144) {
-        const max_Y_2_int8_int32_part_call call = {plan, X, &largest};
+        int32_t largest_in_threads = largest;
+        const max_Y_2_int8_int32_part_call call = {plan, X, &largest_in_threads};
         cvmgen_share(cvmgen_ceildiv(n_size, 131072), true, max_Y_2_int8_int32_part, &call);
+        largest = largest_in_threads;
     } else {
         for (int64_t d = 0; d < n_size; ++d)
             largest = cvmgen_max_i32(largest, X[d]);
@@ -1828,8 +1842,10 @@ static void max_Y_2_int32_int8(const max_plan *plan, const int32_t *restrict X,
     /* spec/cvm/reduce.cvm:29: Y[0] = max[d... < n...](X[d...]) */
     int32_t largest = INT32_MIN;
     if (n_size >= 262144) {
-        const max_Y_2_int32_int8_part_call call = {plan, X, &largest};
+        int32_t largest_in_threads = largest;
+        const max_Y_2_int32_int8_part_call call = {plan, X, &largest_in_threads};
         cvmgen_share(cvmgen_ceildiv(n_size, 131072), true, max_Y_2_int32_int8_part, &call);
+        largest = largest_in_threads;
     } else {
         for (int64_t d = 0; d < n_size; ++d)
             largest = cvmgen_max_i32(largest, X[d]);
@@ -1876,8 +1892,10 @@ static void max_Y_2_int32_int32(const max_plan *plan, const int32_t *restrict X,
     /* spec/cvm/reduce.cvm:29: Y[0] = max[d... < n...](X[d...]) */
     int32_t largest = INT32_MIN;
     if (n_size >= 262144) {
-        const max_Y_2_int32_int32_part_call call = {plan, X, &largest};
+        int32_t largest_in_threads = largest;
+        const max_Y_2_int32_int32_part_call call = {plan, X, &largest_in_threads};
         cvmgen_share(cvmgen_ceildiv(n_size, 131072), true, max_Y_2_int32_int32_part, &call);
+        largest = largest_in_threads;
     } else {
         for (int64_t d = 0; d < n_size; ++d)
             largest = cvmgen_max_i32(largest, X[d]);

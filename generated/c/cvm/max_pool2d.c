@@ -353,7 +353,7 @@ static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *re
         const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
             + W), x_column_low);
         const max_pool2d_Y_int8_int8_part_call call = {plan, X, Y, x_block, x_lanes, x_columns,
-                                                       x_column_low, x_column_high};
+            x_column_low, x_column_high};
         cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
                      max_pool2d_Y_int8_int8_part, &call);
     }
@@ -588,7 +588,7 @@ static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *r
         const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
             + W), x_column_low);
         const max_pool2d_Y_int8_int32_part_call call = {plan, X, Y, x_block, x_lanes, x_columns,
-                                                        x_column_low, x_column_high};
+            x_column_low, x_column_high};
         cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
                      max_pool2d_Y_int8_int32_part, &call);
     }
@@ -824,7 +824,7 @@ static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *
         const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
             + W), x_column_low);
         const max_pool2d_Y_int32_int8_part_call call = {plan, X, Y, x_block, x_lanes, x_columns,
-                                                        x_column_low, x_column_high};
+            x_column_low, x_column_high};
         cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
                      max_pool2d_Y_int32_int8_part, &call);
     }
@@ -1058,9 +1058,8 @@ static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t 
             x_columns);
         const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
             + W), x_column_low);
-        const max_pool2d_Y_int32_int32_part_call call = {plan, X, Y, x_block, x_lanes,
-                                                         x_columns, x_column_low,
-                                                         x_column_high};
+        const max_pool2d_Y_int32_int32_part_call call = {plan, X, Y, x_block, x_lanes, x_columns,
+            x_column_low, x_column_high};
         cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
                      max_pool2d_Y_int32_int32_part, &call);
     }

@@ -165,8 +165,8 @@ static void non_max_suppression_I_int8(const non_max_suppression_plan *plan,
                                        int64_t *restrict I_length, int64_t *restrict I_keys,
                                        int64_t *restrict I_spare) {
     const int64_t B = plan->B, N = plan->N;
-    const non_max_suppression_I_int8_part_call call = {plan, X, valid_count, I, I_length,
-                                                       I_keys, I_spare};
+    const non_max_suppression_I_int8_part_call call = {plan, X, valid_count, I, I_length, I_keys,
+        I_spare};
     cvmgen_share(B, B * N >= 4096, non_max_suppression_I_int8_part, &call);
 }
 
@@ -207,8 +207,8 @@ static void non_max_suppression_I_int32(const non_max_suppression_plan *plan,
                                         int64_t *restrict I, int64_t *restrict I_length,
                                         int64_t *restrict I_keys, int64_t *restrict I_spare) {
     const int64_t B = plan->B, N = plan->N;
-    const non_max_suppression_I_int32_part_call call = {plan, X, valid_count, I, I_length,
-                                                        I_keys, I_spare};
+    const non_max_suppression_I_int32_part_call call = {plan, X, valid_count, I, I_length, I_keys,
+        I_spare};
     cvmgen_share(B, B * N >= 4096, non_max_suppression_I_int32_part, &call);
 }
 
@@ -333,9 +333,8 @@ static void non_max_suppression_U_int8(const non_max_suppression_plan *plan,
                                        int32_t *restrict U_top, int32_t *restrict U_bottom,
                                        int32_t *restrict U_near) {
     const int64_t B = plan->B, N = plan->N;
-    const non_max_suppression_U_int8_part_call call = {plan, X, valid_count, I, U, U_length,
-                                                       U_X, U_left, U_right, U_top,
-                                                       U_bottom, U_near};
+    const non_max_suppression_U_int8_part_call call = {plan, X, valid_count, I, U, U_length, U_X,
+        U_left, U_right, U_top, U_bottom, U_near};
     cvmgen_share(B, B * N >= 4096, non_max_suppression_U_int8_part, &call);
 }
 
@@ -464,9 +463,8 @@ static void non_max_suppression_U_int32(const non_max_suppression_plan *plan,
                                         int32_t *restrict U_top, int32_t *restrict U_bottom,
                                         int32_t *restrict U_near) {
     const int64_t B = plan->B, N = plan->N;
-    const non_max_suppression_U_int32_part_call call = {plan, X, valid_count, I, U,
-                                                        U_length, U_X, U_left, U_right,
-                                                        U_top, U_bottom, U_near};
+    const non_max_suppression_U_int32_part_call call = {plan, X, valid_count, I, U, U_length, U_X,
+        U_left, U_right, U_top, U_bottom, U_near};
     cvmgen_share(B, B * N >= 4096, non_max_suppression_U_int32_part, &call);
 }
 

@@ -418,12 +418,12 @@ static void sum_Y_0_int8_int8_part_2(const void *context, int64_t low, int64_t h
         for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
             uint32_t total = 0;
             if (d_R_rows * d_R_run >= 262144) {
+                uint32_t total_in_threads = total;
                 const sum_Y_0_int8_int8_part_3_call call_3 = {plan, X, d_K_group, X_K_row,
-                    d_K_result,
-                                                              &total};
+                    d_K_result, &total_in_threads};
                 cvmgen_share(d_R_rows * cvmgen_ceildiv(d_R_run, 131072), true,
-                    sum_Y_0_int8_int8_part_3,
-                             &call_3);
+                    sum_Y_0_int8_int8_part_3, &call_3);
+                total = total_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
                     const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
@@ -594,11 +594,12 @@ static void sum_Y_0_int8_int32_part_2(const void *context, int64_t low, int64_t 
         for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
             uint32_t total = 0;
             if (d_R_rows * d_R_run >= 262144) {
+                uint32_t total_in_threads = total;
                 const sum_Y_0_int8_int32_part_3_call call_3 = {plan, X, d_K_group, X_K_row,
-                    d_K_result,
-                                                               &total};
+                    d_K_result, &total_in_threads};
                 cvmgen_share(d_R_rows * cvmgen_ceildiv(d_R_run, 131072), true,
-                             sum_Y_0_int8_int32_part_3, &call_3);
+                    sum_Y_0_int8_int32_part_3, &call_3);
+                total = total_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
                     const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
@@ -769,11 +770,12 @@ static void sum_Y_0_int32_int8_part_2(const void *context, int64_t low, int64_t 
         for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
             uint32_t total = 0;
             if (d_R_rows * d_R_run >= 262144) {
+                uint32_t total_in_threads = total;
                 const sum_Y_0_int32_int8_part_3_call call_3 = {plan, X, d_K_group, X_K_row,
-                    d_K_result,
-                                                               &total};
+                    d_K_result, &total_in_threads};
                 cvmgen_share(d_R_rows * cvmgen_ceildiv(d_R_run, 131072), true,
-                             sum_Y_0_int32_int8_part_3, &call_3);
+                    sum_Y_0_int32_int8_part_3, &call_3);
+                total = total_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
                     const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
@@ -944,11 +946,12 @@ static void sum_Y_0_int32_int32_part_2(const void *context, int64_t low, int64_t
         for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
             uint32_t total = 0;
             if (d_R_rows * d_R_run >= 262144) {
+                uint32_t total_in_threads = total;
                 const sum_Y_0_int32_int32_part_3_call call_3 = {plan, X, d_K_group, X_K_row,
-                    d_K_result,
-                                                                &total};
+                    d_K_result, &total_in_threads};
                 cvmgen_share(d_R_rows * cvmgen_ceildiv(d_R_run, 131072), true,
-                             sum_Y_0_int32_int32_part_3, &call_3);
+                    sum_Y_0_int32_int32_part_3, &call_3);
+                total = total_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
                     const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
@@ -1111,11 +1114,12 @@ static void sum_Y_1_int8_int8_part_2(const void *context, int64_t low, int64_t h
         for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
             uint32_t total = 0;
             if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                uint32_t total_in_threads = total;
                 const sum_Y_1_int8_int8_part_3_call call_3 = {plan, X, d_K_group, X_K_row_2,
-                    d_K_result,
-                                                              &total};
+                    d_K_result, &total_in_threads};
                 cvmgen_share(d_R_rows_2 * cvmgen_ceildiv(d_R_run_2, 131072), true,
-                             sum_Y_1_int8_int8_part_3, &call_3);
+                    sum_Y_1_int8_int8_part_3, &call_3);
+                total = total_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
                     const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
@@ -1277,10 +1281,12 @@ static void sum_Y_1_int8_int32_part_2(const void *context, int64_t low, int64_t 
         for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
             uint32_t total = 0;
             if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                uint32_t total_in_threads = total;
                 const sum_Y_1_int8_int32_part_3_call call_3 = {plan, X, d_K_group, X_K_row_2,
-                                                               d_K_result, &total};
+                    d_K_result, &total_in_threads};
                 cvmgen_share(d_R_rows_2 * cvmgen_ceildiv(d_R_run_2, 131072), true,
-                             sum_Y_1_int8_int32_part_3, &call_3);
+                    sum_Y_1_int8_int32_part_3, &call_3);
+                total = total_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
                     const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
@@ -1442,10 +1448,12 @@ static void sum_Y_1_int32_int8_part_2(const void *context, int64_t low, int64_t 
         for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
             uint32_t total = 0;
             if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                uint32_t total_in_threads = total;
                 const sum_Y_1_int32_int8_part_3_call call_3 = {plan, X, d_K_group, X_K_row_2,
-                                                               d_K_result, &total};
+                    d_K_result, &total_in_threads};
                 cvmgen_share(d_R_rows_2 * cvmgen_ceildiv(d_R_run_2, 131072), true,
-                             sum_Y_1_int32_int8_part_3, &call_3);
+                    sum_Y_1_int32_int8_part_3, &call_3);
+                total = total_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
                     const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
@@ -1607,10 +1615,12 @@ static void sum_Y_1_int32_int32_part_2(const void *context, int64_t low, int64_t
         for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
             uint32_t total = 0;
             if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                uint32_t total_in_threads = total;
                 const sum_Y_1_int32_int32_part_3_call call_3 = {plan, X, d_K_group, X_K_row_2,
-                                                                d_K_result, &total};
+                    d_K_result, &total_in_threads};
                 cvmgen_share(d_R_rows_2 * cvmgen_ceildiv(d_R_run_2, 131072), true,
-                             sum_Y_1_int32_int32_part_3, &call_3);
+                    sum_Y_1_int32_int32_part_3, &call_3);
+                total = total_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
                     const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
@@ -1682,8 +1692,10 @@ static void sum_Y_2_int8_int8(const sum_plan *plan, const int8_t *restrict X,
     /* spec/cvm/reduce.cvm:29: Y[0] = sum[d... < n...](X[d...]) */
     uint32_t total = 0;
     if (n_size >= 262144) {
-        const sum_Y_2_int8_int8_part_call call = {plan, X, &total};
+        uint32_t total_in_threads = total;
+        const sum_Y_2_int8_int8_part_call call = {plan, X, &total_in_threads};
         cvmgen_share(cvmgen_ceildiv(n_size, 131072), true, sum_Y_2_int8_int8_part, &call);
+        total = total_in_threads;
     } else {
         for (int64_t d = 0; d < n_size; ++d)
             total += (uint32_t)X[d];
@@ -1730,8 +1742,10 @@ static void sum_Y_2_int8_int32(const sum_plan *plan, const int8_t *restrict X,
     /* spec/cvm/reduce.cvm:29: Y[0] = sum[d... < n...](X[d...]) */
     uint32_t total = 0;
     if (n_size >= 262144) {
-        const sum_Y_2_int8_int32_part_call call = {plan, X, &total};
+        uint32_t total_in_threads = total;
+        const sum_Y_2_int8_int32_part_call call = {plan, X, &total_in_threads};
         cvmgen_share(cvmgen_ceildiv(n_size, 131072), true, sum_Y_2_int8_int32_part, &call);
+        total = total_in_threads;
     } else {
         for (int64_t d = 0; d < n_size; ++d)
             total += (uint32_t)X[d];
@@ -1778,8 +1792,10 @@ static void sum_Y_2_int32_int8(const sum_plan *plan, const int32_t *restrict X,
     /* spec/cvm/reduce.cvm:29: Y[0] = sum[d... < n...](X[d...]) */
     uint32_t total = 0;
     if (n_size >= 262144) {
-        const sum_Y_2_int32_int8_part_call call = {plan, X, &total};
+        uint32_t total_in_threads = total;
+        const sum_Y_2_int32_int8_part_call call = {plan, X, &total_in_threads};
         cvmgen_share(cvmgen_ceildiv(n_size, 131072), true, sum_Y_2_int32_int8_part, &call);
+        total = total_in_threads;
     } else {
         for (int64_t d = 0; d < n_size; ++d)
             total += (uint32_t)X[d];
@@ -1826,8 +1842,10 @@ static void sum_Y_2_int32_int32(const sum_plan *plan, const int32_t *restrict X,
     /* spec/cvm/reduce.cvm:29: Y[0] = sum[d... < n...](X[d...]) */
     uint32_t total = 0;
     if (n_size >= 262144) {
-        const sum_Y_2_int32_int32_part_call call = {plan, X, &total};
+        uint32_t total_in_threads = total;
+        const sum_Y_2_int32_int32_part_call call = {plan, X, &total_in_threads};
         cvmgen_share(cvmgen_ceildiv(n_size, 131072), true, sum_Y_2_int32_int32_part, &call);
+        total = total_in_threads;
     } else {
         for (int64_t d = 0; d < n_size; ++d)
             total += (uint32_t)X[d];

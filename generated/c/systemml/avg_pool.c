@@ -439,9 +439,8 @@ static void avg_pool_y(const avg_pool_plan *plan, const double *restrict x,
     const int64_t q_blocks = cvmgen_ceildiv(YW, q_most);
     const int64_t p_blocks = cvmgen_ceildiv(YH, p_most);
     if (staged) {
-        const avg_pool_y_part_call call = {plan, x, y, q_phases, q_reach, q_most, q_pitch,
-                                           p_phases, p_reach, p_most, p_held, window_size, taps,
-                                           q_blocks, p_blocks};
+        const avg_pool_y_part_call call = {plan, x, y, q_phases, q_reach, q_most, q_pitch, p_phases,
+            p_reach, p_most, p_held, window_size, taps, q_blocks, p_blocks};
         cvmgen_share(N * C * p_blocks * q_blocks, N * C * YH * YW >= 4096, avg_pool_y_part,
                      &call);
     } else {

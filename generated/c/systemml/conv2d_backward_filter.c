@@ -283,7 +283,7 @@ static void conv2d_backward_filter_dw(const conv2d_backward_filter_plan *plan,
     const int64_t s_middle_high = cvmgen_max_i64(cvmgen_min_i64(S, PW - SW * YW + SW + W),
         s_middle_low);
     const conv2d_backward_filter_dw_part_call call = {plan, x, dout, dw, s_middle_low,
-                                                      s_middle_high};
+        s_middle_high};
     cvmgen_share(F * C * R, F * C * R * S >= 4096, conv2d_backward_filter_dw_part, &call);
 }
 

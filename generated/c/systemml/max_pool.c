@@ -414,8 +414,8 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
             q_columns);
         const int64_t q_column_high = cvmgen_max_i64(cvmgen_min_i64(q_columns, PW - SW * q_block
             + W), q_column_low);
-        const max_pool_y_part_call call = {plan, x, y, q_block, q_lanes, q_columns,
-                                           q_column_low, q_column_high};
+        const max_pool_y_part_call call = {plan, x, y, q_block, q_lanes, q_columns, q_column_low,
+            q_column_high};
         cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096, max_pool_y_part,
                      &call);
     }

@@ -421,11 +421,12 @@ static void reduce_max_output1_int8_part_2(const void *context, int64_t low, int
         for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
             int32_t largest_2 = INT32_MIN;
             if (d_R_rows_4 * d_R_run_4 >= 262144) {
+                int32_t largest_2_in_threads = largest_2;
                 const reduce_max_output1_int8_part_3_call call_3 = {plan, input1, d_K_group,
-                                                                    input1_K_row, d_K_result,
-                                                                    &largest_2};
+                    input1_K_row, d_K_result, &largest_2_in_threads};
                 cvmgen_share(d_R_rows_4 * cvmgen_ceildiv(d_R_run_4, 131072), true,
-                             reduce_max_output1_int8_part_3, &call_3);
+                    reduce_max_output1_int8_part_3, &call_3);
+                largest_2 = largest_2_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
                     const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
@@ -616,11 +617,12 @@ static void reduce_max_output1_int16_part_2(const void *context, int64_t low, in
         for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
             int32_t largest_2 = INT32_MIN;
             if (d_R_rows_4 * d_R_run_4 >= 262144) {
+                int32_t largest_2_in_threads = largest_2;
                 const reduce_max_output1_int16_part_3_call call_3 = {plan, input1, d_K_group,
-                                                                     input1_K_row, d_K_result,
-                                                                     &largest_2};
+                    input1_K_row, d_K_result, &largest_2_in_threads};
                 cvmgen_share(d_R_rows_4 * cvmgen_ceildiv(d_R_run_4, 131072), true,
-                             reduce_max_output1_int16_part_3, &call_3);
+                    reduce_max_output1_int16_part_3, &call_3);
+                largest_2 = largest_2_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
                     const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
@@ -811,11 +813,12 @@ static void reduce_max_output1_int32_part_2(const void *context, int64_t low, in
         for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
             int32_t largest_2 = INT32_MIN;
             if (d_R_rows_4 * d_R_run_4 >= 262144) {
+                int32_t largest_2_in_threads = largest_2;
                 const reduce_max_output1_int32_part_3_call call_3 = {plan, input1, d_K_group,
-                                                                     input1_K_row, d_K_result,
-                                                                     &largest_2};
+                    input1_K_row, d_K_result, &largest_2_in_threads};
                 cvmgen_share(d_R_rows_4 * cvmgen_ceildiv(d_R_run_4, 131072), true,
-                             reduce_max_output1_int32_part_3, &call_3);
+                    reduce_max_output1_int32_part_3, &call_3);
+                largest_2 = largest_2_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
                     const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,

@@ -364,11 +364,12 @@ static void reduce_sum_output1_int32_part_2(const void *context, int64_t low, in
         for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
             uint64_t total = 0;
             if (d_R_rows * d_R_run >= 262144) {
+                uint64_t total_in_threads = total;
                 const reduce_sum_output1_int32_part_3_call call_3 = {plan, input1, d_K_group,
-                                                                     input1_K_row, d_K_result,
-                                                                         &total};
+                    input1_K_row, d_K_result, &total_in_threads};
                 cvmgen_share(d_R_rows * cvmgen_ceildiv(d_R_run, 131072), true,
-                             reduce_sum_output1_int32_part_3, &call_3);
+                    reduce_sum_output1_int32_part_3, &call_3);
+                total = total_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
                     const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box,
