@@ -12,14 +12,18 @@ from cvmgen.memory import ALIGNMENT, LARGE, new_array, zeroed_bytes
 @pytest.mark.parametrize("shape", [(LARGE,), (3, LARGE), (LARGE - 1, 1), (0, 5), ()])
 def test_new_array(shape: tuple[int, ...]) -> None:
     made = new_array(shape, np.int8)
-    assert made.shape == shape and made.dtype == np.int8
-    assert made.flags.c_contiguous and made.flags.writeable
+    assert made.shape == shape
+    assert made.dtype == np.int8
+    assert made.flags.c_contiguous
+    assert made.flags.writeable
     assert made.nbytes < LARGE or made.ctypes.data % ALIGNMENT == 0
 
 
 def test_zeroed_bytes() -> None:
     block = zeroed_bytes(1000)
-    assert block.shape == (1000,) and block.ctypes.data % ALIGNMENT == 0 and not block.any()
+    assert block.shape == (1000,)
+    assert block.ctypes.data % ALIGNMENT == 0
+    assert not block.any()
 
 
 def test_results_begin_with_a_line() -> None:

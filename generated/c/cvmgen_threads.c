@@ -4,7 +4,7 @@
    library, may have its processor. The calling thread goes through all that is left, closes the
    call, and waits for those only that are inside. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* for CPU_COUNT */
+#define _GNU_SOURCE /* for the processors that threads may use */
 #endif
 #include "cvmgen_threads.h"
 #include "cvmgen_runtime.h"
@@ -15,6 +15,10 @@
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
+
+#if defined(__linux__) && defined(CPU_COUNT) && !defined(__ANDROID__)
+#define CVMGEN_PLACES /* the system says on which processors threads are, and may be told */
+#endif
 
 enum {
     MOST_THREADS = 256,
@@ -49,6 +53,10 @@ static struct {
     int asleep, workers;
     bool leaving;
     pthread_t worker[MOST_THREADS];
+#ifdef CVMGEN_PLACES
+    cpu_set_t usual; /* the processors of the thread that started the others */
+    int avoided;     /* one more than the processor that sleeping threads do not wake up on */
+#endif
 } pool;
 static pthread_mutex_t sleeping = PTHREAD_MUTEX_INITIALIZER, together = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t called = PTHREAD_COND_INITIALIZER;
@@ -89,24 +97,31 @@ static inline bool may_begin(uint64_t state, int thread, uint64_t seen) {
     return (state & OPEN) != 0 && state >> NUMBER_AT != seen &&
            thread < (int)(state >> THREADS_AT & MOST_AT);
 }
-/* Leave the processor that the calling thread waits for: where others are busy, threads that wake up
-   may find themselves there, and would stay. True if this one did; it may have waited then. */
-static bool made_way(void) {
-#ifdef CPU_COUNT
-    const int processor = sched_getcpu();
-    cpu_set_t usual, others;
-    if (processor != __atomic_load_n(&pool.processor, __ATOMIC_RELAXED) ||
-        sched_getaffinity(0, sizeof usual, &usual) != 0)
-        return false;
-    others = usual;
+/* Threads beside the calling thread, on its processor, would wait for milliseconds while others are
+   free. So they wake up elsewhere, and those that find themselves there leave it. */
+#ifdef CVMGEN_PLACES
+static bool keep_away(pthread_t thread, int processor) {
+    cpu_set_t others = pool.usual;
     CPU_CLR(processor, &others);
-    if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return false;
-    sched_setaffinity(0, sizeof usual, &usual);
-    return true;
-#else
-    return false;
-#endif
+    return CPU_COUNT(&others) > 0 && pthread_setaffinity_np(thread, sizeof others, &others) == 0;
 }
+static void send_away(void) {
+    const int avoided = pool.processor + 1;
+    if (__atomic_exchange_n(&pool.avoided, avoided, __ATOMIC_RELAXED) == avoided) return;
+    for (int i = 0; i < pool.workers; ++i) keep_away(pool.worker[i], pool.processor);
+}
+/* True where this thread has left; it may have waited then. */
+static bool made_way(void) {
+    const int processor = __atomic_load_n(&pool.processor, __ATOMIC_RELAXED);
+    if (sched_getcpu() != processor || !keep_away(pthread_self(), processor)) return false;
+    __atomic_store_n(&pool.avoided, 0, __ATOMIC_RELAXED);
+    return true;
+}
+#else
+static void send_away(void) {}
+static bool made_way(void) { return false; }
+#endif
+
 /* Look for such a call for a while: most often another one comes soon. Where one stays open with
    nothing left to do, its calling thread may wait for this processor. */
 static bool find_call(int thread, uint64_t seen, uint64_t *state) {
@@ -178,6 +193,9 @@ static void start_threads(int count) {
     pthread_attr_t attributes;
     sigset_t all, before;
     pthread_once(&once, prepare_for_forks);
+#ifdef CVMGEN_PLACES
+    if (pool.workers == 0) sched_getaffinity(0, sizeof pool.usual, &pool.usual);
+#endif
     if (pthread_attr_init(&attributes) != 0) return;
     pthread_attr_setstacksize(&attributes, STACK);
     sigfillset(&all);
@@ -206,6 +224,7 @@ static void work_and_wake(int64_t parts) {
     if (pool.alone >= WAKING) {
         pool.alone = 0;
         step = pool.step;
+        send_away();
         wake_all(false);
     }
     work_as(0, step);
@@ -219,7 +238,7 @@ static void share_out(int64_t count, int threads, cvmgen_task *task, const void 
     pool.context = context;
     pool.step = step;
     pool.threads = threads;
-#ifdef CPU_COUNT
+#ifdef CVMGEN_PLACES
     __atomic_store_n(&pool.processor, sched_getcpu(), __ATOMIC_RELAXED);
 #endif
     for (int i = 0; i < threads; ++i) {
@@ -265,7 +284,7 @@ static void find_usual(void) {
     const char *const wanted = getenv("OMP_NUM_THREADS");
     const long given = wanted == NULL ? 0 : strtol(wanted, NULL, 10);
     most_usual = (int)sysconf(_SC_NPROCESSORS_ONLN);
-#ifdef CPU_COUNT
+#ifdef CVMGEN_PLACES
     cpu_set_t own;
     if (sched_getaffinity(0, sizeof own, &own) == 0) most_usual = CPU_COUNT(&own);
 #endif
