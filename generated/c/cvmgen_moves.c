@@ -140,8 +140,9 @@ static void cvmgen_copy_rows(char *to, const char *from, int64_t rows, int64_t b
         else                                                                                       \
             for (int64_t i = 0; i < count; ++i) to[i * run.to] = (to_type)from[i * run.from];      \
     }                                                                                              \
-    static void cvmgen_lines_of_##kind(to_type *restrict to, const from_type *restrict from,       \
-                                       const cvmgen_lines *lines) {                                \
+    CVMGEN_FOR_AVX2 static void cvmgen_lines_of_##kind(to_type *restrict to,                       \
+                                                       const from_type *restrict from,             \
+                                                       const cvmgen_lines *lines) {                \
         const cvmgen_axis run = lines->run, spread = lines->spread;                                \
         const int64_t length = run.extent * spread.extent, times = lines->times;                   \
         const bool apart = cvmgen_abs_i64(run.from) > 1;                                           \
