@@ -67,7 +67,7 @@ Maker = Callable[[tuple[Input, ...], np.random.Generator], list[Array]]
 
 
 def in_lines(array: Array) -> Array:
-    """A copy that begins with a line of the cache, as the libraries' own arrays do."""
+    """A copy that begins with a line of the cache, for all libraries alike."""
     found = new_array(array.shape, array.dtype)
     found[...] = array
     return found

@@ -55,8 +55,9 @@ static void narrow_piece(const narrowing *todo, int64_t number) {
         __atomic_store_n(todo->beyond, 1, __ATOMIC_RELAXED);
 }
 
-static void narrow_pieces(const void *context, int64_t low, int64_t high) {
-    for (int64_t number = low; number < high; ++number) narrow_piece(context, number);
+/* Those behind the first. */
+static void narrow_others(const void *context, int64_t low, int64_t high) {
+    for (int64_t number = low; number < high; ++number) narrow_piece(context, number + 1);
 }
 
 /* The elements as int8, which those of int32 become in `to`; NULL if one does not fit. */
@@ -66,7 +67,7 @@ static const int8_t *narrowed(cvmgen_factor given, int64_t count, int8_t *to) {
     const narrowing todo = {(const int32_t *)given.data, to, count, &beyond};
     const int64_t pieces = (count + NARROW_PIECE - 1) / NARROW_PIECE;
     narrow_piece(&todo, 0); /* an element that does not fit is most often one of the first */
-    if (!beyond) cvmgen_share(pieces, pieces > 4, narrow_pieces, &todo);
+    if (!beyond) cvmgen_share(pieces - 1, pieces > 4, narrow_others, &todo);
     return beyond ? NULL : to;
 }
 
