@@ -100,7 +100,6 @@ typedef struct work {
     const int8_t *panels;
     const int64_t *runs;
     bool turned, threads;
-    bool backwards; /* each thread begins with the last of its tasks */
     int64_t block_rows, block_panels;
     cvmgen_take_totals *take;
     const void *call;
@@ -245,11 +244,9 @@ static const uint8_t *image_for(const strip_work *at, int64_t part) {
     return image;
 }
 
-static void run_task(const strip_work *at, int64_t number) {
+static void run_task(const strip_work *at, int64_t task) {
     const work *const todo = &at->todo;
-    const int64_t part = ((number + 1) * at->parts - 1) / at->tasks;
-    const int64_t first = at->tasks * part / at->parts, end = at->tasks * (part + 1) / at->parts;
-    const int64_t task = todo->backwards ? first + end - 1 - number : number;
+    const int64_t part = ((task + 1) * at->parts - 1) / at->tasks;
     const int64_t of_batch = at->blocks * at->groups, within = task % of_batch;
     const int64_t block = at->panels_first ? within % at->blocks : within / at->groups;
     const int64_t group = at->panels_first ? within / at->blocks : within % at->groups;
@@ -364,9 +361,6 @@ static bool contract(plan *kept, cvmgen_factor x, cvmgen_factor w, work *todo,
     if (todo->x == NULL) return false;
     if (!kept->has_runs) cvmgen_find_runs(g, runs);
     kept->has_runs = true;
-    /* What the call before has left in the caches comes first. */
-    todo->backwards = space->backwards;
-    space->backwards = space->keeps_w && !space->backwards;
     todo->image = image;
     todo->panels = panels;
     todo->runs = runs;

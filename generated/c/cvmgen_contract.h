@@ -49,7 +49,7 @@ typedef void cvmgen_take_totals(const void *call, const cvmgen_totals *block);
    all of them and packed by the first. All 0 at first. */
 typedef struct cvmgen_workspace {
     struct { void *memory; int64_t bytes; } plan, image, panels, tables, narrow;
-    bool keeps_w, packed, backwards;
+    bool keeps_w, packed;
 } cvmgen_workspace;
 
 /* A tensor of int8, or of int32. */

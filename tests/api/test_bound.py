@@ -79,7 +79,7 @@ def test_both_may_come_later(ops: Operators) -> None:
     ],
 )
 def test_calls_that_follow_each_other(generated: Path, name: str, x: Any, w: Any) -> None:
-    """Every other call goes backwards, in a part for each thread, whose images are its own."""
+    """Each thread has a part of every call, with an image of its own."""
     ops, weights = cvmgen.load("c", folder=generated), elements(*w)
     operator = getattr(ops.cvm, name)
     try:
