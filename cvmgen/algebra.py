@@ -201,6 +201,10 @@ def _simplified(node: i.Expr) -> i.Expr:
             return left
         case i.Binary(op="+" | "-" | "*" as op, left=i.Const(value=a), right=i.Const(value=b)):
             return i.Const(a + b if op == "+" else a - b if op == "-" else a * b)
+        case i.Binary(
+            op="truncdiv" | "rem" as op, left=i.Const(value=a), right=i.Const(value=b)
+        ) if a >= 0 and b > 0:
+            return i.Const(a // b if op == "truncdiv" else a % b)
         case i.Not(operand=i.Not(operand=inner)):
             return inner
         case i.Select(condition=i.Const(value=value), then=then, otherwise=otherwise):

@@ -143,14 +143,20 @@ class Known:
 def matched(action: Action, kind: Kind, known: Known) -> Use:
     """The action as its form has it."""
     written = [each.preposition for each in action.clauses]
-    forms = map(parsed_form, kind.forms)
-    form = next((f for f in forms if [each.preposition for each in f.clauses] == written), None)
-    if form is None:
+    forms = [*map(parsed_form, kind.forms)]
+    like = [each for each in forms if [one.preposition for one in each.clauses] == written]
+    if not like:
         raise otherwise(action.span, kind)
+    form = next((each for each in like if lengths(each) == lengths(action)), like[0])
     given: list[Given] = []
     for pattern, clause in zip(form.clauses, action.clauses, strict=True):
         given += operands(action, kind, pattern, clause, known)
     return Use(action, kind, tuple(given))
+
+
+def lengths(action: Action) -> list[int]:
+    """How many operands each clause has."""
+    return [len(each.operands) for each in action.clauses]
 
 
 def operands(

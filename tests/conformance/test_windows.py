@@ -49,6 +49,27 @@ def test_pooling(libraries: dict[str, Operators], case: Any, dtype: Any) -> None
     np.testing.assert_array_equal(found, windows(x, case, -128).max(axis=(-2, -1)))
 
 
+BY_TWO = [  # window, stride, padding: windows two columns apart, in rows of some vectors
+    ((3, 3), (2, 2), (1, 1)),
+    ((2, 2), (2, 2), (0, 0)),
+    ((3, 2), (1, 2), (2, 1)),
+    ((1, 3), (3, 2), (0, 2)),
+    ((2, 1), (2, 2), (1, 0)),
+    ((3, 4), (2, 2), (0, 3)),
+]
+
+
+@pytest.mark.parametrize("case", BY_TWO, ids=str)
+@pytest.mark.parametrize("dtype", [np.int8, np.int32])
+def test_windows_two_columns_apart(libraries: dict[str, Operators], case: Any, dtype: Any) -> None:
+    window, stride, padding = case
+    for width in (62, 63, 64, 65, 66, 67, 95, 112, 113, 127, 128, 129, 130, 191, 1020, 1023, 1025):
+        x = numbers((2, 2, 19, width), dtype)
+        found = libraries["c"].cvm.max_pool2d(x, pool_size=window, strides=stride, padding=padding)
+        expected = windows(x, (*case, (1, 1)), -128).max(axis=(-2, -1))
+        np.testing.assert_array_equal(found, expected, str(width))
+
+
 @pytest.mark.parametrize("case", PAIRS, ids=str)
 @pytest.mark.parametrize("dtype", [np.int8, np.int32])
 def test_convolution_of_each_channel(

@@ -83,6 +83,13 @@ ROWS = [
         "a logarithm has an instruction in AVX-512 alone",
     ),
     (
+        "elementwise",
+        "vectorise inner by 64",
+        HALF,
+        ["avx512 for 0 <= i < N:", "  Y@[i] = X@[i] >> 1"],
+        "vectors of a size that is given",
+    ),
+    (
         "reduction",
         "split results by 8 into block, lane",
         TOTAL,

@@ -243,6 +243,55 @@ def test_columns_come_first_and_then_each_window() -> None:
     ]
 
 
+HALVES = LINES.replace("64 into column, near", "64, 128 into column, near, run, side")
+
+
+def test_windows_two_columns_apart_have_every_other_column_in_a_half() -> None:
+    lines = after(POOL, f"{HALVES}clip taps, side, run")
+    tests = (
+        "if S == 2 and P <= 3 and x_column_low <= 32 and x_columns <= 96 and "
+        "x_column_high - x_column_low >= 64 and x_lanes >= 32:"
+    )
+    inside = between(lines, "for 0 <= x_run < x_pairs by 32:", "for 0 <= y_line < y_lines:")
+    assert tests in map(str.strip, lines)
+    assert inside[:-1] == [
+        "for 0 <= x_run < x_pairs by 32:",
+        "  let x_at: i64 = min_i64(x_run, x_pairs - 32)",
+        "  array largest_beside: 64 i32",
+        "  for 0 <= x_side < 64:",
+        "    let largest: i32 = -2147483648",
+        "    for i_low_2 <= i < i_high_2:",
+        "      largest max= X@[((y_band + y_line) * S - Q + i) * W + "
+        "(x_column_low + x_at * 2 + x_side + (x_block * S - Q))]",
+        "    largest_beside@[x_side] = largest",
+        "  for 0 <= pair < 32:",
+        "    x_halves@[y_line * 128 + 16 + (x_at + pair)] = largest_beside@[pair * 2]",
+        "    x_halves@[y_line * 128 + 16 + (x_at + pair) + 64] = largest_beside@[pair * 2 + 1]",
+    ]
+    assert between(lines, "for 0 <= x_run_2 < x_lanes by 32:", "else:")[:-1] == [
+        "for 0 <= x_run_2 < x_lanes by 32:",
+        "  let x_at_2: i64 = min_i64(x_run_2, x_lanes - 32)",
+        "  for 0 <= x_side_2 < 32:",
+        "    let largest: i32 = -2147483648",
+        "    for 0 <= j < P:",
+        "      let x_place: i64 = (j + x_first) rem 2 * 64 + (j + x_first) tdiv 2",
+        "      largest max= x_halves@[y_line * 128 + x_place + (x_at_2 + x_side_2)]",
+        "    Y@[(y_band + y_line) * W + (x_block + (x_at_2 + x_side_2))] = largest",
+    ]
+
+
+def test_places_have_a_base_in_front_of_a_loop() -> None:
+    lines = after(POOL, f"{LINES}base near")
+    assert between(lines, "let Y_base: i64 = (y_band + y_line) * W + x_block", "else:")[:-1] == [
+        "let Y_base: i64 = (y_band + y_line) * W + x_block",
+        "for 0 <= x_near < x_lanes:",
+        "  let largest: i32 = -2147483648",
+        "  for 0 <= j < P:",
+        "    largest max= x_column_largest@[x_near * S + j]",
+        "  Y@[Y_base + x_near] = largest",
+    ]
+
+
 def test_lines_whose_columns_are_at_other_places_have_rows_of_their_own() -> None:
     lines = after(SLANTED, "separate taps over results, outer by 64 into column, near")
     assert lines.index("for 0 <= y < H:") < lines.index("    array x_column_largest: 64 i32")

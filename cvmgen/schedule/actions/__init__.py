@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cvmgen.schedule.actions.base import base
 from cvmgen.schedule.actions.clip import clip
 from cvmgen.schedule.actions.copy import copy
 from cvmgen.schedule.actions.distribute import distribute
@@ -38,7 +39,10 @@ ACTIONS: Mapping[str, Kind] = {
     "copy": Kind(("copy",), "loops that only move elements become copies and fills", copy),
     "clip": Kind(("clip LOOPS",), "loops leave out what fails the guard in them", clip),
     "separate": Kind(
-        ("separate LOOP over LOOP, LOOP by NUMBER into NEW, NEW",),
+        (
+            "separate LOOP over LOOP, LOOP by NUMBER into NEW, NEW",
+            "separate LOOP over LOOP, LOOP by NUMBER, NUMBER into NEW, NEW, NEW, NEW",
+        ),
         "the columns of windows are combined first, and then what came out",
         separate,
     ),
@@ -59,6 +63,7 @@ ACTIONS: Mapping[str, Kind] = {
         ("reorder LOOP, LOOP",), "the second loop goes inside the first", reorder, C_AND_MODELS
     ),
     "hoist": Kind(("hoist LOOPS",), "what does not vary goes in front of loops", hoist),
+    "base": Kind(("base LOOPS",), "what places have in common is computed in front of loops", base),
     "jam": Kind(
         ("jam LOOP by NUMBER over LOOP",),
         "several iterations at once in each pass over the loop inside",
@@ -118,7 +123,10 @@ ACTIONS: Mapping[str, Kind] = {
         divide,
     ),
     "vectorise": Kind(
-        ("vectorise LOOPS",), "innermost loops by vector instructions", vectorise, C_AND_MODELS
+        ("vectorise LOOPS", "vectorise LOOPS by NUMBER"),
+        "innermost loops by vector instructions",
+        vectorise,
+        C_AND_MODELS,
     ),
     "tile": Kind(
         ("tile LOOPS by INTRINSIC when MEASURE >= NUMBER", "tile LOOPS by INTRINSIC"),

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import fresh, names_in, replaced, substitute
+from cvmgen.ir.visit import names_in
 from cvmgen.lower.guards import assigned
 from cvmgen.schedule.actions.hoist import simple
+from cvmgen.schedule.actions.split import most_iterations
+from cvmgen.schedule.columns import AHEAD, SIDE, Columns, Halves, Names
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.guards import ONE, ZERO
 from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
-from cvmgen.schedule.windows import Windows, find_windows, minus, plus, times
+from cvmgen.schedule.windows import Windows, find_windows, plus, times
 
 
 def separate(subject: Subject, use: Use) -> Subject:
@@ -21,12 +22,17 @@ def separate(subject: Subject, use: Use) -> Subject:
     not for each window that has it. Lines of results, which the second loop goes through, have
     one row after the other in the same place, whose padding is there for all of them.
 
+    With a second size, small windows two columns apart have a row for each of some lines, every
+    other column in front of those between: what neighbouring results read lies side by side.
+
     Legal where all that a window does with its elements is to combine them by an operation that
-    gives the same bits in every order. The row has a size: what needs more stays as it is.
+    gives the same bits in every order. A row has a size: what needs more stays as it is.
     """
     taps, over, lines = (set(use.loops(subject, at)) for at in (0, 1, 2))
     most = use.room(use.number(3))
-    used, roles = subject.taken, [use.roles(at)[0] for at in (4, 5)]
+    halved = len(use.given) > 6
+    used, first = subject.taken, 5 if halved else 4
+    roles = [use.roles(at)[0] for at in range(first, len(use.given))]
     made: dict[str, dict[str, None]] = {role: {} for role in roles}
 
     def change(statement: i.Stmt) -> Block | None:
@@ -53,9 +59,12 @@ def separate(subject: Subject, use: Use) -> Subject:
         if around is not None and not alike(before, found, around):
             return (replace(around, body=rewritten(around.body, change)),)
         base = index.removesuffix(f"_{use.roles(1)[0]}")
-        column, near = (fresh(f"{base}_{role}", used) for role in roles)
-        made[roles[0]][column], made[roles[1]][near] = None, None
-        return (*before, *in_two(found, around, column, near, most, used))
+        columns = Columns(found, f"{base}_{roles[0]}", used)
+        names = Names(base, roles, made, used)
+        rows = in_two(columns, around, names, most)
+        if halved and around is not None:
+            rows = in_halves(columns, around, names, rows, subject, use)
+        return (*before, *columns.locals_, *rows)
 
     body = rewritten(subject.body, change)
     return subject.with_body(body).with_roles({role: tuple(made[role]) for role in roles})
@@ -69,55 +78,39 @@ def alike(before: Sequence[i.Stmt], found: Windows, lines: i.Loop) -> bool:
     return len(own) == len(before) and not varying & names_in(of_lines)
 
 
-def in_two(
-    found: Windows, lines: i.Loop | None, column: str, near: str, most: int, used: set[str]
-) -> Block:
+def in_two(columns: Columns, lines: i.Loop | None, names: Names, most: int) -> Block:
     """Both passes where the row has room for what the results need; the loop where not."""
-    results, side, span = found.results, found.columns, found.results.span
-    last = plus(times(plus(results.high, i.Const(-1)), side.step), side.reach)
-    count = i.Let(fresh(f"{column}s", used), "i64", plus(last, ONE), span)
-    row = i.Array(fresh(f"{column}_{found.total.name}", used), found.total.type, most, span)
-    low, high, left, right, middle = columns(found, row, column, count, used)
+    found, span = columns.found, columns.found.results.span
+    column, near = names.loop(0), names.loop(1)
+    name = names.local(f"{column}_{found.total.name}")
+    row = i.Array(name, found.total.type, most, span)
+    at = i.Load(row.name, None, i.Var(column))
+    middle = columns.combined(i.Var(column), at)
+    side = found.columns
+    offset = plus(times(i.Var(near), side.step), times(i.Var(side.tap.index), side.apart))
+    results = columns.along(i.Var(near), i.Load(row.name, None, offset))
 
     def in_lines(body: Block) -> Block:
         return body if lines is None else (replace(lines, body=body),)
 
-    both = (row, left, right, *in_lines((middle, along(found, row, near))))
-    enough = i.Compare("<=", i.Var(count.name), i.Const(most))
-    return (count, low, high, i.If(enough, both, in_lines((results,)), span))
-
-
-def columns(found: Windows, row: i.Array, column: str, count: i.Let, used: set[str]) -> Block:
-    """The first pass: its ends, nothing for columns that lie in the padding, on the left and on
-    the right, and what each of the others amounts to."""
-    side, span = found.columns, found.total.span
-    start, end = side.first(ZERO), i.Var(count.name)
-    first = i.Call("max_i64", (ZERO, minus(ZERO, start)))
-    last = i.Call("min_i64", (end, minus(side.extent, start)))
-    low = i.Let(fresh(f"{column}_low", used), "i64", i.Call("min_i64", (first, end)), span)
-    behind = i.Call("max_i64", (last, i.Var(low.name)))
-    high = i.Let(fresh(f"{column}_high", used), "i64", behind, span)
-    ends = ZERO, i.Var(low.name), i.Var(high.name), end
-    place = {side.place: plus(i.Var(column), start)}
-    more = replace(found.accumulate, value=substitute(found.element, place))
-    sweep = rewritten((found.sweep,), lambda each: (more,) if each is side.tap else None)
-    at = i.Load(row.name, None, i.Var(column))
-    whole = (found.total, *sweep, i.Store(at, i.Var(found.total.name), span))
-    assert found.empty is not None
-    outside = i.Store(at, found.empty, span)
-    left, middle, right = (
-        i.Loop(column, ends[part], ends[part + 1], body, 0, span)
-        for part, body in enumerate(((outside,), whole, (outside,)))
+    both = (
+        i.Loop(column, columns.low, columns.high, middle, 0, found.total.span),
+        replace(found.results, index=near, body=results),
     )
-    return (low, high, left, right, middle)
+    enough = i.Compare("<=", columns.count, i.Const(most))
+    separated = (row, *columns.outside(column, at), *in_lines(both))
+    return (i.If(enough, separated, in_lines((found.results,)), span),)
 
 
-def along(found: Windows, row: i.Array, near: str) -> i.Loop:
-    """The second pass: each result from the columns of its window."""
-    side, results = found.columns, found.results
-    offset = plus(times(i.Var(near), side.step), times(i.Var(side.tap.index), side.apart))
-    column = i.Load(row.name, None, offset)
-    value = replaced(found.value, lambda each: column if each == found.element else each)
-    sweep = replace(side.tap, body=(replace(found.accumulate, value=value),))
-    after: Block = substitute(found.after, {results.index: i.Var(near)})
-    return replace(results, index=near, body=(found.total, sweep, *after))
+def in_halves(
+    columns: Columns, lines: i.Loop, names: Names, others: Block, subject: Subject, use: Use
+) -> Block:
+    """The form for small windows two columns apart, where these may be so, and that for others."""
+    most, room = most_iterations(subject.body, lines), use.number(4)
+    if most is None or not Halves.fit(columns.found, lines):
+        return others
+    use.room(most * room)
+    if room < SIDE + AHEAD:
+        use.refuse(f"a row in two halves has room for {SIDE + AHEAD} columns at least")
+    halves = Halves(columns, lines, names, most, room // 2)
+    return (i.If(halves.test, halves.body(), others, columns.found.results.span),)

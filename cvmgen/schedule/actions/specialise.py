@@ -120,7 +120,7 @@ def side_by_side(node: object, arrays: Collection[str]) -> bool:
 
 
 def unswitch(subject: Subject, use: Use) -> Subject:
-    """A choice that ends a loop goes around the loop.
+    """The only choice in a loop goes around the loop, what comes behind it into both branches.
 
     Legal where the choice does not vary in the loop and reads no element; others stay.
     """
@@ -130,16 +130,18 @@ def unswitch(subject: Subject, use: Use) -> Subject:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         loop = replace(statement, body=rewritten(statement.body, change))
-        match loop.body:
-            case (*before, i.If(condition=condition) as choice) if steady(loop, condition):
-                then, otherwise = (
-                    replace(loop, body=(*before, *branch))
-                    for branch in (choice.then, choice.otherwise)
-                )
-                rest = (otherwise,) if choice.otherwise else ()
-                return (replace(choice, then=(then,), otherwise=rest),)
-            case _:
-                return (loop,)
+        choices = [each for each in loop.body if isinstance(each, i.If)]
+        if len(choices) != 1 or not steady(loop, choices[0].condition):
+            return (loop,)
+        (choice,) = choices
+        at = loop.body.index(choice)
+        then, otherwise = (
+            (*loop.body[:at], *branch, *loop.body[at + 1 :])
+            for branch in (choice.then, choice.otherwise)
+        )
+        idle = all(isinstance(each, i.Let) for each in otherwise)
+        rest = () if idle else (replace(loop, body=otherwise),)
+        return (replace(choice, then=(replace(loop, body=then),), otherwise=rest),)
 
     return subject.with_body(rewritten(subject.body, change))
 

@@ -68,10 +68,16 @@ def passes(loop: i.Loop, places: Sequence[i.Expr], used: set[str]) -> Block:
 
 
 def tidied(body: Block) -> Block:
-    """The block with plain sums for the places of elements."""
+    """The block with plain sums for the places of elements, and for locals."""
 
     def change(node: object) -> object:
-        return replace(node, offset=simplify(node.offset)) if isinstance(node, i.Load) else node
+        match node:
+            case i.Load(offset=offset):
+                return replace(node, offset=simplify(offset))
+            case i.Let(value=value):
+                return replace(node, value=simplify(value))
+            case _:
+                return node
 
     result: Block = rebuild(body, change)
     return result

@@ -14,6 +14,7 @@ from cvmgen.schedule.subject import Subject
 
 # What no vector instruction does.
 SCALAR = (i.Loop, i.Copy, i.Turn, i.Fill, i.Break, i.Overflow)
+SETS = {32: "avx2", 64: "avx512"}  # by the bytes of their vectors
 # What AVX2 has no instruction for; most loops gain nothing from wider vectors.
 ONLY_AVX512 = frozenset(
     {"min_i64", "max_i64", "abs_i64", "floor_log2", "ceil_log2", "to_int", "quotient_or_0"}
@@ -21,11 +22,15 @@ ONLY_AVX512 = frozenset(
 
 
 def vectorise(subject: Subject, use: Use) -> Subject:
-    """The loops make several iterations at once, but for those around loops or calls.
+    """The loops make several iterations at once, but for those around loops or calls; with vectors
+    of so many bytes, or as their instructions need.
 
     Legal where iterations share nothing but accumulators that come out the same in every order.
     """
     names = set(use.loops(subject, 0))
+    given = use.number(1) if len(use.given) > 1 else None
+    if given is not None and given not in SETS:
+        use.refuse(f"vectors have {' or '.join(map(str, SETS))} bytes, not {given}")
     locals_ = Locals.of(subject.body)
 
     def change(statement: i.Stmt) -> Block | None:
@@ -39,7 +44,8 @@ def vectorise(subject: Subject, use: Use) -> Subject:
                 f"({subject.place})",
                 "expand what it carries, and vectorise another loop",
             )
-        return (replace(statement, vector="avx512" if wide(statement) else "avx2"),)
+        size = given or (64 if wide(statement) else 32)
+        return (replace(statement, vector=SETS[size]),)
 
     return subject.with_body(rewritten(subject.body, change))
 

@@ -133,7 +133,7 @@ typedef struct max_pool2d_Y_int8_int8_part_call {
     int64_t x_column_low;
     int64_t x_column_high;
 } max_pool2d_Y_int8_int8_part_call;
-CVMGEN_FOR_AVX2
+CVMGEN_FOR_AVX512
 static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
     const max_pool2d_Y_int8_int8_part_call *const call = context;
     const max_pool2d_plan *const plan = call->plan;
@@ -153,6 +153,202 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
     for (int64_t at = low; at < high; ++at) {
         const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
         const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
+        int32_t x_halves[8448];
+        const int64_t x_first = 32 - x_column_low;
+        const int64_t x_pairs = (x_column_high - x_column_low) / 2;
+        for (int64_t x_column_2 = 0; x_column_2 < x_column_low; ++x_column_2) {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line)
+                x_halves[y_line * 1056
+                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = INT32_MIN;
+        }
+        for (int64_t x_column_2 = x_column_high; x_column_2 < x_columns; ++x_column_2) {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line)
+                x_halves[y_line * 1056
+                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = INT32_MIN;
+        }
+        for (int64_t x_column_2 = x_column_low + x_pairs * 2; x_column_2 < x_column_high;
+            ++x_column_2) {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+                int32_t largest = INT32_MIN;
+                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                for (int64_t i = i_low; i < i_high; ++i)
+                    largest = cvmgen_max_i32(largest,
+                        X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                        + (x_column_2 + (x_block * SW - PW))]);
+                x_halves[y_line * 1056
+                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = largest;
+            }
+        }
+        for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+            const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+            const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+            if (i_high_2 - i_low_2 == 3) {
+                const int64_t X_base = ((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_2))
+                    * W + x_column_low + x_block * SW - PW;
+                const int64_t X_base_2 = ((n * C + c) * H
+                    + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_column_low + x_block
+                    * SW - PW;
+                const int64_t X_base_3 = ((n * C + c) * H
+                    + ((y_band + y_line) * SH - PH + (i_low_2 + 2))) * W + x_column_low + x_block
+                    * SW - PW;
+                const int64_t x_halves_base = y_line * 1056 + 16;
+                const int64_t x_halves_base_2 = y_line * 1056 + 16 + 528;
+                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
+                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
+                    int32_t largest_beside[64];
+                    for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest, X[X_base + x_at * 2 + x_side_few]);
+                        largest = cvmgen_max_i32(largest, X[X_base_2 + x_at * 2 + x_side_few]);
+                        largest = cvmgen_max_i32(largest, X[X_base_3 + x_at * 2 + x_side_few]);
+                        largest_beside[x_side_few] = largest;
+                    }
+                    for (int64_t pair = 0; pair < 32; ++pair) {
+                        x_halves[x_halves_base + x_at + pair] = largest_beside[pair * 2];
+                        x_halves[x_halves_base_2 + x_at + pair] = largest_beside[pair * 2 + 1];
+                    }
+                }
+            } else if (i_high_2 - i_low_2 == 2) {
+                const int64_t X_base_4 = ((n * C + c) * H
+                    + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_column_low + x_block * SW
+                    - PW;
+                const int64_t X_base_5 = ((n * C + c) * H
+                    + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_column_low + x_block
+                    * SW - PW;
+                const int64_t x_halves_base_3 = y_line * 1056 + 16;
+                const int64_t x_halves_base_4 = y_line * 1056 + 16 + 528;
+                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
+                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
+                    int32_t largest_beside[64];
+                    for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest, X[X_base_4 + x_at * 2 + x_side_few]);
+                        largest = cvmgen_max_i32(largest, X[X_base_5 + x_at * 2 + x_side_few]);
+                        largest_beside[x_side_few] = largest;
+                    }
+                    for (int64_t pair = 0; pair < 32; ++pair) {
+                        x_halves[x_halves_base_3 + x_at + pair] = largest_beside[pair * 2];
+                        x_halves[x_halves_base_4 + x_at + pair] = largest_beside[pair * 2 + 1];
+                    }
+                }
+            } else {
+                const int64_t X_base_6 = x_column_low + x_block * SW - PW;
+                const int64_t x_halves_base_5 = y_line * 1056 + 16;
+                const int64_t x_halves_base_6 = y_line * 1056 + 16 + 528;
+                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
+                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
+                    int32_t largest_beside[64];
+                    for (int64_t x_side = 0; x_side < 64; ++x_side)
+                        largest_beside[x_side] = INT32_MIN;
+                    for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                        for (int64_t x_side = 0; x_side < 64; ++x_side)
+                            largest_beside[x_side] = cvmgen_max_i32(largest_beside[x_side],
+                                X[X_base_6 + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i))
+                                * W + x_at * 2 + x_side]);
+                    }
+                    for (int64_t pair = 0; pair < 32; ++pair) {
+                        x_halves[x_halves_base_5 + x_at + pair] = largest_beside[pair * 2];
+                        x_halves[x_halves_base_6 + x_at + pair] = largest_beside[pair * 2 + 1];
+                    }
+                }
+            }
+        }
+        if (PSW == 3) {
+            const int64_t x_place = x_first % 2 * 528 + x_first / 2;
+            const int64_t x_place_3 = (1 + x_first) % 2 * 528 + (1 + x_first) / 2;
+            const int64_t x_place_4 = (2 + x_first) % 2 * 528 + (2 + x_first) / 2;
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+                const int64_t x_halves_base_7 = y_line * 1056 + x_place;
+                const int64_t x_halves_base_8 = y_line * 1056 + x_place_3;
+                const int64_t x_halves_base_9 = y_line * 1056 + x_place_4;
+                const int64_t Y_base = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
+                    const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
+                    for (int64_t x_side_2_few = 0; x_side_2_few < 32; ++x_side_2_few) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest,
+                            x_halves[x_halves_base_7 + x_at_2 + x_side_2_few]);
+                        largest = cvmgen_max_i32(largest,
+                            x_halves[x_halves_base_8 + x_at_2 + x_side_2_few]);
+                        largest = cvmgen_max_i32(largest,
+                            x_halves[x_halves_base_9 + x_at_2 + x_side_2_few]);
+                        Y[Y_base + x_at_2 + x_side_2_few] = (int8_t)largest;
+                    }
+                }
+            }
+        } else {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+                if (PSW == 2) {
+                    const int64_t x_place = x_first % 2 * 528 + x_first / 2;
+                    const int64_t x_place_2 = (1 + x_first) % 2 * 528 + (1 + x_first) / 2;
+                    const int64_t x_halves_base_10 = y_line * 1056 + x_place;
+                    const int64_t x_halves_base_11 = y_line * 1056 + x_place_2;
+                    const int64_t Y_base_2 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
+                        for (int64_t x_side_2_few = 0; x_side_2_few < 32; ++x_side_2_few) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest,
+                                x_halves[x_halves_base_10 + x_at_2 + x_side_2_few]);
+                            largest = cvmgen_max_i32(largest,
+                                x_halves[x_halves_base_11 + x_at_2 + x_side_2_few]);
+                            Y[Y_base_2 + x_at_2 + x_side_2_few] = (int8_t)largest;
+                        }
+                    }
+                } else {
+                    const int64_t x_halves_base_12 = y_line * 1056;
+                    const int64_t Y_base_3 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
+                        int32_t largest[32];
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
+                            largest[x_side_2] = INT32_MIN;
+                        for (int64_t j = 0; j < PSW; ++j) {
+                            const int64_t x_place = (j + x_first) % 2 * 528 + (j + x_first) / 2;
+                            for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
+                                largest[x_side_2] = cvmgen_max_i32(largest[x_side_2],
+                                    x_halves[x_halves_base_12 + x_place + x_at_2 + x_side_2]);
+                        }
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
+                            Y[Y_base_3 + x_at_2 + x_side_2] = (int8_t)largest[x_side_2];
+                    }
+                }
+            }
+        }
+    }
+}
+
+typedef struct max_pool2d_Y_int8_int8_part_2_call {
+    const max_pool2d_plan *plan;
+    const int8_t *X;
+    int8_t *Y;
+    int64_t x_block;
+    int64_t x_lanes;
+    int64_t x_columns;
+    int64_t x_column_low;
+    int64_t x_column_high;
+} max_pool2d_Y_int8_int8_part_2_call;
+CVMGEN_FOR_AVX2
+static void max_pool2d_Y_int8_int8_part_2(const void *context, int64_t low, int64_t high) {
+    const max_pool2d_Y_int8_int8_part_2_call *const call = context;
+    const max_pool2d_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    int8_t *restrict Y = call->Y;
+    const int64_t x_block = call->x_block;
+    const int64_t x_lanes = call->x_lanes;
+    const int64_t x_columns = call->x_columns;
+    const int64_t x_column_low = call->x_column_low;
+    const int64_t x_column_high = call->x_column_high;
+    /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
+    const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
+    const int64_t YW = plan->YW;
+    const int64_t y_bands_2 = cvmgen_ceildiv(YH, 8);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / y_bands_2 / C, c = at / y_bands_2 % C, y_band = at % y_bands_2 * 8;
+        const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
         if (x_columns <= 4096) {
             int32_t x_column_largest[4096];
             for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
@@ -160,40 +356,40 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
             for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
                 x_column_largest[x_column] = INT32_MIN;
             for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                if (i_high - i_low == 3) {
+                const int64_t i_low_3 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high_3 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                if (i_high_3 - i_low_3 == 3) {
                     for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_3)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 2))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 2))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
-                } else if (i_high - i_low == 2) {
+                } else if (i_high_3 - i_low_3 == 2) {
                     for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_3)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
                 } else {
                     for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
                         x_column_largest[x_column] = INT32_MIN;
-                    const int64_t i_whole = i_low + (i_high - i_low) / 3 * 3;
-                    for (int64_t i = i_low; i < i_whole; i += 3) {
+                    const int64_t i_whole = i_low_3 + (i_high_3 - i_low_3) / 3 * 3;
+                    for (int64_t i = i_low_3; i < i_whole; i += 3) {
                         for (int64_t x_column = x_column_low; x_column < x_column_high;
                             ++x_column) {
                             int32_t x_column_largest_so_far = x_column_largest[x_column];
@@ -209,7 +405,7 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
                             x_column_largest[x_column] = x_column_largest_so_far;
                         }
                     }
-                    for (int64_t i = i_whole; i < i_high; ++i) {
+                    for (int64_t i = i_whole; i < i_high_3; ++i) {
                         for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
                             x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
                                 X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
@@ -319,12 +515,12 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
             for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
                 for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                     int32_t largest = INT32_MIN;
-                    const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                    const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
+                    const int64_t i_low_4 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                    const int64_t i_high_4 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
                         * y_line);
                     const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
                     const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane + W);
-                    for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                    for (int64_t i = i_low_4; i < i_high_4; ++i) {
                         const int64_t place = (y_band + y_line) * SH - PH + i;
                         for (int64_t j = j_low; j < j_high; ++j)
                             largest = cvmgen_max_i32(largest,
@@ -341,8 +537,8 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
 
 static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *restrict X,
                                    int8_t *restrict Y) {
-    const int64_t N = plan->N, C = plan->C, W = plan->W, PSW = plan->PSW, PW = plan->PW;
-    const int64_t SW = plan->SW, YH = plan->YH, YW = plan->YW;
+    const int64_t N = plan->N, C = plan->C, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
+    const int64_t PW = plan->PW, SW = plan->SW, YH = plan->YH, YW = plan->YW;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
@@ -352,10 +548,18 @@ static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *re
             x_columns);
         const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
             + W), x_column_low);
-        const max_pool2d_Y_int8_int8_part_call call = {plan, X, Y, x_block, x_lanes, x_columns,
-            x_column_low, x_column_high};
-        cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
-                     max_pool2d_Y_int8_int8_part, &call);
+        if (SW == 2 && PSH <= 3 && PSW <= 3 && x_column_low <= 32 && x_columns <= 1024
+            && x_column_high - x_column_low >= 64 && x_lanes >= 32) {
+            const max_pool2d_Y_int8_int8_part_call call = {plan, X, Y, x_block, x_lanes, x_columns,
+                x_column_low, x_column_high};
+            cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
+                         max_pool2d_Y_int8_int8_part, &call);
+        } else {
+            const max_pool2d_Y_int8_int8_part_2_call call_2 = {plan, X, Y, x_block, x_lanes,
+                x_columns, x_column_low, x_column_high};
+            cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
+                         max_pool2d_Y_int8_int8_part_2, &call_2);
+        }
     }
 }
 
@@ -369,7 +573,7 @@ typedef struct max_pool2d_Y_int8_int32_part_call {
     int64_t x_column_low;
     int64_t x_column_high;
 } max_pool2d_Y_int8_int32_part_call;
-CVMGEN_FOR_AVX2
+CVMGEN_FOR_AVX512
 static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
     const max_pool2d_Y_int8_int32_part_call *const call = context;
     const max_pool2d_plan *const plan = call->plan;
@@ -389,6 +593,202 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
     for (int64_t at = low; at < high; ++at) {
         const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
         const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
+        int32_t x_halves[8448];
+        const int64_t x_first = 32 - x_column_low;
+        const int64_t x_pairs = (x_column_high - x_column_low) / 2;
+        for (int64_t x_column_2 = 0; x_column_2 < x_column_low; ++x_column_2) {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line)
+                x_halves[y_line * 1056
+                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = INT32_MIN;
+        }
+        for (int64_t x_column_2 = x_column_high; x_column_2 < x_columns; ++x_column_2) {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line)
+                x_halves[y_line * 1056
+                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = INT32_MIN;
+        }
+        for (int64_t x_column_2 = x_column_low + x_pairs * 2; x_column_2 < x_column_high;
+            ++x_column_2) {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+                int32_t largest = INT32_MIN;
+                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                for (int64_t i = i_low; i < i_high; ++i)
+                    largest = cvmgen_max_i32(largest,
+                        X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                        + (x_column_2 + (x_block * SW - PW))]);
+                x_halves[y_line * 1056
+                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = largest;
+            }
+        }
+        for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+            const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+            const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+            if (i_high_2 - i_low_2 == 3) {
+                const int64_t X_base = ((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_2))
+                    * W + x_column_low + x_block * SW - PW;
+                const int64_t X_base_2 = ((n * C + c) * H
+                    + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_column_low + x_block
+                    * SW - PW;
+                const int64_t X_base_3 = ((n * C + c) * H
+                    + ((y_band + y_line) * SH - PH + (i_low_2 + 2))) * W + x_column_low + x_block
+                    * SW - PW;
+                const int64_t x_halves_base = y_line * 1056 + 16;
+                const int64_t x_halves_base_2 = y_line * 1056 + 16 + 528;
+                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
+                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
+                    int32_t largest_beside[64];
+                    for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest, X[X_base + x_at * 2 + x_side_few]);
+                        largest = cvmgen_max_i32(largest, X[X_base_2 + x_at * 2 + x_side_few]);
+                        largest = cvmgen_max_i32(largest, X[X_base_3 + x_at * 2 + x_side_few]);
+                        largest_beside[x_side_few] = largest;
+                    }
+                    for (int64_t pair = 0; pair < 32; ++pair) {
+                        x_halves[x_halves_base + x_at + pair] = largest_beside[pair * 2];
+                        x_halves[x_halves_base_2 + x_at + pair] = largest_beside[pair * 2 + 1];
+                    }
+                }
+            } else if (i_high_2 - i_low_2 == 2) {
+                const int64_t X_base_4 = ((n * C + c) * H
+                    + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_column_low + x_block * SW
+                    - PW;
+                const int64_t X_base_5 = ((n * C + c) * H
+                    + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_column_low + x_block
+                    * SW - PW;
+                const int64_t x_halves_base_3 = y_line * 1056 + 16;
+                const int64_t x_halves_base_4 = y_line * 1056 + 16 + 528;
+                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
+                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
+                    int32_t largest_beside[64];
+                    for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest, X[X_base_4 + x_at * 2 + x_side_few]);
+                        largest = cvmgen_max_i32(largest, X[X_base_5 + x_at * 2 + x_side_few]);
+                        largest_beside[x_side_few] = largest;
+                    }
+                    for (int64_t pair = 0; pair < 32; ++pair) {
+                        x_halves[x_halves_base_3 + x_at + pair] = largest_beside[pair * 2];
+                        x_halves[x_halves_base_4 + x_at + pair] = largest_beside[pair * 2 + 1];
+                    }
+                }
+            } else {
+                const int64_t X_base_6 = x_column_low + x_block * SW - PW;
+                const int64_t x_halves_base_5 = y_line * 1056 + 16;
+                const int64_t x_halves_base_6 = y_line * 1056 + 16 + 528;
+                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
+                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
+                    int32_t largest_beside[64];
+                    for (int64_t x_side = 0; x_side < 64; ++x_side)
+                        largest_beside[x_side] = INT32_MIN;
+                    for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                        for (int64_t x_side = 0; x_side < 64; ++x_side)
+                            largest_beside[x_side] = cvmgen_max_i32(largest_beside[x_side],
+                                X[X_base_6 + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i))
+                                * W + x_at * 2 + x_side]);
+                    }
+                    for (int64_t pair = 0; pair < 32; ++pair) {
+                        x_halves[x_halves_base_5 + x_at + pair] = largest_beside[pair * 2];
+                        x_halves[x_halves_base_6 + x_at + pair] = largest_beside[pair * 2 + 1];
+                    }
+                }
+            }
+        }
+        if (PSW == 3) {
+            const int64_t x_place = x_first % 2 * 528 + x_first / 2;
+            const int64_t x_place_3 = (1 + x_first) % 2 * 528 + (1 + x_first) / 2;
+            const int64_t x_place_4 = (2 + x_first) % 2 * 528 + (2 + x_first) / 2;
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+                const int64_t x_halves_base_7 = y_line * 1056 + x_place;
+                const int64_t x_halves_base_8 = y_line * 1056 + x_place_3;
+                const int64_t x_halves_base_9 = y_line * 1056 + x_place_4;
+                const int64_t Y_base = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
+                    const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
+                    for (int64_t x_side_2_few = 0; x_side_2_few < 32; ++x_side_2_few) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest,
+                            x_halves[x_halves_base_7 + x_at_2 + x_side_2_few]);
+                        largest = cvmgen_max_i32(largest,
+                            x_halves[x_halves_base_8 + x_at_2 + x_side_2_few]);
+                        largest = cvmgen_max_i32(largest,
+                            x_halves[x_halves_base_9 + x_at_2 + x_side_2_few]);
+                        Y[Y_base + x_at_2 + x_side_2_few] = largest;
+                    }
+                }
+            }
+        } else {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+                if (PSW == 2) {
+                    const int64_t x_place = x_first % 2 * 528 + x_first / 2;
+                    const int64_t x_place_2 = (1 + x_first) % 2 * 528 + (1 + x_first) / 2;
+                    const int64_t x_halves_base_10 = y_line * 1056 + x_place;
+                    const int64_t x_halves_base_11 = y_line * 1056 + x_place_2;
+                    const int64_t Y_base_2 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
+                        for (int64_t x_side_2_few = 0; x_side_2_few < 32; ++x_side_2_few) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest,
+                                x_halves[x_halves_base_10 + x_at_2 + x_side_2_few]);
+                            largest = cvmgen_max_i32(largest,
+                                x_halves[x_halves_base_11 + x_at_2 + x_side_2_few]);
+                            Y[Y_base_2 + x_at_2 + x_side_2_few] = largest;
+                        }
+                    }
+                } else {
+                    const int64_t x_halves_base_12 = y_line * 1056;
+                    const int64_t Y_base_3 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
+                        int32_t largest[32];
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
+                            largest[x_side_2] = INT32_MIN;
+                        for (int64_t j = 0; j < PSW; ++j) {
+                            const int64_t x_place = (j + x_first) % 2 * 528 + (j + x_first) / 2;
+                            for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
+                                largest[x_side_2] = cvmgen_max_i32(largest[x_side_2],
+                                    x_halves[x_halves_base_12 + x_place + x_at_2 + x_side_2]);
+                        }
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
+                            Y[Y_base_3 + x_at_2 + x_side_2] = largest[x_side_2];
+                    }
+                }
+            }
+        }
+    }
+}
+
+typedef struct max_pool2d_Y_int8_int32_part_2_call {
+    const max_pool2d_plan *plan;
+    const int8_t *X;
+    int32_t *Y;
+    int64_t x_block;
+    int64_t x_lanes;
+    int64_t x_columns;
+    int64_t x_column_low;
+    int64_t x_column_high;
+} max_pool2d_Y_int8_int32_part_2_call;
+CVMGEN_FOR_AVX2
+static void max_pool2d_Y_int8_int32_part_2(const void *context, int64_t low, int64_t high) {
+    const max_pool2d_Y_int8_int32_part_2_call *const call = context;
+    const max_pool2d_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    int32_t *restrict Y = call->Y;
+    const int64_t x_block = call->x_block;
+    const int64_t x_lanes = call->x_lanes;
+    const int64_t x_columns = call->x_columns;
+    const int64_t x_column_low = call->x_column_low;
+    const int64_t x_column_high = call->x_column_high;
+    /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
+    const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
+    const int64_t YW = plan->YW;
+    const int64_t y_bands_2 = cvmgen_ceildiv(YH, 8);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / y_bands_2 / C, c = at / y_bands_2 % C, y_band = at % y_bands_2 * 8;
+        const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
         if (x_columns <= 4096) {
             int32_t x_column_largest[4096];
             for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
@@ -396,40 +796,40 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
             for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
                 x_column_largest[x_column] = INT32_MIN;
             for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                if (i_high - i_low == 3) {
+                const int64_t i_low_3 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high_3 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                if (i_high_3 - i_low_3 == 3) {
                     for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_3)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 2))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 2))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
-                } else if (i_high - i_low == 2) {
+                } else if (i_high_3 - i_low_3 == 2) {
                     for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_3)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
                 } else {
                     for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
                         x_column_largest[x_column] = INT32_MIN;
-                    const int64_t i_whole = i_low + (i_high - i_low) / 3 * 3;
-                    for (int64_t i = i_low; i < i_whole; i += 3) {
+                    const int64_t i_whole = i_low_3 + (i_high_3 - i_low_3) / 3 * 3;
+                    for (int64_t i = i_low_3; i < i_whole; i += 3) {
                         for (int64_t x_column = x_column_low; x_column < x_column_high;
                             ++x_column) {
                             int32_t x_column_largest_so_far = x_column_largest[x_column];
@@ -445,7 +845,7 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
                             x_column_largest[x_column] = x_column_largest_so_far;
                         }
                     }
-                    for (int64_t i = i_whole; i < i_high; ++i) {
+                    for (int64_t i = i_whole; i < i_high_3; ++i) {
                         for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
                             x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
                                 X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
@@ -555,12 +955,12 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
             for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
                 for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                     int32_t largest = INT32_MIN;
-                    const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                    const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
+                    const int64_t i_low_4 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                    const int64_t i_high_4 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
                         * y_line);
                     const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
                     const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane + W);
-                    for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                    for (int64_t i = i_low_4; i < i_high_4; ++i) {
                         const int64_t place = (y_band + y_line) * SH - PH + i;
                         for (int64_t j = j_low; j < j_high; ++j)
                             largest = cvmgen_max_i32(largest,
@@ -576,8 +976,8 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
 
 static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *restrict X,
                                     int32_t *restrict Y) {
-    const int64_t N = plan->N, C = plan->C, W = plan->W, PSW = plan->PSW, PW = plan->PW;
-    const int64_t SW = plan->SW, YH = plan->YH, YW = plan->YW;
+    const int64_t N = plan->N, C = plan->C, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
+    const int64_t PW = plan->PW, SW = plan->SW, YH = plan->YH, YW = plan->YW;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
@@ -587,10 +987,18 @@ static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *r
             x_columns);
         const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
             + W), x_column_low);
-        const max_pool2d_Y_int8_int32_part_call call = {plan, X, Y, x_block, x_lanes, x_columns,
-            x_column_low, x_column_high};
-        cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
-                     max_pool2d_Y_int8_int32_part, &call);
+        if (SW == 2 && PSH <= 3 && PSW <= 3 && x_column_low <= 32 && x_columns <= 1024
+            && x_column_high - x_column_low >= 64 && x_lanes >= 32) {
+            const max_pool2d_Y_int8_int32_part_call call = {plan, X, Y, x_block, x_lanes, x_columns,
+                x_column_low, x_column_high};
+            cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
+                         max_pool2d_Y_int8_int32_part, &call);
+        } else {
+            const max_pool2d_Y_int8_int32_part_2_call call_2 = {plan, X, Y, x_block, x_lanes,
+                x_columns, x_column_low, x_column_high};
+            cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
+                         max_pool2d_Y_int8_int32_part_2, &call_2);
+        }
     }
 }
 
@@ -604,7 +1012,7 @@ typedef struct max_pool2d_Y_int32_int8_part_call {
     int64_t x_column_low;
     int64_t x_column_high;
 } max_pool2d_Y_int32_int8_part_call;
-CVMGEN_FOR_AVX2
+CVMGEN_FOR_AVX512
 static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
     const max_pool2d_Y_int32_int8_part_call *const call = context;
     const max_pool2d_plan *const plan = call->plan;
@@ -624,6 +1032,202 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
     for (int64_t at = low; at < high; ++at) {
         const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
         const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
+        int32_t x_halves[8448];
+        const int64_t x_first = 32 - x_column_low;
+        const int64_t x_pairs = (x_column_high - x_column_low) / 2;
+        for (int64_t x_column_2 = 0; x_column_2 < x_column_low; ++x_column_2) {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line)
+                x_halves[y_line * 1056
+                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = INT32_MIN;
+        }
+        for (int64_t x_column_2 = x_column_high; x_column_2 < x_columns; ++x_column_2) {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line)
+                x_halves[y_line * 1056
+                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = INT32_MIN;
+        }
+        for (int64_t x_column_2 = x_column_low + x_pairs * 2; x_column_2 < x_column_high;
+            ++x_column_2) {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+                int32_t largest = INT32_MIN;
+                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                for (int64_t i = i_low; i < i_high; ++i)
+                    largest = cvmgen_max_i32(largest,
+                        X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                        + (x_column_2 + (x_block * SW - PW))]);
+                x_halves[y_line * 1056
+                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = largest;
+            }
+        }
+        for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+            const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+            const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+            if (i_high_2 - i_low_2 == 3) {
+                const int64_t X_base = ((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_2))
+                    * W + x_column_low + x_block * SW - PW;
+                const int64_t X_base_2 = ((n * C + c) * H
+                    + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_column_low + x_block
+                    * SW - PW;
+                const int64_t X_base_3 = ((n * C + c) * H
+                    + ((y_band + y_line) * SH - PH + (i_low_2 + 2))) * W + x_column_low + x_block
+                    * SW - PW;
+                const int64_t x_halves_base = y_line * 1056 + 16;
+                const int64_t x_halves_base_2 = y_line * 1056 + 16 + 528;
+                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
+                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
+                    int32_t largest_beside[64];
+                    for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest, X[X_base + x_at * 2 + x_side_few]);
+                        largest = cvmgen_max_i32(largest, X[X_base_2 + x_at * 2 + x_side_few]);
+                        largest = cvmgen_max_i32(largest, X[X_base_3 + x_at * 2 + x_side_few]);
+                        largest_beside[x_side_few] = largest;
+                    }
+                    for (int64_t pair = 0; pair < 32; ++pair) {
+                        x_halves[x_halves_base + x_at + pair] = largest_beside[pair * 2];
+                        x_halves[x_halves_base_2 + x_at + pair] = largest_beside[pair * 2 + 1];
+                    }
+                }
+            } else if (i_high_2 - i_low_2 == 2) {
+                const int64_t X_base_4 = ((n * C + c) * H
+                    + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_column_low + x_block * SW
+                    - PW;
+                const int64_t X_base_5 = ((n * C + c) * H
+                    + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_column_low + x_block
+                    * SW - PW;
+                const int64_t x_halves_base_3 = y_line * 1056 + 16;
+                const int64_t x_halves_base_4 = y_line * 1056 + 16 + 528;
+                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
+                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
+                    int32_t largest_beside[64];
+                    for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest, X[X_base_4 + x_at * 2 + x_side_few]);
+                        largest = cvmgen_max_i32(largest, X[X_base_5 + x_at * 2 + x_side_few]);
+                        largest_beside[x_side_few] = largest;
+                    }
+                    for (int64_t pair = 0; pair < 32; ++pair) {
+                        x_halves[x_halves_base_3 + x_at + pair] = largest_beside[pair * 2];
+                        x_halves[x_halves_base_4 + x_at + pair] = largest_beside[pair * 2 + 1];
+                    }
+                }
+            } else {
+                const int64_t X_base_6 = x_column_low + x_block * SW - PW;
+                const int64_t x_halves_base_5 = y_line * 1056 + 16;
+                const int64_t x_halves_base_6 = y_line * 1056 + 16 + 528;
+                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
+                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
+                    int32_t largest_beside[64];
+                    for (int64_t x_side = 0; x_side < 64; ++x_side)
+                        largest_beside[x_side] = INT32_MIN;
+                    for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                        for (int64_t x_side = 0; x_side < 64; ++x_side)
+                            largest_beside[x_side] = cvmgen_max_i32(largest_beside[x_side],
+                                X[X_base_6 + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i))
+                                * W + x_at * 2 + x_side]);
+                    }
+                    for (int64_t pair = 0; pair < 32; ++pair) {
+                        x_halves[x_halves_base_5 + x_at + pair] = largest_beside[pair * 2];
+                        x_halves[x_halves_base_6 + x_at + pair] = largest_beside[pair * 2 + 1];
+                    }
+                }
+            }
+        }
+        if (PSW == 3) {
+            const int64_t x_place = x_first % 2 * 528 + x_first / 2;
+            const int64_t x_place_3 = (1 + x_first) % 2 * 528 + (1 + x_first) / 2;
+            const int64_t x_place_4 = (2 + x_first) % 2 * 528 + (2 + x_first) / 2;
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+                const int64_t x_halves_base_7 = y_line * 1056 + x_place;
+                const int64_t x_halves_base_8 = y_line * 1056 + x_place_3;
+                const int64_t x_halves_base_9 = y_line * 1056 + x_place_4;
+                const int64_t Y_base = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
+                    const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
+                    for (int64_t x_side_2_few = 0; x_side_2_few < 32; ++x_side_2_few) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest,
+                            x_halves[x_halves_base_7 + x_at_2 + x_side_2_few]);
+                        largest = cvmgen_max_i32(largest,
+                            x_halves[x_halves_base_8 + x_at_2 + x_side_2_few]);
+                        largest = cvmgen_max_i32(largest,
+                            x_halves[x_halves_base_9 + x_at_2 + x_side_2_few]);
+                        Y[Y_base + x_at_2 + x_side_2_few] = (int8_t)largest;
+                    }
+                }
+            }
+        } else {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+                if (PSW == 2) {
+                    const int64_t x_place = x_first % 2 * 528 + x_first / 2;
+                    const int64_t x_place_2 = (1 + x_first) % 2 * 528 + (1 + x_first) / 2;
+                    const int64_t x_halves_base_10 = y_line * 1056 + x_place;
+                    const int64_t x_halves_base_11 = y_line * 1056 + x_place_2;
+                    const int64_t Y_base_2 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
+                        for (int64_t x_side_2_few = 0; x_side_2_few < 32; ++x_side_2_few) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest,
+                                x_halves[x_halves_base_10 + x_at_2 + x_side_2_few]);
+                            largest = cvmgen_max_i32(largest,
+                                x_halves[x_halves_base_11 + x_at_2 + x_side_2_few]);
+                            Y[Y_base_2 + x_at_2 + x_side_2_few] = (int8_t)largest;
+                        }
+                    }
+                } else {
+                    const int64_t x_halves_base_12 = y_line * 1056;
+                    const int64_t Y_base_3 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
+                        int32_t largest[32];
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
+                            largest[x_side_2] = INT32_MIN;
+                        for (int64_t j = 0; j < PSW; ++j) {
+                            const int64_t x_place = (j + x_first) % 2 * 528 + (j + x_first) / 2;
+                            for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
+                                largest[x_side_2] = cvmgen_max_i32(largest[x_side_2],
+                                    x_halves[x_halves_base_12 + x_place + x_at_2 + x_side_2]);
+                        }
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
+                            Y[Y_base_3 + x_at_2 + x_side_2] = (int8_t)largest[x_side_2];
+                    }
+                }
+            }
+        }
+    }
+}
+
+typedef struct max_pool2d_Y_int32_int8_part_2_call {
+    const max_pool2d_plan *plan;
+    const int32_t *X;
+    int8_t *Y;
+    int64_t x_block;
+    int64_t x_lanes;
+    int64_t x_columns;
+    int64_t x_column_low;
+    int64_t x_column_high;
+} max_pool2d_Y_int32_int8_part_2_call;
+CVMGEN_FOR_AVX2
+static void max_pool2d_Y_int32_int8_part_2(const void *context, int64_t low, int64_t high) {
+    const max_pool2d_Y_int32_int8_part_2_call *const call = context;
+    const max_pool2d_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    int8_t *restrict Y = call->Y;
+    const int64_t x_block = call->x_block;
+    const int64_t x_lanes = call->x_lanes;
+    const int64_t x_columns = call->x_columns;
+    const int64_t x_column_low = call->x_column_low;
+    const int64_t x_column_high = call->x_column_high;
+    /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
+    const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
+    const int64_t YW = plan->YW;
+    const int64_t y_bands_2 = cvmgen_ceildiv(YH, 8);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / y_bands_2 / C, c = at / y_bands_2 % C, y_band = at % y_bands_2 * 8;
+        const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
         if (x_columns <= 4096) {
             int32_t x_column_largest[4096];
             for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
@@ -631,40 +1235,40 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
             for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
                 x_column_largest[x_column] = INT32_MIN;
             for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                if (i_high - i_low == 3) {
+                const int64_t i_low_3 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high_3 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                if (i_high_3 - i_low_3 == 3) {
                     for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_3)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 2))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 2))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
-                } else if (i_high - i_low == 2) {
+                } else if (i_high_3 - i_low_3 == 2) {
                     for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_3)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
                 } else {
                     for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
                         x_column_largest[x_column] = INT32_MIN;
-                    const int64_t i_whole = i_low + (i_high - i_low) / 3 * 3;
-                    for (int64_t i = i_low; i < i_whole; i += 3) {
+                    const int64_t i_whole = i_low_3 + (i_high_3 - i_low_3) / 3 * 3;
+                    for (int64_t i = i_low_3; i < i_whole; i += 3) {
                         for (int64_t x_column = x_column_low; x_column < x_column_high;
                             ++x_column) {
                             int32_t x_column_largest_so_far = x_column_largest[x_column];
@@ -680,7 +1284,7 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
                             x_column_largest[x_column] = x_column_largest_so_far;
                         }
                     }
-                    for (int64_t i = i_whole; i < i_high; ++i) {
+                    for (int64_t i = i_whole; i < i_high_3; ++i) {
                         for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
                             x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
                                 X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
@@ -790,12 +1394,12 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
             for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
                 for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                     int32_t largest = INT32_MIN;
-                    const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                    const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
+                    const int64_t i_low_4 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                    const int64_t i_high_4 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
                         * y_line);
                     const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
                     const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane + W);
-                    for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                    for (int64_t i = i_low_4; i < i_high_4; ++i) {
                         const int64_t place = (y_band + y_line) * SH - PH + i;
                         for (int64_t j = j_low; j < j_high; ++j)
                             largest = cvmgen_max_i32(largest,
@@ -812,8 +1416,8 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
 
 static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *restrict X,
                                     int8_t *restrict Y) {
-    const int64_t N = plan->N, C = plan->C, W = plan->W, PSW = plan->PSW, PW = plan->PW;
-    const int64_t SW = plan->SW, YH = plan->YH, YW = plan->YW;
+    const int64_t N = plan->N, C = plan->C, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
+    const int64_t PW = plan->PW, SW = plan->SW, YH = plan->YH, YW = plan->YW;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
@@ -823,10 +1427,18 @@ static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *
             x_columns);
         const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
             + W), x_column_low);
-        const max_pool2d_Y_int32_int8_part_call call = {plan, X, Y, x_block, x_lanes, x_columns,
-            x_column_low, x_column_high};
-        cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
-                     max_pool2d_Y_int32_int8_part, &call);
+        if (SW == 2 && PSH <= 3 && PSW <= 3 && x_column_low <= 32 && x_columns <= 1024
+            && x_column_high - x_column_low >= 64 && x_lanes >= 32) {
+            const max_pool2d_Y_int32_int8_part_call call = {plan, X, Y, x_block, x_lanes, x_columns,
+                x_column_low, x_column_high};
+            cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
+                         max_pool2d_Y_int32_int8_part, &call);
+        } else {
+            const max_pool2d_Y_int32_int8_part_2_call call_2 = {plan, X, Y, x_block, x_lanes,
+                x_columns, x_column_low, x_column_high};
+            cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
+                         max_pool2d_Y_int32_int8_part_2, &call_2);
+        }
     }
 }
 
@@ -840,7 +1452,7 @@ typedef struct max_pool2d_Y_int32_int32_part_call {
     int64_t x_column_low;
     int64_t x_column_high;
 } max_pool2d_Y_int32_int32_part_call;
-CVMGEN_FOR_AVX2
+CVMGEN_FOR_AVX512
 static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
     const max_pool2d_Y_int32_int32_part_call *const call = context;
     const max_pool2d_plan *const plan = call->plan;
@@ -860,6 +1472,202 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
     for (int64_t at = low; at < high; ++at) {
         const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
         const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
+        int32_t x_halves[8448];
+        const int64_t x_first = 32 - x_column_low;
+        const int64_t x_pairs = (x_column_high - x_column_low) / 2;
+        for (int64_t x_column_2 = 0; x_column_2 < x_column_low; ++x_column_2) {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line)
+                x_halves[y_line * 1056
+                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = INT32_MIN;
+        }
+        for (int64_t x_column_2 = x_column_high; x_column_2 < x_columns; ++x_column_2) {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line)
+                x_halves[y_line * 1056
+                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = INT32_MIN;
+        }
+        for (int64_t x_column_2 = x_column_low + x_pairs * 2; x_column_2 < x_column_high;
+            ++x_column_2) {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+                int32_t largest = INT32_MIN;
+                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                for (int64_t i = i_low; i < i_high; ++i)
+                    largest = cvmgen_max_i32(largest,
+                        X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                        + (x_column_2 + (x_block * SW - PW))]);
+                x_halves[y_line * 1056
+                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = largest;
+            }
+        }
+        for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+            const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+            const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+            if (i_high_2 - i_low_2 == 3) {
+                const int64_t X_base = ((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_2))
+                    * W + x_column_low + x_block * SW - PW;
+                const int64_t X_base_2 = ((n * C + c) * H
+                    + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_column_low + x_block
+                    * SW - PW;
+                const int64_t X_base_3 = ((n * C + c) * H
+                    + ((y_band + y_line) * SH - PH + (i_low_2 + 2))) * W + x_column_low + x_block
+                    * SW - PW;
+                const int64_t x_halves_base = y_line * 1056 + 16;
+                const int64_t x_halves_base_2 = y_line * 1056 + 16 + 528;
+                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
+                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
+                    int32_t largest_beside[64];
+                    for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest, X[X_base + x_at * 2 + x_side_few]);
+                        largest = cvmgen_max_i32(largest, X[X_base_2 + x_at * 2 + x_side_few]);
+                        largest = cvmgen_max_i32(largest, X[X_base_3 + x_at * 2 + x_side_few]);
+                        largest_beside[x_side_few] = largest;
+                    }
+                    for (int64_t pair = 0; pair < 32; ++pair) {
+                        x_halves[x_halves_base + x_at + pair] = largest_beside[pair * 2];
+                        x_halves[x_halves_base_2 + x_at + pair] = largest_beside[pair * 2 + 1];
+                    }
+                }
+            } else if (i_high_2 - i_low_2 == 2) {
+                const int64_t X_base_4 = ((n * C + c) * H
+                    + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_column_low + x_block * SW
+                    - PW;
+                const int64_t X_base_5 = ((n * C + c) * H
+                    + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_column_low + x_block
+                    * SW - PW;
+                const int64_t x_halves_base_3 = y_line * 1056 + 16;
+                const int64_t x_halves_base_4 = y_line * 1056 + 16 + 528;
+                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
+                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
+                    int32_t largest_beside[64];
+                    for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest, X[X_base_4 + x_at * 2 + x_side_few]);
+                        largest = cvmgen_max_i32(largest, X[X_base_5 + x_at * 2 + x_side_few]);
+                        largest_beside[x_side_few] = largest;
+                    }
+                    for (int64_t pair = 0; pair < 32; ++pair) {
+                        x_halves[x_halves_base_3 + x_at + pair] = largest_beside[pair * 2];
+                        x_halves[x_halves_base_4 + x_at + pair] = largest_beside[pair * 2 + 1];
+                    }
+                }
+            } else {
+                const int64_t X_base_6 = x_column_low + x_block * SW - PW;
+                const int64_t x_halves_base_5 = y_line * 1056 + 16;
+                const int64_t x_halves_base_6 = y_line * 1056 + 16 + 528;
+                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
+                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
+                    int32_t largest_beside[64];
+                    for (int64_t x_side = 0; x_side < 64; ++x_side)
+                        largest_beside[x_side] = INT32_MIN;
+                    for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                        for (int64_t x_side = 0; x_side < 64; ++x_side)
+                            largest_beside[x_side] = cvmgen_max_i32(largest_beside[x_side],
+                                X[X_base_6 + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i))
+                                * W + x_at * 2 + x_side]);
+                    }
+                    for (int64_t pair = 0; pair < 32; ++pair) {
+                        x_halves[x_halves_base_5 + x_at + pair] = largest_beside[pair * 2];
+                        x_halves[x_halves_base_6 + x_at + pair] = largest_beside[pair * 2 + 1];
+                    }
+                }
+            }
+        }
+        if (PSW == 3) {
+            const int64_t x_place = x_first % 2 * 528 + x_first / 2;
+            const int64_t x_place_3 = (1 + x_first) % 2 * 528 + (1 + x_first) / 2;
+            const int64_t x_place_4 = (2 + x_first) % 2 * 528 + (2 + x_first) / 2;
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+                const int64_t x_halves_base_7 = y_line * 1056 + x_place;
+                const int64_t x_halves_base_8 = y_line * 1056 + x_place_3;
+                const int64_t x_halves_base_9 = y_line * 1056 + x_place_4;
+                const int64_t Y_base = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
+                    const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
+                    for (int64_t x_side_2_few = 0; x_side_2_few < 32; ++x_side_2_few) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest,
+                            x_halves[x_halves_base_7 + x_at_2 + x_side_2_few]);
+                        largest = cvmgen_max_i32(largest,
+                            x_halves[x_halves_base_8 + x_at_2 + x_side_2_few]);
+                        largest = cvmgen_max_i32(largest,
+                            x_halves[x_halves_base_9 + x_at_2 + x_side_2_few]);
+                        Y[Y_base + x_at_2 + x_side_2_few] = largest;
+                    }
+                }
+            }
+        } else {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+                if (PSW == 2) {
+                    const int64_t x_place = x_first % 2 * 528 + x_first / 2;
+                    const int64_t x_place_2 = (1 + x_first) % 2 * 528 + (1 + x_first) / 2;
+                    const int64_t x_halves_base_10 = y_line * 1056 + x_place;
+                    const int64_t x_halves_base_11 = y_line * 1056 + x_place_2;
+                    const int64_t Y_base_2 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
+                        for (int64_t x_side_2_few = 0; x_side_2_few < 32; ++x_side_2_few) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest,
+                                x_halves[x_halves_base_10 + x_at_2 + x_side_2_few]);
+                            largest = cvmgen_max_i32(largest,
+                                x_halves[x_halves_base_11 + x_at_2 + x_side_2_few]);
+                            Y[Y_base_2 + x_at_2 + x_side_2_few] = largest;
+                        }
+                    }
+                } else {
+                    const int64_t x_halves_base_12 = y_line * 1056;
+                    const int64_t Y_base_3 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
+                        int32_t largest[32];
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
+                            largest[x_side_2] = INT32_MIN;
+                        for (int64_t j = 0; j < PSW; ++j) {
+                            const int64_t x_place = (j + x_first) % 2 * 528 + (j + x_first) / 2;
+                            for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
+                                largest[x_side_2] = cvmgen_max_i32(largest[x_side_2],
+                                    x_halves[x_halves_base_12 + x_place + x_at_2 + x_side_2]);
+                        }
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
+                            Y[Y_base_3 + x_at_2 + x_side_2] = largest[x_side_2];
+                    }
+                }
+            }
+        }
+    }
+}
+
+typedef struct max_pool2d_Y_int32_int32_part_2_call {
+    const max_pool2d_plan *plan;
+    const int32_t *X;
+    int32_t *Y;
+    int64_t x_block;
+    int64_t x_lanes;
+    int64_t x_columns;
+    int64_t x_column_low;
+    int64_t x_column_high;
+} max_pool2d_Y_int32_int32_part_2_call;
+CVMGEN_FOR_AVX2
+static void max_pool2d_Y_int32_int32_part_2(const void *context, int64_t low, int64_t high) {
+    const max_pool2d_Y_int32_int32_part_2_call *const call = context;
+    const max_pool2d_plan *const plan = call->plan;
+    const int32_t *restrict X = call->X;
+    int32_t *restrict Y = call->Y;
+    const int64_t x_block = call->x_block;
+    const int64_t x_lanes = call->x_lanes;
+    const int64_t x_columns = call->x_columns;
+    const int64_t x_column_low = call->x_column_low;
+    const int64_t x_column_high = call->x_column_high;
+    /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
+    const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
+    const int64_t YW = plan->YW;
+    const int64_t y_bands_2 = cvmgen_ceildiv(YH, 8);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / y_bands_2 / C, c = at / y_bands_2 % C, y_band = at % y_bands_2 * 8;
+        const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
         if (x_columns <= 4096) {
             int32_t x_column_largest[4096];
             for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
@@ -867,40 +1675,40 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
             for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
                 x_column_largest[x_column] = INT32_MIN;
             for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                if (i_high - i_low == 3) {
+                const int64_t i_low_3 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high_3 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                if (i_high_3 - i_low_3 == 3) {
                     for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_3)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 2))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 2))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
-                } else if (i_high - i_low == 2) {
+                } else if (i_high_3 - i_low_3 == 2) {
                     for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_3)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
                 } else {
                     for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
                         x_column_largest[x_column] = INT32_MIN;
-                    const int64_t i_whole = i_low + (i_high - i_low) / 3 * 3;
-                    for (int64_t i = i_low; i < i_whole; i += 3) {
+                    const int64_t i_whole = i_low_3 + (i_high_3 - i_low_3) / 3 * 3;
+                    for (int64_t i = i_low_3; i < i_whole; i += 3) {
                         for (int64_t x_column = x_column_low; x_column < x_column_high;
                             ++x_column) {
                             int32_t x_column_largest_so_far = x_column_largest[x_column];
@@ -916,7 +1724,7 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
                             x_column_largest[x_column] = x_column_largest_so_far;
                         }
                     }
-                    for (int64_t i = i_whole; i < i_high; ++i) {
+                    for (int64_t i = i_whole; i < i_high_3; ++i) {
                         for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
                             x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
                                 X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
@@ -1026,12 +1834,12 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
             for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
                 for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                     int32_t largest = INT32_MIN;
-                    const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                    const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
+                    const int64_t i_low_4 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                    const int64_t i_high_4 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
                         * y_line);
                     const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
                     const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane + W);
-                    for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                    for (int64_t i = i_low_4; i < i_high_4; ++i) {
                         const int64_t place = (y_band + y_line) * SH - PH + i;
                         for (int64_t j = j_low; j < j_high; ++j)
                             largest = cvmgen_max_i32(largest,
@@ -1047,8 +1855,8 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
 
 static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t *restrict X,
                                      int32_t *restrict Y) {
-    const int64_t N = plan->N, C = plan->C, W = plan->W, PSW = plan->PSW, PW = plan->PW;
-    const int64_t SW = plan->SW, YH = plan->YH, YW = plan->YW;
+    const int64_t N = plan->N, C = plan->C, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
+    const int64_t PW = plan->PW, SW = plan->SW, YH = plan->YH, YW = plan->YW;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
@@ -1058,10 +1866,18 @@ static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t 
             x_columns);
         const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
             + W), x_column_low);
-        const max_pool2d_Y_int32_int32_part_call call = {plan, X, Y, x_block, x_lanes, x_columns,
-            x_column_low, x_column_high};
-        cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
-                     max_pool2d_Y_int32_int32_part, &call);
+        if (SW == 2 && PSH <= 3 && PSW <= 3 && x_column_low <= 32 && x_columns <= 1024
+            && x_column_high - x_column_low >= 64 && x_lanes >= 32) {
+            const max_pool2d_Y_int32_int32_part_call call = {plan, X, Y, x_block, x_lanes,
+                x_columns, x_column_low, x_column_high};
+            cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
+                         max_pool2d_Y_int32_int32_part, &call);
+        } else {
+            const max_pool2d_Y_int32_int32_part_2_call call_2 = {plan, X, Y, x_block, x_lanes,
+                x_columns, x_column_low, x_column_high};
+            cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
+                         max_pool2d_Y_int32_int32_part_2, &call_2);
+        }
     }
 }
 

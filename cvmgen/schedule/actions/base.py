@@ -1,0 +1,74 @@
+"""`base`: what the places that loops read and store have in common is computed before them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from cvmgen.algebra import total
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import fresh, names_in, replaced, walk
+from cvmgen.lower.guards import assigned
+from cvmgen.schedule.actions.hoist import simple
+from cvmgen.schedule.forms import Use
+from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.subject import Subject
+
+
+def base(subject: Subject, use: Use) -> Subject:
+    """The terms of places that do not vary in a loop become a local in front of it, where there
+    is a product among them.
+
+    Compilers find these too, but order the sums by themselves, and in long functions keep less in
+    registers. Legal for every loop: places are sums.
+    """
+    names, used = set(use.loops(subject, 0)), subject.taken
+
+    def change(statement: i.Stmt) -> Block | None:
+        if not isinstance(statement, i.Loop) or statement.index not in names:
+            return None
+        varying, found = assigned((statement,)), {}
+
+        def moved(node: object) -> object:
+            if not isinstance(node, i.Load):
+                return node
+            terms = [*signed(node.offset)]
+            fixed = [each for each in terms if simple(each) and not names_in(each) & varying]
+            common = total(fixed)
+            if len(fixed) == len(terms) or not any(is_product(each) for each in walk(common)):
+                return node
+            if common not in found:
+                found[common] = fresh(f"{node.tensor}_base", used)
+            rest = [each for each in terms if each not in fixed]
+            return replace(node, offset=total((i.Var(found[common]), *rest)))
+
+        loop = replaced(statement, moved)
+        lets = (i.Let(name, "i64", value, statement.span) for value, name in found.items())
+        return (*lets, loop)
+
+    return subject.with_body(rewritten(subject.body, change))
+
+
+def signed(expr: i.Expr, sign: int = 1) -> Iterator[i.Expr]:
+    """The terms of a sum, those that are subtracted with a factor of -1."""
+    match expr:
+        case i.Binary(op="+", left=left, right=right):
+            yield from signed(left, sign)
+            yield from signed(right, sign)
+        case i.Binary(op="-", left=left, right=right):
+            yield from signed(left, sign)
+            yield from signed(right, -sign)
+        case i.Const(value=int(value)):
+            yield i.Const(sign * value)
+        case _:
+            yield expr if sign == 1 else i.Binary("*", i.Const(-1), expr)
+
+
+def is_product(node: object) -> bool:
+    match node:
+        case i.Binary(op="*", left=i.Const(value=-1)):
+            return False
+        case i.Binary(op="*"):
+            return True
+        case _:
+            return False
