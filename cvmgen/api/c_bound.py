@@ -23,6 +23,19 @@ _from_buffer, _address_of = ctypes.c_char.from_buffer, ctypes.addressof
 class Kept:
     """A call that the library keeps; `kept` are what its structures point to."""
 
+    # Slots are found faster than the members of a dictionary: 2 % of a small call.
+    __slots__ = (
+        "__weakref__",
+        "_bound",
+        "_error",
+        "_error_pointer",
+        "_function",
+        "_info",
+        "_kept",
+        "_lock",
+        "_there",
+    )
+
     def __init__(
         self, backend: CBackend, info: OperatorInfo, args: Any, kept: list[Any], constants: int
     ) -> None:
@@ -106,8 +119,10 @@ class COpenCall(OpenCall):
         self._whole = whole
         self._ready: dict[Any, Ready] = {}
 
-    def __call__(self, *arrays: Any, out: Any = None) -> Any:
+    def __call__(self, *arrays: Any, out: Any = None, **others: Any) -> Any:
         """As `OpenCall.__call__`."""
+        if others:
+            self._refuse_keyword(*others)
         try:
             # A call of 1 us: what it looks at is as little as tells that it is like those before.
             key = arrays[0].dtype if len(arrays) == 1 else tuple([each.dtype for each in arrays])

@@ -100,7 +100,8 @@ class COperator(Operator):
         there = call._replace(given=arrays, targets=outputs)
         kept = keep(self._library, self._info, there, check is not None, marked)
         backwards = [(target, computed) for computed, target in stores]
-        return Bound(kept.run, self._whole(call.targets), loads, backwards, call.inferred)
+        result = self._whole(call.targets)
+        return Bound(self.name, kept.run, result, loads, backwards, call.inferred)
 
     def _opened(self, given: dict[str, Any], keywords: dict[str, Any]) -> OpenCall:
         names = {name for name, value in given.items() if is_shape(value)}

@@ -7,12 +7,17 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from cvmgen import support
 from cvmgen.api.manifest import OperatorInfo
 
 Array = np.ndarray[Any, Any]
 Given = Array | list[Array] | None  # one input: an array, several for a variadic one, or none
 Precisions = list[int | list[int] | None]
 Pairs = list[tuple[Array, Array]]
+
+ALL_BOUND = (
+    "this call takes nothing, since all was bound; bind a shape in place of what comes with each"
+)
 
 
 class Inferred(NamedTuple):
@@ -61,24 +66,40 @@ class Checked(NamedTuple):
 class Bound:
     """A call whose arrays are fixed. `result` is what each call computes and returns."""
 
-    __slots__ = ("_loads", "_run", "_stores", "inferred", "result")
+    __slots__ = ("_loads", "_operator", "_run", "_stores", "inferred", "result")
 
     def __init__(
-        self, run: Callable[[], None], result: Any, loads: Pairs, stores: Pairs, inferred: Inferred
+        self,
+        operator: str,
+        run: Callable[[], None],
+        result: Any,
+        loads: Pairs,
+        stores: Pairs,
+        inferred: Inferred,
     ) -> None:
+        self._operator = operator
         self._run = run
         self._loads = loads
         self._stores = stores
         self.result = result
         self.inferred = inferred
 
-    def __call__(self) -> Any:
-        for copy, given in self._loads:
-            copy[...] = given
+    def __call__(self, *arrays: Any, **keywords: Any) -> Any:
+        """The result, computed anew; OperatorError where anything is given."""
+        if arrays or keywords:
+            refused = ("", f"{len(arrays)} given") if arrays else (next(iter(keywords)), "")
+            support.refuse(self._operator, *refused, ALL_BOUND)
+        if self._loads:
+            for copy, given in self._loads:
+                copy[...] = given
         self._run()
-        for target, computed in self._stores:
-            target[...] = computed
+        if self._stores:
+            for target, computed in self._stores:
+                target[...] = computed
         return self.result
+
+    def __repr__(self) -> str:
+        return f"<{self._operator} bound, with all its arrays>"
 
 
 def contiguous(given: Sequence[Given]) -> tuple[list[Any], Pairs]:

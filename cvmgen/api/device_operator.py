@@ -81,7 +81,7 @@ class DeviceOperator(Operator):
         run = self._on_device.bind(
             self._info, given, known, values, outputs, check is not None, stream
         )
-        return Bound(run, result, [], [], inferred)
+        return Bound(self.name, run, result, [], [], inferred)
 
     # -------------------------------------------------------- inputs
 

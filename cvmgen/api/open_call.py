@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from cvmgen import support
 
@@ -35,16 +35,22 @@ class OpenCall:
         self.inputs = tuple(name for name, value in operands.items() if is_shape(value))
         self.shapes = tuple(tuple(map(index, operands[name])) for name in self.inputs)
 
-    def __call__(self, *arrays: Any, out: Any = None) -> Any:
+    def __call__(self, *arrays: Any, out: Any = None, **others: Any) -> Any:
         """The result for arrays of these shapes, in `out` (or a tuple of them) or in new arrays.
 
-        Raises OperatorError for other arrays.
+        Raises OperatorError for other arrays, and for whatever else is given.
         """
+        if others:
+            self._refuse_keyword(*others)
         return self._operator(**self._filled(arrays), out=out, **self._keywords)
 
     def __repr__(self) -> str:
         shapes = ", ".join(map(str, self.shapes))
         return f"<{self._operator.name} bound, for {', '.join(self.inputs)} of {shapes}>"
+
+    def _refuse_keyword(self, name: str, *_: str) -> NoReturn:
+        rule = f"this call takes {', '.join(self.inputs)}, in this order, and out"
+        support.refuse(self._operator.name, name, "", rule)
 
     def _filled(self, arrays: Sequence[Any]) -> dict[str, Any]:
         """All operands of a call with these arrays."""

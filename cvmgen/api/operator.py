@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import index
 from typing import Any, NoReturn
 
@@ -141,6 +141,8 @@ class Operator:
         list of shapes and a list of precisions. Raises OperatorError as a call would.
         precisions: as a call takes them; nothing is measured here
         """
+        if isinstance(shapes, str) or not isinstance(shapes, Collection):
+            self._refuse("shapes", repr(shapes), "a list with a shape for each input is needed")
         self._at_most("shapes", shapes)
         given = [*shapes, *[None] * (len(self._info.inputs) - len(shapes))]
         self._all_given(given)
@@ -177,6 +179,8 @@ class Operator:
         return self._bound(call, check, constants)
 
     def _constants(self, names: Sequence[str]) -> None:
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            self._refuse("constants", repr(names), "a list of names of inputs is needed")
         for name in names:
             if name not in self._input_names:
                 known = ", ".join(self._input_names)
@@ -257,7 +261,8 @@ class Operator:
             self._info, arrays, call.precisions, call.attributes, outputs, check is not None
         )
         backwards = [(target, computed) for computed, target in stores]
-        return Bound(run, self._whole(call.targets), loads, backwards, call.inferred)
+        result = self._whole(call.targets)
+        return Bound(self.name, run, result, loads, backwards, call.inferred)
 
     def _whole(self, targets: Sequence[Array]) -> Any:
         """The result of a call: an array, or several by their names."""

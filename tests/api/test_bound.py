@@ -129,6 +129,8 @@ REFUSED = [
     (lambda bound: bound(elements(3, 5)), "shape (3, 5)", "the call is bound to shape (2, 5)"),
     (lambda bound: bound(elements(2, 5), out=np.zeros((2, 4), np.int32)), "(2, 4)", "shape"),
     (lambda bound: bound(elements(2, 5, dtype=np.int64)), "dtype int64", "int8 or int32"),
+    (lambda bound: bound(X=elements(2, 5)), "X", "this call takes X, in this order, and out"),
+    (lambda bound: bound(elements(2, 5), dtype="int32"), "dtype", "this call takes X, in"),
 ]
 
 
@@ -153,6 +155,11 @@ BINDINGS = [
         "constants",
         "there is no such input; inputs: X, W, B",
     ),
+    (
+        lambda dense: dense.bind(elements(2, 5), elements(3, 5), constants="W"),
+        "constants",
+        "a list of names of inputs is needed",
+    ),
 ]
 
 
@@ -170,6 +177,24 @@ def test_constants_of_a_call_with_all_its_arrays(ops: Operators) -> None:
     for _ in range(2):
         assert np.array_equal(bound(), product(x, w))
         x[...] = elements(16, 40)
+
+
+NOTHING_TAKEN = [
+    (lambda bound: bound(elements(2, 5)), "", "1 given"),
+    (lambda bound: bound(out=np.zeros((2, 3), np.int32)), "out", ""),
+    (lambda bound: bound(elements(2, 5), X=1), "", "1 given"),
+]
+
+
+@pytest.mark.parametrize(("call", "argument", "value"), NOTHING_TAKEN)
+def test_a_call_with_all_its_arrays_takes_none(
+    ops: Operators, call: Any, argument: str, value: str
+) -> None:
+    bound = ops.cvm.dense.bind(elements(2, 5), elements(3, 5))
+    with pytest.raises(OperatorError, match="bind a shape in place of what comes") as caught:
+        call(bound)
+    assert (caught.value.operator, caught.value.argument) == ("cvm.dense", argument)
+    assert caught.value.value == value
 
 
 def test_threads_take_turns(ops: Operators) -> None:

@@ -115,6 +115,12 @@ def test_inference_without_an_input(
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize("shapes", [3, None, "relu"])
+def test_inference_of_what_is_no_list(ops: Operators, shapes: Any) -> None:
+    with pytest.raises(OperatorError, match=r"shapes = .*: a list with a shape for each input"):
+        ops.cvm.relu.infer(shapes)
+
+
 def test_numbers_of_numpy(ops: Operators) -> None:
     """Attributes, shapes and precisions may be numpy's integers."""
     one = np.int64(1)
