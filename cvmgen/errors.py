@@ -30,5 +30,9 @@ class BuildError(CvmgenError):
     """A compiler that is missing or that refused generated code."""
 
 
+class CacheError(BuildError):
+    """A cache that cannot be written: what compilers make has no place to lie."""
+
+
 class InternalError(Exception):
     """A fault of cvmgen itself; the message names the pass that should have prevented it."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cvmgen.build.locks import lock_file
-from cvmgen.errors import BuildError, InternalError
+from cvmgen.errors import CacheError, InternalError
 from cvmgen.paths import cache_folder
 
 UNUSED_DAYS = 30
@@ -45,7 +45,7 @@ def get_or_build(key: str, suffix: str, builder: Callable[[Path], None]) -> Path
     removed afterwards. Only a finished file becomes visible, and one whose bytes are no longer
     those that were stored is built again. Several processes or threads asking at once build
     once; when the builder's process dies, the next one starts afresh. What `builder` raises
-    comes through; BuildError when the cache cannot be written.
+    comes through; CacheError when the cache cannot be written.
     """
     entry = cache_folder() / "entries" / key[:2] / f"{key}{suffix}"
     if _is_whole(entry):
@@ -58,16 +58,17 @@ def get_or_build(key: str, suffix: str, builder: Callable[[Path], None]) -> Path
                 _build(entry, builder)
         _sweep()
     except OSError as error:
-        raise BuildError(
-            f"cannot write to the cache: {error} (set CVMGEN_CACHE to a folder that can be written)"
-        ) from error
+        raise _unwritable(error) from error
     return entry
 
 
 def keep_failed(name: str, key: str, sources: Mapping[str, str]) -> Path:
     """Store sources that a compiler refused, for the user to look at; returns their folder."""
     folder = cache_folder() / "failed" / f"{name}-{key[:12]}"
-    write_sources(folder, sources)
+    try:
+        write_sources(folder, sources)
+    except OSError as error:
+        raise _unwritable(error) from error
     return folder
 
 
@@ -77,6 +78,12 @@ def write_sources(folder: Path, sources: Mapping[str, str]) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", newline="")
+
+
+def _unwritable(error: OSError) -> CacheError:
+    reason = error.strerror or error
+    hint = "set CVMGEN_CACHE to a folder that can be written"
+    return CacheError(f"cannot write to the cache in {cache_folder()}: {reason}; {hint}")
 
 
 def _parts(sources: Mapping[str, str | bytes], others: Sequence[str]) -> Iterator[bytes]:

@@ -8,7 +8,14 @@ import traceback
 from enum import IntEnum
 from typing import Any
 
-from cvmgen.errors import BuildError, CvmgenError, InternalError, ModelError, OperatorError
+from cvmgen.errors import (
+    BuildError,
+    CacheError,
+    CvmgenError,
+    InternalError,
+    ModelError,
+    OperatorError,
+)
 from cvmgen.source import SpecError, SpecErrors
 
 
@@ -46,6 +53,8 @@ def exit_code(error: BaseException) -> Exit:
             return Exit.INTERRUPTED
         case UsageError():
             return Exit.USAGE
+        case CacheError():  # of the errors of a build the only one that no compiler causes
+            return Exit.WRONG
         case BuildError():
             return Exit.COMPILER
         case CvmgenError() | OSError():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from cvmgen.build.cache import UNUSED_DAYS, content_key, get_or_build
-from cvmgen.errors import BuildError, InternalError
+from cvmgen.build.cache import UNUSED_DAYS, content_key, get_or_build, keep_failed
+from cvmgen.errors import BuildError, CacheError, InternalError
 
 KEY = content_key({"a.c": "1"}, compiler="cc 1", flags=("-O3",))
 
@@ -155,8 +156,11 @@ def test_a_killed_builder_stops_nobody(tmp_path: Path) -> None:
 
 def test_says_when_the_cache_cannot_be_written(cache: Path) -> None:
     cache.write_text("a file where the folder should be")
-    with pytest.raises(BuildError, match=r"cannot write to the cache.*CVMGEN_CACHE"):
+    message = f"in {cache}: Not a directory; set CVMGEN_CACHE to a folder that can be written"
+    with pytest.raises(CacheError, match=re.escape(message)):
         get_or_build(KEY, ".so", lambda path: path.write_text("x") and None)
+    with pytest.raises(CacheError, match=re.escape(message)):
+        keep_failed("a", KEY, {"a.c": "x"})
 
 
 def test_sweeps_what_nobody_uses(cache: Path) -> None:

@@ -393,6 +393,21 @@ def test_debug_shows_where_an_error_of_the_user_comes_from(cvmgen: Command, spec
     assert "Traceback (most recent call last)" in outcome.err
 
 
+def test_a_cache_that_cannot_be_written(
+    cvmgen: Command, spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "cache"
+    place.write_text("a file where the folder should be")
+    monkeypatch.setenv("CVMGEN_CACHE", str(place))
+    outcome = cvmgen("list", "--spec", spec, "--json")
+    assert outcome.code == 1, "no compiler is missing"
+    assert outcome.err == (
+        f"error: cannot write to the cache in {place}: Not a directory; "
+        "set CVMGEN_CACHE to a folder that can be written\n"
+    )
+    assert outcome.json["error"]["kind"] == "file"
+
+
 def test_an_interrupt(cvmgen: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
