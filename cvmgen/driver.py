@@ -219,18 +219,37 @@ def schedule_text(program: i.Program, schedules: Schedules) -> str:
     return "\n".join(lines) + "\n"
 
 
-def schedule_faults(operator: Operator, schedules: Schedules) -> list[SpecError]:
-    """What the schedules for C may not do to the operator's nests, for any choice of types: the
-    first refusal of each action."""
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What the schedules for C do to the nests of an operator, for all choices of types.
+
+    `changes` has the classes of its nests, and the places in the schedule of those actions that
+    make something else of a nest; `faults` are the first refusals of each action.
+    """
+
+    changes: Mapping[str, set[int]]
+    faults: Sequence[SpecError]
+
+
+def schedule_effects(operator: Operator, schedules: Schedules) -> Effects:
+    """What becomes of the operator's nests by the schedules for C."""
     emitter = c.CEmitter(decide_early(compact(lower(operator, C_LIKE))), schedules)
-    found: dict[Span, SpecError] = {}
+    changes: dict[str, set[int]] = {}
+    faults: dict[Span, SpecError] = {}
+
+    def apply(nest: i.Nest, variant: interface.Variant) -> None:
+        plan, subject = schedules.chosen("c", emitter.typed_subject(nest, variant))
+        if plan is not None:
+            known = changes.setdefault(plan.schedule.shape.text, set())
+            known |= schedules.changing(plan, subject)
+
     for nest in emitter.program.nests:
         for variant in interface.variants(emitter.program, nest):
             try:
-                attempt("schedule", operator, partial(emitter.subject, nest), variant)
+                attempt("schedule", operator, partial(apply, nest), variant)
             except SpecError as error:
-                found.setdefault(error.span, error)
-    return list(found.values())
+                faults.setdefault(error.span, error)
+    return Effects(changes, tuple(faults.values()))
 
 
 def mapping_text(operator: Operator, schedules: Schedules) -> str:

@@ -91,6 +91,18 @@ class SpecError(CvmgenError):
         super().__init__(render(span, message, hint))
 
 
+@dataclass(frozen=True, slots=True)
+class SpecWarning:
+    """What is right in a spec and yet most likely not meant."""
+
+    span: Span
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return render(self.span, self.message, self.hint, "warning")
+
+
 class SpecErrors(CvmgenError):
     """All faults that one run found, in the order of the text."""
 
@@ -113,7 +125,7 @@ def read_source(name: str, path: Path) -> Source:
     return Source(name, text, shown.as_posix())
 
 
-def render(span: Span, message: str, hint: str) -> str:
+def render(span: Span, message: str, hint: str, kind: str = "error") -> str:
     """The message with its place, the source line, carets below the span, and the hint."""
     text = span.source.line_text(span.line).rstrip("\r")
     shown = text.replace("\t", " ")
@@ -121,7 +133,7 @@ def render(span: Span, message: str, hint: str) -> str:
     number = str(span.line)
     margin = " " * len(number)
     lines = [
-        f"{span.source.shown}:{span.line}:{span.column}: error: {message}",
+        f"{span.source.shown}:{span.line}:{span.column}: {kind}: {message}",
         f"{margin} |",
         f"{number} | {shown}",
         f"{margin} | {' ' * (span.column - 1)}{'^' * width}",

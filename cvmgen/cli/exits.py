@@ -16,7 +16,7 @@ from cvmgen.errors import (
     ModelError,
     OperatorError,
 )
-from cvmgen.source import SpecError, SpecErrors
+from cvmgen.source import SpecError, SpecErrors, SpecWarning
 
 
 class Exit(IntEnum):
@@ -109,8 +109,8 @@ def description(error: BaseException, code: Exit) -> dict[str, Any]:
             return {"kind": kinds.get(code, "file"), **found}
 
 
-def fault(error: SpecError) -> dict[str, Any]:
-    """One fault of a spec."""
+def fault(error: SpecError | SpecWarning) -> dict[str, Any]:
+    """One fault of a spec, or what it may not mean."""
     span = error.span
     return {
         "file": span.source.shown,

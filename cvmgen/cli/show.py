@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from cvmgen.cli.exits import Exit, UsageError
+from cvmgen.cli.exits import Exit, UsageError, fault
 from cvmgen.cli.progress import Progress
 from cvmgen.cli.specs import (
     apply_all,
@@ -18,7 +19,7 @@ from cvmgen.cli.specs import (
 )
 from cvmgen.paths import schedules_folder, spec_folder
 from cvmgen.schedule.book import Schedules, read_schedules
-from cvmgen.source import SpecErrors, did_you_mean
+from cvmgen.source import SpecErrors, SpecWarning, did_you_mean
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
 
@@ -82,19 +83,27 @@ def check_specs(
     spec: Path, names: Sequence[str], *, model: tuple[Path, Path] | None, as_json: bool
 ) -> Exit:
     """Check spec files (none named: the whole folder), try their operators on small calls, and
-    apply the folder's schedules to their nests, and to the steps of a model if one is given."""
+    apply the folder's schedules to their nests, and to the steps of a model if one is given.
+
+    Where the whole folder is checked, this warns of its own actions that change nothing.
+    """
     with Progress() as progress:
         progress.step("checking the formulas")
         schedules = read_schedules(spec)
-        files, asked = files_to_check(formula_files(names, spec), spec)
+        formulas = formula_files(names, spec)
+        files, asked = files_to_check(formulas, spec)
         operators = checked(files, asked)
         operators = tuple(each for each in operators if each.span.source.name in asked)
         probe_all(operators, progress)
-        apply_all(operators, schedules, progress)
+        idle = apply_all(operators, schedules, progress)
         steps = None if model is None else applied_steps(model, schedules, progress)
+    warnings = [] if formulas else of_folder(idle, spec)
+    for each in warnings:
+        print(f"{each}\n", file=sys.stderr)
     if as_json:
         report: dict[str, Any] = {"files": sorted(asked)}
         report["operators"] = [each.full_name for each in operators]
+        report["warnings"] = [fault(each) for each in warnings]
         report |= {} if steps is None else {"steps": steps}
         print(json.dumps(report, indent=2, ensure_ascii=False))
         return Exit.OK
@@ -104,6 +113,13 @@ def check_specs(
     elif speak_of_models(spec, names, schedules):
         print("schedules for models are applied with --model SYMBOL PARAMS only")
     return Exit.OK
+
+
+def of_folder(warnings: Sequence[SpecWarning], spec: Path) -> list[SpecWarning]:
+    """Those about schedules of the spec folder: others were written for other formulas."""
+    own = (spec / "schedules").resolve()
+    found = [each for each in warnings if Path(each.span.source.path).resolve().parent == own]
+    return sorted(found, key=lambda each: (each.span.source.name, each.span.start))
 
 
 def applied_steps(model: tuple[Path, Path], schedules: Schedules, progress: Progress) -> int:

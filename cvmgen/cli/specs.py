@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 
@@ -12,10 +13,11 @@ from cvmgen.cli.progress import Progress
 from cvmgen.cli.stamp import PACKAGE, digest_of
 from cvmgen.paths import formulas_folder
 from cvmgen.schedule.book import Schedules
-from cvmgen.source import Span, SpecError, SpecErrors, did_you_mean, read_source
+from cvmgen.source import Span, SpecError, SpecErrors, SpecWarning, did_you_mean, read_source
 from cvmgen.spec.check import SpecFile, check_files, read_folder
 from cvmgen.spec.formula import Operator
 
+IDLE = "leave it out; `cvmgen show OPERATOR --after schedule` tells what each action makes of nests"
 PROBING = ("spec", "reference", "ir", "lower")
 SCHEDULING = ("spec", "ir", "lower", "schedule", "emit")
 
@@ -64,30 +66,49 @@ def _probe(operator: Operator, path: Path) -> None:
     path.write_text(operator.full_name)
 
 
-def apply_all(operators: Iterable[Operator], schedules: Schedules, progress: Progress) -> None:
-    """Raise SpecErrors with what the schedules for C may not do to the operators: each action
-    once, with the first operator that refuses it. Where they do no harm they are not tried again.
+def apply_all(
+    operators: Iterable[Operator], schedules: Schedules, progress: Progress
+) -> list[SpecWarning]:
+    """The actions of the schedules for C that change no nest of their class, where there are some.
+
+    Raises SpecErrors with what the schedules may not do to the operators: each action once, with
+    the first operator that refuses it. Where they do no harm they are not tried again.
     """
     errors: dict[Span, SpecError] = {}
+    changing: dict[str, set[int]] = {}
     for operator in operators:
         progress.step(f"scheduling {operator.full_name}")
         parts = {"operator": repr(operator), "schedules": schedules.meaning_for("c")}
         key = content_key(parts, compiler=code_digest(SCHEDULING))
         try:
-            get_or_build(key, ".scheduled", partial(_apply, operator, schedules))
+            path = get_or_build(key, "-changes.json", partial(_apply, operator, schedules))
         except SpecErrors as found:
             for error in found.errors:
                 errors.setdefault(error.span, error)
+            continue
+        for shape, places in json.loads(path.read_text(encoding="utf-8")).items():
+            changing.setdefault(shape, set()).update(places)
     if errors:
         raise SpecErrors(errors.values())
+    return list(_idle(schedules, changing))
 
 
 def _apply(operator: Operator, schedules: Schedules, path: Path) -> None:
-    from cvmgen.driver import schedule_faults
+    from cvmgen.driver import schedule_effects
 
-    if faults := schedule_faults(operator, schedules):
-        raise SpecErrors(faults)
-    path.write_text(operator.full_name)
+    effects = schedule_effects(operator, schedules)
+    if effects.faults:
+        raise SpecErrors(effects.faults)
+    changes = {shape: sorted(places) for shape, places in effects.changes.items()}
+    path.write_text(json.dumps(changes), encoding="utf-8")
+
+
+def _idle(schedules: Schedules, changing: Mapping[str, Collection[int]]) -> Iterator[SpecWarning]:
+    for shape, places in changing.items():
+        for at, use in enumerate(schedules.plans["c", shape].uses):
+            if at not in places:
+                message = f"'{use.action.name}' changes no nest of the class {shape}"
+                yield SpecWarning(use.action.span, message, IDLE)
 
 
 @cache

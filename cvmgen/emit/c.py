@@ -391,10 +391,14 @@ class CEmitter:
         """A nest as its schedule leaves it."""
         key = (id(nest), variant)
         if key not in self.subjects:
-            body = self.typed_body(nest, variant)
-            subject = Subject.of(self.program, nest, body, self.dtypes(variant))
+            subject = self.typed_subject(nest, variant)
             self.subjects[key] = self.schedules.scheduled("c", subject)
         return self.subjects[key]
+
+    def typed_subject(self, nest: i.Nest, variant: Variant) -> Subject:
+        """A nest as schedules begin with it."""
+        body = self.typed_body(nest, variant)
+        return Subject.of(self.program, nest, body, self.dtypes(variant))
 
     @property
     def lists(self) -> list[KeptLists]:

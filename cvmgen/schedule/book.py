@@ -77,6 +77,15 @@ class Schedules:
             subject = use.kind.run(subject, use)
             yield Step(use, subject)
 
+    def changing(self, plan: Plan, subject: Subject) -> set[int]:
+        """The places in the plan of the actions that make something else of a nest."""
+        found = set()
+        for at, step in enumerate(self.steps(plan, subject)):
+            if not step.subject.is_like(subject):
+                found.add(at)
+            subject = step.subject
+        return found
+
     def story(self, target: str, subject: Subject) -> Iterator[str]:
         """For people: the class of a nest, its roles, and what each action makes of it."""
         plan, subject = self.chosen(target, subject)
@@ -94,7 +103,7 @@ class Schedules:
                 used = (each for each in step.use.given if isinstance(each, Intrinsic))
                 yield from (f"  {line}" for each in used for line in each.lines())
                 yield from (f"  {line}" for line in described(tiling))
-            elif step.subject.body == before.body:
+            elif step.subject.is_like(before):
                 yield "  changes nothing"
             else:
                 yield from (f"  {line}" for line in block_lines(step.subject.body))

@@ -66,6 +66,10 @@ class Subject:
         tensors = {each.tensor for each in walk(self.body) if isinstance(each, i.Load)}
         return set(names_in(self.body)) | assigned(self.body) | tensors | self.reserved
 
+    def is_like(self, other: Subject) -> bool:
+        """Whether the nests are the same, whatever schedules call their loops."""
+        return replace(self, roles=other.roles) == other
+
     def with_roles(self, more: Roles) -> Subject:
         return replace(self, roles={**self.roles, **more})
 

@@ -181,6 +181,7 @@ def test_check(cvmgen: Command, spec: Path) -> None:
     assert cvmgen("check", "--spec", spec, "--json").json == {
         "files": ["spec/toy/numbers.cvm"],
         "operators": ["toy.double", "toy.shifted"],
+        "warnings": [],
     }
 
 
@@ -249,6 +250,26 @@ def test_check_applies_the_schedules(cvmgen: Command, spec: Path) -> None:
     schedule.write_text("schedule elementwise for c {\n  merge outer, inner\n}\n")
     assert cvmgen("check", schedule, "--spec", spec).out == "2 operators in 1 file: no errors\n"
     assert cvmgen("check", schedule).code == 2
+
+
+def test_check_warns_of_actions_that_change_nothing(cvmgen: Command, spec: Path) -> None:
+    (spec / "schedules").mkdir()
+    schedule = spec / "schedules/c.sched"
+    schedule.write_text(
+        "schedule gather for c {\n  vectorise inner\n}\n"  # no nest is of this class
+        "schedule elementwise for c {\n  vectorise inner\n  copy\n}\n"
+    )
+    for asked in ((), (schedule,)):
+        outcome = cvmgen("check", *asked, "--spec", spec, "--json")
+        assert outcome.code == 0
+        assert outcome.err == (
+            f"{schedule}:6:3: warning: 'copy' changes no nest of the class elementwise\n"
+            "  |\n6 |   copy\n  |   ^^^^\n  = hint: leave it out; "
+            "`cvmgen show OPERATOR --after schedule` tells what each action makes of nests\n\n"
+        )
+        assert [each["line"] for each in outcome.json["warnings"]] == [6]
+    part = cvmgen("check", spec / "toy/numbers.cvm", "--spec", spec)
+    assert (part.code, part.err) == (0, ""), "other files may have nests that it changes"
 
 
 def test_check_of_a_file_that_is_not_there(cvmgen: Command, tmp_path: Path) -> None:
