@@ -183,10 +183,19 @@ def _fingerprint(command: tuple[str, ...]) -> str:
     """Changes when one of the programs that `command` names is replaced."""
     marks = [_file_mark(path) for word in command if (path := shutil.which(word))]
     if "ziglang" in command:
-        from importlib.metadata import version  # a slow import
-
-        marks.append(version("ziglang"))
+        marks.append(_zig_version(command))
     return "\n".join(marks)
+
+
+@functools.cache
+def _zig_version(command: tuple[str, ...]) -> str:
+    """That of the `ziglang` wheel of the Python in `command`."""
+    if command[0] != sys.executable:
+        module = command[: command.index("ziglang") + 1]
+        return run((*module, "version"))[1].strip()
+    from importlib.metadata import version  # a slow import
+
+    return version("ziglang")
 
 
 def _file_mark(path: str | Path) -> str:

@@ -313,6 +313,16 @@ def test_a_replaced_compiler_is_another(tmp_path: Path, monkeypatch: pytest.Monk
     assert keys[0] != keys[1]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="shell scripts")
+def test_the_compiler_of_another_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = script(tmp_path / "python", 'test "$*" != "-m ziglang version" || echo 7; echo clang')
+    monkeypatch.setenv("CC", f"{other} -m ziglang cc")
+    assert c_compiler().version.startswith("clang\n")
+    compilers._zig_version.cache_clear()  # as in a new process
+    before = compilers._fingerprint((other, "-m", "ziglang", "cc"))
+    assert before.endswith("\n7\nclang"), "a wheel that is replaced changes no program"
+
+
 def test_a_new_process_does_not_ask_the_compiler_again(monkeypatch: pytest.MonkeyPatch) -> None:
     compilers._identify.cache_clear()
     found = c_compiler()
