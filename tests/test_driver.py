@@ -116,6 +116,8 @@ def test_names_of_generated_files(operators: tuple[Operator, ...]) -> None:
         "c/cvmgen_tile_x86.c",
         "c/cvmgen_turns.c",
         "c/cvmgen_turns.h",
+        "c/cvmgen_x86.c",
+        "c/cvmgen_x86.h",
         "c/toy.h",
         "c/toy/double.c",
         "c/toy/next.c",

@@ -23,12 +23,14 @@ TILE_SOURCES = (
     "cvmgen_tile_bytes.c",
     "cvmgen_tile_generic.c",
     "cvmgen_tile_x86.c",
+    "cvmgen_x86.c",
 )
 KERNEL_FILES = (
     "cvmgen.c",
     "cvmgen_tile.h",
     "cvmgen_tile_variants.h",
     "cvmgen_tile_generic.h",
+    "cvmgen_x86.h",
     *TILE_SOURCES,
     "cvmgen_contract.h",
     "cvmgen_contract.c",

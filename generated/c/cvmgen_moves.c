@@ -86,11 +86,6 @@ static void cvmgen_copy_rows(char *to, const char *from, int64_t rows, int64_t b
         }
 }
 
-/* How often an element is repeated at once, in code of its own for the usual numbers. */
-#define CVMGEN_SPREAD(times)            \
-    for (int64_t i = 0; i < count; ++i) \
-        for (int64_t j = 0; j < times; ++j) to[i * times + j] = from[i];
-
 /* Compilers that find the same loop twice, once for a step that is known, keep the slower one. */
 #ifdef __GNUC__
 #define CVMGEN_OWN_CODE __attribute__((noinline))
@@ -98,17 +93,25 @@ static void cvmgen_copy_rows(char *to, const char *from, int64_t rows, int64_t b
 #define CVMGEN_OWN_CODE
 #endif
 
+/* An element `times` in a row, in code of its own for the usual numbers. There stores are written
+   out: of a loop over a few bytes clang makes memset, and of the loop around that no vectors. */
+#define CVMGEN_SPREAD(times, stores)      \
+    for (int64_t i = 0; i < count; ++i) { \
+        const int64_t at = i * times;     \
+        stores;                           \
+    }
+
 #define CVMGEN_ROWS(kind, to_type, from_type)                                                      \
     static inline void cvmgen_spread_##kind(to_type *restrict to, const from_type *restrict from,  \
                                             int64_t count, int64_t times) {                        \
         if (times == 2) {                                                                          \
-            CVMGEN_SPREAD(2)                                                                       \
+            CVMGEN_SPREAD(2, to[at] = to[at + 1] = from[i])                                        \
         } else if (times == 3) {                                                                   \
-            CVMGEN_SPREAD(3)                                                                       \
+            CVMGEN_SPREAD(3, to[at] = to[at + 1] = to[at + 2] = from[i])                           \
         } else if (times == 4) {                                                                   \
-            CVMGEN_SPREAD(4)                                                                       \
+            CVMGEN_SPREAD(4, to[at] = to[at + 1] = to[at + 2] = to[at + 3] = from[i])              \
         } else {                                                                                   \
-            CVMGEN_SPREAD(times)                                                                   \
+            CVMGEN_SPREAD(times, for (int64_t j = 0; j < times; ++j) to[at + j] = from[i])         \
         }                                                                                          \
     }                                                                                              \
     CVMGEN_FOR_AVX2 static void cvmgen_every_##kind(to_type *restrict to,                          \

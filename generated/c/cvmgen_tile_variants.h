@@ -3,11 +3,10 @@
 #define CVMGEN_TILE_VARIANTS_H
 #include "cvmgen_kernel.h"
 #include "cvmgen_tile.h"
+#include "cvmgen_x86.h"
 #include <string.h>
 
-#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
-#define CVMGEN_X86
-#elif defined(__GNUC__) && defined(__aarch64__) && defined(__linux__) && !defined(__ARM_BIG_ENDIAN)
+#if defined(__GNUC__) && defined(__aarch64__) && defined(__linux__) && !defined(__ARM_BIG_ENDIAN)
 #define CVMGEN_ARM
 #endif
 #ifdef __GNUC__
@@ -39,11 +38,6 @@ typedef struct cvmgen_variant_row {
 /* Those of a kind of processor, the best first; behind the last one without a name. */
 extern const cvmgen_variant_row cvmgen_x86_variants[], cvmgen_arm_variants[];
 extern const cvmgen_variant_row cvmgen_generic_variants[];
-
-#ifdef CVMGEN_X86
-/* Whether the processor has one of the features that variants need, and the system its registers. */
-bool cvmgen_x86_has(const char *feature);
-#endif
 
 /* Sums in a panel have their lowest byte first: what this machine's words are in memory, or back. */
 CVMGEN_INLINE void cvmgen_order_sums(uint32_t *sums) {

@@ -2,6 +2,7 @@
 #include "cvmgen_turns.h"
 #include "cvmgen_squares.h"
 #include "cvmgen_threads.h"
+#include "cvmgen_x86.h"
 
 /* A part of the box: `across` elements that lie side by side in the target, from places that are
    `sources` apart from the first one, times `along` elements that lie side by side in the source
@@ -166,9 +167,20 @@ CVMGEN_TURN_WIDE(i8_i32, 1, 4, 16, square_i8_i32)
      : to_bytes == 2         ? prefix##i16          \
      : to_bytes == 4         ? prefix##i32          \
                              : prefix##i64)
+#ifdef CVMGEN_WIDE
+static bool cvmgen_may_turn_wide(void) {
+    static int may; /* or may not, if negative; whoever comes first finds the same */
+    int found = __atomic_load_n(&may, __ATOMIC_RELAXED);
+    if (found == 0) {
+        found = cvmgen_x86_has("avx512bw") && cvmgen_x86_has("avx512vl") ? 1 : -1;
+        __atomic_store_n(&may, found, __ATOMIC_RELAXED);
+    }
+    return found > 0;
+}
+#endif
 static cvmgen_turned_block *cvmgen_turned_block_of(int64_t to_bytes, int64_t from_bytes) {
 #ifdef CVMGEN_WIDE
-    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+    if (cvmgen_may_turn_wide())
         return CVMGEN_CHOSEN(cvmgen_turn_wide_, to_bytes, from_bytes);
 #endif
     return CVMGEN_CHOSEN(cvmgen_turn_, to_bytes, from_bytes);

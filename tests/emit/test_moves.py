@@ -66,6 +66,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         "cvmgen_turns.c",
         "cvmgen_runs.c",
         "cvmgen_threads.c",
+        "cvmgen_x86.c",
         "cvmgen.c",
         "-o",
         "program",

@@ -20,7 +20,7 @@ def written(folder: Path) -> list[Path]:
     """The sources of the register tile, which are put into a folder with all that they include."""
     for name, text in emit_support().items():
         (folder / name).write_text(text)
-    return sorted(folder.glob("cvmgen_tile*.c"))
+    return [*sorted(folder.glob("cvmgen_tile*.c")), folder / "cvmgen_x86.c"]
 
 
 def compiled(folder: Path, compiler: Sequence[str], *flags: str) -> Path:
