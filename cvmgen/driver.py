@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from cvmgen import tree
 from cvmgen.dtypes import INT32, DType
 from cvmgen.emit import c, c_support, cuda, interface, numpy, python
+from cvmgen.emit.c_nests import NestEmitter
 from cvmgen.errors import CvmgenError, InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
@@ -233,7 +234,7 @@ class Effects:
 
 def schedule_effects(operator: Operator, schedules: Schedules) -> Effects:
     """What becomes of the operator's nests by the schedules for C."""
-    emitter = c.CEmitter(decide_early(compact(lower(operator, C_LIKE))), schedules)
+    emitter = NestEmitter(decide_early(compact(lower(operator, C_LIKE))), schedules)
     changes: dict[str, set[int]] = {}
     faults: dict[Span, SpecError] = {}
 

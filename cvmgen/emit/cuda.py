@@ -15,6 +15,7 @@ from cvmgen.dtypes import CVM, DType
 from cvmgen.emit import c, c_support, interface
 from cvmgen.emit.c_checks import output_checks
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
+from cvmgen.emit.c_nests import overflow_parameter
 from cvmgen.emit.c_prologue import Prologue
 from cvmgen.emit.c_text import chosen, file_header, wrapped, wrapped_list
 from cvmgen.emit.cuda_choice import mapping
@@ -262,9 +263,9 @@ class CudaEmitter(c.CEmitter):
     ) -> Task:
         """The task of typed statements, with the parameters and locals that a kernel needs."""
         dtypes = self.dtypes(variant)
-        parameters = self.tensor_parameters(nest, dtypes) + c.overflow_parameter(body)
+        parameters = self.tensor_parameters(nest, dtypes) + overflow_parameter(body)
         arguments = [self.operand(each, nest, dtypes) for each in self.tensors(nest)]
-        if c.overflow_parameter(body):
+        if overflow_parameter(body):
             arguments.append(f"{nest.tensor}_overflow")
         if self.value_fields(nest):
             parameters.insert(0, f"const __grid_constant__ {self.values_name(number)} values")
@@ -380,7 +381,7 @@ class CudaEmitter(c.CEmitter):
     def overflow_tests(self, output: str) -> list[str]:
         """The test that a kernel for the types at hand can overflow; none where every one can."""
         found = [
-            (variant.test, bool(c.overflow_parameter(self.typed_body(nest, variant))))
+            (variant.test, bool(overflow_parameter(self.typed_body(nest, variant))))
             for nest in self.program.nests
             if nest.tensor == output
             for variant in interface.variants(self.program, nest)

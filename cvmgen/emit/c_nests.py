@@ -1,0 +1,238 @@
+"""The kernels of an operator for C: a function for each nest and each choice of element types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from cvmgen.dtypes import INT32, DType
+from cvmgen.emit import interface
+from cvmgen.emit.c_entries import entry_parameters, entry_types
+from cvmgen.emit.c_like import identifier, indent
+from cvmgen.emit.c_parts import OVERFLOW, Kernel, PartPrinter, without_parts
+from cvmgen.emit.c_text import signature, versions, wrapped
+from cvmgen.emit.c_tiles import Parameter, TilePrinter
+from cvmgen.emit.c_types import TypeChoice
+from cvmgen.emit.interface import Variant
+from cvmgen.emit.plan import Field, plan_fields
+from cvmgen.emit.wrap import wrap_c
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, walk
+from cvmgen.lower.types import type_nest, type_prepare
+from cvmgen.schedule.book import Schedules, packaged
+from cvmgen.schedule.subject import Subject
+
+
+class NestEmitter:
+    """The nests of an operator, typed and scheduled, and the functions that they become."""
+
+    restrict = "restrict"
+
+    def __init__(self, program: i.Program, schedules: Schedules | None = None) -> None:
+        self.program = program
+        self.schedules = packaged() if schedules is None else schedules
+        self.typed = type_prepare(program)
+        self.bodies: dict[tuple[int, Variant], tuple[i.Stmt, ...]] = {}
+        self.subjects: dict[tuple[int, Variant], Subject] = {}
+        self.operator = program.operator
+        self.name = self.operator.name
+        self.function = interface.c_name(self.operator)
+        self.fields = plan_fields(program)
+        self.types = TypeChoice(self.operator)
+        self.precise = self.operator.precise_outputs
+        self.wide = interface.int32_inputs(program)
+        self.empty = self.operator.empty_tensors
+
+    # -------------------------------------------------------- nests
+
+    def typed_body(self, nest: i.Nest, variant: Variant) -> tuple[i.Stmt, ...]:
+        key = (id(nest), variant)
+        if key not in self.bodies:
+            self.bodies[key] = type_nest(self.program, nest, self.dtypes(variant)).body
+        return self.bodies[key]
+
+    def subject(self, nest: i.Nest, variant: Variant) -> Subject:
+        """A nest as its schedule leaves it."""
+        key = (id(nest), variant)
+        if key not in self.subjects:
+            subject = self.typed_subject(nest, variant)
+            self.subjects[key] = self.schedules.scheduled("c", subject)
+        return self.subjects[key]
+
+    def typed_subject(self, nest: i.Nest, variant: Variant) -> Subject:
+        """A nest as schedules begin with it."""
+        body = self.typed_body(nest, variant)
+        return Subject.of(self.program, nest, body, self.dtypes(variant))
+
+    def dtypes(self, variant: Variant) -> Mapping[str, DType]:
+        source, stored = variant.source or INT32, variant.stored or INT32
+        types = {
+            item.name: INT32 if item.name in self.wide else source for item in self.operator.inputs
+        }
+        names = interface.row_names(self.operator)
+        row = names.index(variant.rows[0]) if variant.rows else 0
+        chosen = self.operator.choices[row]
+        return types | dict.fromkeys(self.operator.output_names, stored) | chosen
+
+    @property
+    def spaces(self) -> dict[int, str]:
+        """The nests with a workspace, by their numbers, and the inputs that they pack."""
+        found: dict[int, str] = {}
+        for number, nest in enumerate(self.program.nests):
+            for variant in interface.variants(self.program, nest):
+                tiling = self.subject(nest, variant).tiling
+                if tiling is not None:
+                    found.setdefault(number, tiling.w.load.tensor)
+        return found
+
+    # -------------------------------------------------------- functions
+
+    def kernels(self) -> list[str]:
+        found = []
+        for number, nest in enumerate(self.program.nests):
+            for variant in interface.variants(self.program, nest):
+                found.append(self.kernel(number, nest, variant))
+                if tiles := self.tiles(number, nest, variant):
+                    found.append(tiles.text())
+        return list(dict.fromkeys(found))
+
+    def kernel(self, number: int, nest: i.Nest, variant: Variant) -> str:
+        dtypes = self.dtypes(variant)
+        subject = self.subject(nest, variant)
+        body = subject.body
+        parameters = [f"const {self.name}_plan *plan", *self.tensor_parameters(nest, dtypes)]
+        parameters += overflow_parameter(body)
+        parameters += entry_parameters(subject.kept, self.restrict)
+        tensors = dict(self.tensor_types(nest, dtypes))
+        tensors |= {OVERFLOW: "int64_t"} if overflow_parameter(body) else {}
+        tensors |= entry_types(subject.kept)
+        name = self.kernel_name(number, variant)
+        kernel = Kernel(
+            name,
+            f"{self.name}_plan",
+            (f"{nest.span.place}: {nest.formula}", *nest.more),
+            self.restrict,
+            tensors,
+            self.nest_fields,
+            self.unpack,
+        )
+        printer = PartPrinter(self.program, body, kernel)
+        lines = [*self.unread(nest, body), *printer.lines()]
+        head = [*versions(without_parts(body)), *signature(f"static void {name}(", parameters)]
+        return "\n\n".join([*printer.functions, "\n".join([*head, *wrap_c(indent(lines)), "}"])])
+
+    def unread(self, nest: i.Nest, body: tuple[i.Stmt, ...]) -> list[str]:
+        """Statements that name the inputs that a nest reads for other element types only."""
+        read = interface.read_in(body)
+        names = interface.inputs_read(self.program, nest)
+        return [f"(void){identifier(name)};" for name in names if name not in read]
+
+    def tiles(self, number: int, nest: i.Nest, variant: Variant) -> TilePrinter | None:
+        """The functions that compute a nest by tiles, if its schedule has some: the same ones
+        whatever integers the factors are stored as."""
+        tiling = self.subject(nest, variant).tiling
+        if tiling is None:
+            return None
+        dtypes = self.dtypes(variant)
+        name = f"{self.nest_name(number)}{self.tiles_suffix(nest, variant)}"
+        used = interface.read_in(tiling.found.after) | {nest.tensor}
+        parameters = [
+            Parameter(identifier(tensor), element, self.restrict, tensor)
+            for tensor, element in self.tensor_types(nest, dtypes)
+            if tensor in used
+        ]
+        if overflow_parameter(tiling.found.after):
+            parameters.append(Parameter("overflow", "int64_t", "", None))
+        body = self.typed_body(nest, variant)
+        return TilePrinter(
+            self.program, nest, body, tiling, name, parameters, self.nest_fields, self.unpack
+        )
+
+    def tiles_suffix(self, nest: i.Nest, variant: Variant) -> str:
+        """Without the type of the factors, if nothing behind their sums depends on it."""
+        shared = replace(variant, source=None)
+        found = {
+            (tiling.found.total.type, tiling.found.after, tiling.found.before)
+            for each in interface.variants(self.program, nest)
+            if replace(each, source=None) == shared
+            and (tiling := self.subject(nest, each).tiling) is not None
+        }
+        return (shared if len(found) == 1 else variant).suffix
+
+    # -------------------------------------------------------- names
+
+    def nest_name(self, number: int) -> str:
+        nest = self.program.nests[number]
+        same = [n for n, each in enumerate(self.program.nests) if each.tensor == nest.tensor]
+        suffix = f"_{same.index(number)}" if len(same) > 1 else ""
+        return f"{self.name}_{nest.tensor}{suffix}"
+
+    def kernel_name(self, number: int, variant: Variant) -> str:
+        name = f"{self.nest_name(number)}{variant.suffix}"
+        return f"{name}_nest" if name in self.taken else name
+
+    @property
+    def taken(self) -> set[str]:
+        """What the file has beside its kernels."""
+        own = (
+            "plan",
+            "prepare",
+            "rows",
+            "types",
+            "types_names",
+            "infer",
+            "run",
+            "bound",
+            "run_bound",
+        )
+        return {f"{self.name}_{each}" for each in own} | set(interface.row_names(self.operator))
+
+    # -------------------------------------------------------- what functions get
+
+    def tensors(self, nest: i.Nest) -> list[str]:
+        """What a nest reads, inputs in the order of the operator, then what it writes."""
+        read = interface.inputs_read(self.program, nest)
+        scratch = interface.scratch_read(self.program, nest)
+        return [*read, *scratch, *interface.filled(self.program, nest)]
+
+    def tensor_parameters(self, nest: i.Nest, dtypes: Mapping[str, DType]) -> list[str]:
+        """The tensors of a nest as parameters of its kernel."""
+        return [
+            f"{element} *{self.restrict} {identifier(tensor)}"
+            for tensor, element in self.tensor_types(nest, dtypes)
+        ]
+
+    def tensor_types(self, nest: i.Nest, dtypes: Mapping[str, DType]) -> Iterator[tuple[str, str]]:
+        """The tensors of a nest, and what they are arrays of."""
+        written = interface.filled(self.program, nest)
+        for tensor in self.tensors(nest):
+            constant = "" if tensor in written else "const "
+            yield tensor, f"{constant}{dtypes[tensor].c if tensor in dtypes else 'int64_t'}"
+
+    def nest_fields(self, body: tuple[object, ...], more: Iterable[str] = ()) -> list[Field]:
+        names = names_in(body) | set(more)
+        given = {f"has_{each.name}" for each in walk(body) if isinstance(each, i.Given)}
+        optional = {f"has_{item.name}" for item in self.operator.inputs if item.optional}
+        wanted = names | (given - optional)
+        return [field for field in self.fields if field.name in wanted]
+
+    def unpack(self, fields: Iterable[Field]) -> list[str]:
+        """Locals for what the nest reads of the plan."""
+        fields = list(fields)
+        scalars = [f for f in fields if f.type == "int64_t"]
+        lines = wrapped(
+            "const int64_t", [f"{identifier(f.name)} = plan->{identifier(f.name)}" for f in scalars]
+        )
+        for f in fields:
+            name = identifier(f.name)
+            if f.type == "cvmgen_list":
+                lines.append(f"const cvmgen_list *const {name} = &plan->{name};")
+            elif f.type == "bool":
+                lines.append(f"const bool {name} = plan->{name};")
+        return lines or ["(void)plan;"]
+
+
+def overflow_parameter(body: tuple[i.Stmt, ...]) -> list[str]:
+    """The parameter of a kernel that can find a value beyond the type of its output."""
+    found = any(isinstance(each, i.Overflow) for each in walk(body))
+    return ["int64_t *overflow"] if found else []
