@@ -8,7 +8,8 @@ from cvmgen.dtypes import CVM
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.bounds import Derive, Interval
+from cvmgen.spec.bounds import Derive
+from cvmgen.spec.intervals import Interval
 
 
 def with_precisions(operator: f.Operator) -> f.Operator:
