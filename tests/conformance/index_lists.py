@@ -8,7 +8,7 @@ from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Call, data
-from tests.conformance.random_calls import shape
+from tests.conformance.draws import shape
 
 # An output's extents, its equations, and what they are there for.
 FORMS = [
