@@ -16,7 +16,7 @@ from cvmgen.ir.visit import walk
 from cvmgen.lower.accumulators import counters
 from cvmgen.lower.machine_types import BITS, INT64, Typed, converted, holding, joined_all
 from cvmgen.lower.ranges import Range
-from cvmgen.lower.types import Typer
+from cvmgen.lower.typed_statements import Typer
 from cvmgen.spec.formula import Operator
 
 INT32 = Range(-(1 << 31), (1 << 31) - 1)

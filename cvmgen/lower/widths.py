@@ -16,8 +16,8 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
 from cvmgen.lower import ranges
 from cvmgen.lower.ranges import Range
+from cvmgen.lower.typed_statements import Typer
 from cvmgen.lower.typed_values import EXTENT_OR_0
-from cvmgen.lower.types import Typer
 from cvmgen.lower.unfold import unfold_all
 
 LONG_SUM = Range(-(1 << 62), 1 << 62)  # of less than 2^31 terms of 32 bits
