@@ -137,7 +137,7 @@ class CallChecker:
         if name == "present":
             return n.Present(target.text, expr.span), BOOL
         if isinstance(value, n.Bracket):
-            (which,) = self.expressions.scalars(value, 1)
+            (which,) = self.expressions.brackets.scalars(value, 1)
         elif symbol.variadic:
             hint = f"write p({target.text}[i])"
             raise SpecError(value.span, f"'{target.text}' are several inputs", hint)

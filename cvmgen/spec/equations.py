@@ -10,7 +10,8 @@ from cvmgen.spec import declarations as d
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.binders import check_binder, check_binders
-from cvmgen.spec.expressions import ExpressionChecker, wrong_rank
+from cvmgen.spec.brackets import wrong_rank
+from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.formula import INT, LIST, Kind
 from cvmgen.spec.scope import PoisonedError, Symbol
 
@@ -39,7 +40,7 @@ def check_equation(
         else:
             left = LeftSide(checker, output, slots, within)
             loops, gather = left.loops, left.gather
-        checked = checker.slots(slots)
+        checked = checker.brackets.slots(slots)
         element = checker.element_kind(output.dtype)
         assert element is not None
         value, where = right_side(checker, item, element)

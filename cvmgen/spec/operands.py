@@ -109,7 +109,7 @@ def extent(
         kind = LIST if slot.pack else INT
         checker.scope.add(Symbol(value.text, "extent", kind, slot.span))
         return f.Extent(n.Ref(value.text, "extent", slot.span), slot.pack, value.text, slot.span)
-    return f.Extent(checker.slot(slot).value, slot.pack, None, slot.span)
+    return f.Extent(checker.brackets.slot(slot).value, slot.pack, None, slot.span)
 
 
 def variadic_extent(checker: ExpressionChecker, slot: n.Slot, index: str) -> f.Extent:
@@ -156,4 +156,4 @@ def output_slot(checker: ExpressionChecker, slot: n.Slot | n.PartSlot) -> n.Slot
         message = f"extent '{value.text}' is never bound"
         hint = checker.elsewhere(value.text) or did_you_mean(value.text, checker.scope.names())
         raise SpecError(value.span, message, hint or "no input has it, and no 'let' defines it")
-    return checker.slot(slot)
+    return checker.brackets.slot(slot)
