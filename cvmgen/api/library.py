@@ -63,7 +63,7 @@ def load(
         of them begin, such as "generic": then the best of these; None: the one in use, at first
         the best that this processor has. Results do not depend on it
     Raises CvmgenError for an unknown target or folder, and where "cuda" finds no driver or GPU;
-    BuildError when compiling fails.
+    BuildError when compiling fails, or what is compiled cannot be kept.
     """
     if target not in TARGETS:
         raise CvmgenError(f"unknown target '{target}'; targets are {', '.join(TARGETS)}")

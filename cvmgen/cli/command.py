@@ -240,7 +240,7 @@ def add_build(commands: Commands) -> None:
         "--target",
         action="append",
         choices=TARGETS,
-        help="generate for this target only; may be repeated (default: all three)",
+        help="generate for this target only; may be repeated (default: all)",
     )
     made.add_argument(
         "--model",
@@ -344,8 +344,9 @@ def add_check(commands: Commands) -> None:
         commands,
         "check",
         "check formulas and schedules without building",
-        "Check spec files, try their operators on small calls, and apply the schedules to them; "
-        "those for models, which need the shapes of one, are applied with --model.",
+        "Check spec files, try their operators on small calls, and apply the schedules to them, "
+        "with a warning of each action of DIR/schedules that changes nothing; those for models, "
+        "which need the shapes of one, are applied with --model.",
     )
     made.add_argument(
         "files",
