@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from cvmgen.driver import C_LIKE, emitted, lower, stage_text
+from cvmgen.driver import C_LIKE, emitted, lower, schedule_effects, stage_text
 from cvmgen.paths import spec_folder
 from cvmgen.schedule.book import Schedules, checked, packaged, read_schedules
 from cvmgen.schedule.classes import CLASSES
 from cvmgen.schedule.mappings import MAPPINGS
 from cvmgen.source import Source
+from cvmgen.spec.formula import Operator
 from cvmgen.spec.schedules import parse_schedules
 from tests.lower.specs import operator
 
@@ -87,6 +88,20 @@ def test_a_folder_without_schedules_has_those_of_cvmgen() -> None:
 
 def test_every_class_of_c_has_a_schedule_that_a_nest_falls_back_to() -> None:
     assert ("c", list(CLASSES)[-1]) in packaged().plans
+
+
+def test_every_action_for_c_changes_some_nest_of_its_class(formulas: dict[str, Operator]) -> None:
+    found: dict[str, set[int]] = {}
+    for each in (each for each in formulas.values() if each.opset != "extra"):
+        for shape, places in schedule_effects(each, packaged()).changes.items():
+            found.setdefault(shape, set()).update(places)
+    idle = [
+        use.action.span.location
+        for shape, places in found.items()
+        for at, use in enumerate(packaged().plans["c", shape].uses)
+        if at not in places
+    ]
+    assert not idle
 
 
 def test_the_mappings_of_cuda_in_their_order() -> None:
