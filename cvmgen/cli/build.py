@@ -14,7 +14,7 @@ from typing import Any
 from cvmgen.api.library import compiled
 from cvmgen.build.files import LISTING, compare, write_changed
 from cvmgen.cli import report
-from cvmgen.cli.exits import Exit
+from cvmgen.cli.exits import Exit, fault, tell_warnings
 from cvmgen.cli.progress import Progress
 from cvmgen.cli.reasons import MANIFEST, Entry, Reasons, full_name, interface, read_entries
 from cvmgen.cli.stamp import (
@@ -28,6 +28,8 @@ from cvmgen.cli.stamp import (
     write_stamp,
 )
 from cvmgen.errors import CvmgenError
+from cvmgen.paths import schedules_folder, spec_folder
+from cvmgen.source import SpecWarning
 
 SHOWN_CHANGES = 12
 """More changes than these are counted by their reason."""
@@ -64,11 +66,13 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """The files to write, what they describe, and operators left out that are stale as well."""
+    """The files to write, what they describe, operators left out that are stale as well, and what
+    the schedules most likely do not mean."""
 
     files: Mapping[str, str]
     entries: Mapping[str, Entry]
     stale: Sequence[str]
+    warnings: Sequence[SpecWarning] = ()
 
 
 def build(request: Request, *, as_json: bool, jobs: int | None) -> Exit:
@@ -76,11 +80,12 @@ def build(request: Request, *, as_json: bool, jobs: int | None) -> Exit:
     if jobs is not None:
         os.environ["CVMGEN_JOBS"] = str(jobs)  # read where the compilers are started
     with Progress() as progress:
-        changes, stale = bring_up_to_date(request, progress)
+        changes, generated = bring_up_to_date(request, progress)
+        progress.clear()
+        tell_warnings(generated.warnings)
         # Told before compiling: should that fail, these files are what it failed on.
         if not as_json:
-            progress.clear()
-            tell_changes(request, changes, stale)
+            tell_changes(request, changes, generated.stale)
         library = None
         if "c" in request.targets:
             progress.step("compiling the C library")
@@ -90,7 +95,8 @@ def build(request: Request, *, as_json: bool, jobs: int | None) -> Exit:
         told: dict[str, Any] = {
             "folder": str(request.folder),
             "changes": [asdict(each) for each in changes],
-            "stale": list(stale),
+            "stale": list(generated.stale),
+            "warnings": [fault(each) for each in generated.warnings],
             "library": None if library is None else str(library),
         }
         if found is not None:
@@ -149,17 +155,15 @@ def check(request: Request, *, as_json: bool) -> Exit:
     return Exit.WRONG
 
 
-def bring_up_to_date(
-    request: Request, progress: Progress
-) -> tuple[Sequence[Written], Sequence[str]]:
-    """Write what changed; also the operators left out by name that are stale."""
+def bring_up_to_date(request: Request, progress: Progress) -> tuple[Sequence[Written], Generated]:
+    """Write what changed; also what was generated, which is nothing where nothing changed."""
     path = stamp_path(request.folder, request.spec, request.targets, request.names)
     known = read_stamp(path)
     made_from = (spec_digest(request.spec), schedules_digest(request.spec), generator_digest())
     if known is not None:
         files = files_digest(request.folder, known.names)
         if (known.spec, known.schedules, known.generator, known.files) == (*made_from, files):
-            return (), ()
+            return (), Generated({}, {}, ())
     before = read_entries(request.folder)
     generated = generate(request, progress, afresh=False)
     progress.step("writing what changed")
@@ -172,7 +176,7 @@ def bring_up_to_date(
     if not generated.stale:
         names = tuple(sorted(generated.files))
         write_stamp(path, Stamp(*made_from, files_digest(request.folder, names), names))
-    return written, generated.stale
+    return written, generated
 
 
 # ---------------------------------------------------------------- generating
@@ -182,7 +186,7 @@ def generate(request: Request, progress: Progress, *, afresh: bool) -> Generated
     """The text of the requested files; unless `afresh`, from the cache where it is there."""
     # Imported here: these need lark, sympy and jinja2, which an up-to-date build does not.
     from cvmgen import driver
-    from cvmgen.cli.specs import find_operators, read_operators
+    from cvmgen.cli.specs import apply_all, find_operators, of_folder, read_operators
     from cvmgen.cli.texts import remembered_texts
     from cvmgen.schedule.book import read_schedules
 
@@ -192,7 +196,10 @@ def generate(request: Request, progress: Progress, *, afresh: bool) -> Generated
     make = driver.operator_texts if afresh else remembered_texts
     if not request.names:
         files = driver.generate(operators, request.targets, make, schedules)
-        return Generated(files, entries_in(files), ())
+        idle = []
+        if "c" in request.targets and has_own_schedules(request.spec):
+            idle = of_folder(apply_all(operators, schedules, progress), request.spec)
+        return Generated(files, entries_in(files), (), idle)
     chosen = {each.full_name for each in find_operators(operators, request.names)}
     before = read_entries(request.folder)
     members = [each for each in operators if each.full_name in chosen | before.keys()]
@@ -212,6 +219,11 @@ def generate(request: Request, progress: Progress, *, afresh: bool) -> Generated
         entries[name] = before[name]
     files[MANIFEST] = driver.manifest_text(list(entries.values()))
     return Generated(files, entries, stale)
+
+
+def has_own_schedules(spec: Path) -> bool:
+    """Whether somebody wrote schedules beside those of cvmgen, which its tests try."""
+    return schedules_folder(spec).resolve() != schedules_folder(spec_folder()).resolve()
 
 
 def entries_in(files: Mapping[str, str]) -> dict[str, Entry]:

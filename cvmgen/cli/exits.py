@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import traceback
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import Any
 
@@ -74,6 +75,11 @@ def tell(error: BaseException, *, as_json: bool, debug: bool) -> Exit:
     if as_json:
         print(json.dumps({"error": description(error, code)}, indent=2, ensure_ascii=False))
     return code
+
+
+def tell_warnings(warnings: Iterable[SpecWarning]) -> None:
+    for each in warnings:
+        print(f"{each}\n", file=sys.stderr)
 
 
 def message(error: BaseException, code: Exit) -> str:

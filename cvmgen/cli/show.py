@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from cvmgen.cli.exits import Exit, UsageError, fault
+from cvmgen.cli.exits import Exit, UsageError, fault, tell_warnings
 from cvmgen.cli.progress import Progress
 from cvmgen.cli.specs import (
     apply_all,
     files_to_check,
     find_operator,
+    of_folder,
     probe_all,
     read_operators,
 )
 from cvmgen.paths import schedules_folder, spec_folder
 from cvmgen.schedule.book import Schedules, read_schedules
-from cvmgen.source import SpecErrors, SpecWarning, did_you_mean
+from cvmgen.source import SpecErrors, did_you_mean
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
 
@@ -98,8 +98,7 @@ def check_specs(
         idle = apply_all(operators, schedules, progress)
         steps = None if model is None else applied_steps(model, schedules, progress)
     warnings = [] if formulas else of_folder(idle, spec)
-    for each in warnings:
-        print(f"{each}\n", file=sys.stderr)
+    tell_warnings(warnings)
     if as_json:
         report: dict[str, Any] = {"files": sorted(asked)}
         report["operators"] = [each.full_name for each in operators]
@@ -113,13 +112,6 @@ def check_specs(
     elif speak_of_models(spec, names, schedules):
         print("schedules for models are applied with --model SYMBOL PARAMS only")
     return Exit.OK
-
-
-def of_folder(warnings: Sequence[SpecWarning], spec: Path) -> list[SpecWarning]:
-    """Those about schedules of the spec folder: others were written for other formulas."""
-    own = (spec / "schedules").resolve()
-    found = [each for each in warnings if Path(each.span.source.path).resolve().parent == own]
-    return sorted(found, key=lambda each: (each.span.source.name, each.span.start))
 
 
 def applied_steps(model: tuple[Path, Path], schedules: Schedules, progress: Progress) -> int:

@@ -111,6 +111,13 @@ def _idle(schedules: Schedules, changing: Mapping[str, Collection[int]]) -> Iter
                 yield SpecWarning(use.action.span, message, IDLE)
 
 
+def of_folder(warnings: Iterable[SpecWarning], spec: Path) -> list[SpecWarning]:
+    """Those about schedules of the spec folder: others were written for other formulas."""
+    own = (spec / "schedules").resolve()
+    found = [each for each in warnings if Path(each.span.source.path).resolve().parent == own]
+    return sorted(found, key=lambda each: (each.span.source.name, each.span.start))
+
+
 @cache
 def code_digest(parts: tuple[str, ...]) -> str:
     """Of the code in parts of the package that decides whether an operator is sound."""

@@ -170,6 +170,18 @@ def test_a_bad_schedule_is_reported(build: Build, spec: Path) -> None:
     assert outcome.err.startswith(f"{own}/c.sched:2:3: error: there is no action 'copi'")
 
 
+def test_an_action_that_changes_nothing_is_a_warning(build: Build, spec: Path) -> None:
+    own = spec / "schedules"
+    own.mkdir()
+    (own / "c.sched").write_text("schedule elementwise for c {\n  copy\n  vectorise inner\n}\n")
+    outcome = build("--target", "c", "--json")
+    assert outcome.code == 0
+    assert outcome.err.startswith(
+        f"{own}/c.sched:2:3: warning: 'copy' changes no nest of the class"
+    )
+    assert [each["line"] for each in outcome.json["warnings"]] == [2]
+
+
 def test_files_changed_by_hand_are_restored(build: Build, tmp_path: Path) -> None:
     build()
     folder = tmp_path / "generated"

@@ -62,7 +62,7 @@ def test_a_line_for_each_kernel_and_architecture(build: Build, machine_code: Non
 def test_for_programs(build: Build, tmp_path: Path, compiler: str, machine_code: None) -> None:
     outcome = build(*REPORT, "--architecture", "sm_90", "toy.double", "--json")
     assert (outcome.code, outcome.err) == (0, "")
-    assert set(outcome.json) == {"folder", "changes", "stale", "library", "cuda"}
+    assert set(outcome.json) == {"folder", "changes", "stale", "warnings", "library", "cuda"}
     found = outcome.json["cuda"]
     assert (found["compiler"], found["instructions"]) == (compiler, "machine code")
     assert Path(found["disassembler"]).stem == "nvdisasm"
