@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from cvmgen.errors import CacheError
+
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -47,15 +49,18 @@ def generated_folder() -> Path:
 def cache_folder() -> Path:
     """$CVMGEN_CACHE, else cvmgen in $XDG_CACHE_HOME, else ~/.cache/cvmgen. It may not exist yet.
 
-    An $XDG_CACHE_HOME that is not absolute is ignored, as the XDG specification asks.
+    An $XDG_CACHE_HOME that is not absolute is ignored, as the XDG specification asks. CacheError
+    for a user without a home folder, as there are in containers.
     """
     chosen = os.environ.get("CVMGEN_CACHE")
-    if chosen:
-        return Path(chosen).expanduser().absolute()
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if not base.is_absolute():
-        base = Path.home() / ".cache"
-    return base / "cvmgen"
+    try:
+        if chosen:
+            return Path(chosen).expanduser().absolute()
+        return (base if base.is_absolute() else Path.home() / ".cache") / "cvmgen"
+    except RuntimeError:
+        hint = "set CVMGEN_CACHE to a folder that can be written"
+        raise CacheError(f"there is no home folder for the cache; {hint}") from None
 
 
 def _data(name: str) -> Path:

@@ -13,6 +13,7 @@ import numpy
 import pytest
 
 from cvmgen import paths
+from cvmgen.errors import CacheError
 
 NUMPY_SITE = Path(numpy.__file__).parent.parent
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +38,15 @@ def test_cache_folder(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert str(paths.cache_folder()) == folder, why
+
+
+@pytest.mark.parametrize("chosen", ["", "~/c"])
+def test_a_user_without_a_home(chosen: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CVMGEN_CACHE", chosen)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    with pytest.raises(CacheError, match="no home folder for the cache; set CVMGEN_CACHE"):
+        paths.cache_folder()
 
 
 def test_a_checkout_uses_its_own_folders() -> None:
