@@ -1,38 +1,74 @@
-/* What the machine can do: memory that streams, and the peak of int8 and int32 arithmetic. */
-#include <stdint.h>
+/* What the machine can do: memory that streams, and the peak of int8 and int32 arithmetic. Threads
+ * share it as they share the loops of operators: what holds those up holds up probes too. */
+#include "cvmgen_threads.h"
 #if defined(__AVX2__)
 #include <immintrin.h>
 #elif defined(__ARM_FEATURE_DOTPROD)
 #include <arm_neon.h>
 #endif
 
-#define CHUNK 4096
+static int thread_count = 1;
 
-/* Copy n elements. Compilers make memcpy of a loop that only copies, which takes another way to
- * memory; the caller's 0 keeps it a loop. */
-void probe_copy(const int32_t *restrict x, int32_t *restrict y, int64_t n, int32_t zero)
+void probe_set_threads(int count)
 {
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < n; ++i)
+    thread_count = count;
+}
+
+int cvmgen_thread_count(void)
+{
+    return thread_count;
+}
+
+/* What copies and streams read and write. */
+typedef struct streams {
+    const uint32_t *x;
+    uint32_t *y, *sums;
+    int64_t read, written, chunks;
+    uint32_t zero;
+} streams;
+
+static void copy_part(const void *context, int64_t low, int64_t high)
+{
+    const streams *const call = context;
+    const uint32_t *restrict const x = call->x;
+    uint32_t *restrict const y = call->y;
+    const uint32_t zero = call->zero;
+    for (int64_t i = low; i < high; ++i)
         y[i] = x[i] | zero;
 }
 
-/* Read n elements and write m, in turns, so that both pass through the caches together. */
-uint32_t probe_stream(const uint32_t *restrict x, int64_t n, uint32_t *restrict y, int64_t m)
+/* Copy n elements. Compilers make memcpy of a loop that only copies, which takes another way to
+ * memory; the caller's 0 keeps it a loop. */
+void probe_copy(const uint32_t *x, uint32_t *y, int64_t n, uint32_t zero)
 {
-    const int64_t larger = n > m ? n : m, chunks = (larger + CHUNK - 1) / CHUNK;
-    uint32_t total = 0;
-#pragma omp parallel for schedule(static) reduction(+ : total)
-    for (int64_t c = 0; c < chunks; ++c) {
+    const streams call = {.x = x, .y = y, .zero = zero};
+    cvmgen_share(n, true, copy_part, &call);
+}
+
+static void stream_part(const void *context, int64_t low, int64_t high)
+{
+    const streams *const call = context;
+    const uint32_t *restrict const x = call->x;
+    uint32_t *restrict const y = call->y;
+    const int64_t n = call->read, m = call->written, chunks = call->chunks;
+    for (int64_t c = low; c < high; ++c) {
         const int64_t end = n * (c + 1) / chunks, last = m * (c + 1) / chunks;
         uint32_t sum = 0;
         for (int64_t i = n * c / chunks; i < end; ++i)
             sum += x[i];
         for (int64_t j = m * c / chunks; j < last; ++j)
             y[j] = sum;
-        total += sum;
+        call->sums[c] = sum;
     }
-    return total;
+}
+
+/* Read n elements and write m, chunk by chunk in turns, so that both pass through the caches
+ * together. The sum of each chunk is kept: compilers leave out what nobody asks for. */
+void probe_stream(const uint32_t *x, int64_t n, uint32_t *y, int64_t m, uint32_t *sums,
+                  int64_t chunks)
+{
+    const streams call = {x, y, sums, n, m, chunks, 0};
+    cvmgen_share(chunks, true, stream_part, &call);
 }
 
 /* The peak of the best int8 product of this machine: `DOT(i)` adds VECTOR products to accumulator
@@ -76,50 +112,56 @@ const char *probe_dot_name(void)
     return NAME;
 }
 
-int64_t probe_multiply_add(int64_t steps, int64_t threads, int32_t *sink);
-
-/* Returns how many products each of `threads` has made. One statement holds a step of all
- * accumulators: compilers move them between statements. */
-int64_t probe_dot(int64_t steps, int64_t threads, int32_t *sink)
-{
 #ifdef DOT
-#pragma omp parallel for schedule(static)
-    for (int64_t t = 0; t < threads; ++t) {
-        const vector operand = {0};
-        vector a = operand, b = a, c = a, d = a, e = a, f = a;
-        vector g = a, h = a, i = a, j = a, k = a, l = a;
-        for (int64_t s = 0; s < steps; ++s)
-            __asm__ volatile(DOT(0) DOT(1) DOT(2) DOT(3) DOT(4) DOT(5)
-                             DOT(6) DOT(7) DOT(8) DOT(9) DOT(10) DOT(11)
-                             : "+" KEPT(a), "+" KEPT(b), "+" KEPT(c), "+" KEPT(d),
-                               "+" KEPT(e), "+" KEPT(f), "+" KEPT(g), "+" KEPT(h),
-                               "+" KEPT(i), "+" KEPT(j), "+" KEPT(k), "+" KEPT(l)
-                             : KEPT(operand)
-                             : CHANGED);
-        sink[t] = 0;
-    }
-    return steps * 12 * VECTOR;
-#else
-    return probe_multiply_add(steps, threads, sink);
+/* Steps of sums of products. One statement holds a step of all accumulators: compilers move them
+ * between statements. */
+static void dot_part(const void *context, int64_t low, int64_t high)
+{
+    const vector operand = {0};
+    vector a = operand, b = a, c = a, d = a, e = a, f = a;
+    vector g = a, h = a, i = a, j = a, k = a, l = a;
+    for (int64_t s = low; s < high; ++s)
+        __asm__ volatile(DOT(0) DOT(1) DOT(2) DOT(3) DOT(4) DOT(5)
+                         DOT(6) DOT(7) DOT(8) DOT(9) DOT(10) DOT(11)
+                         : "+" KEPT(a), "+" KEPT(b), "+" KEPT(c), "+" KEPT(d),
+                           "+" KEPT(e), "+" KEPT(f), "+" KEPT(g), "+" KEPT(h),
+                           "+" KEPT(i), "+" KEPT(j), "+" KEPT(k), "+" KEPT(l)
+                         : KEPT(operand)
+                         : CHANGED);
+    (void)context;
+}
 #endif
+
+/* int32 multiply and add on numbers that stay in registers. */
+enum { LANES = 256 };
+static void multiply_add_part(const void *context, int64_t low, int64_t high)
+{
+    const uint32_t factor = *(const uint32_t *)context | 1;
+    uint32_t acc[LANES], sum = 0;
+    for (int i = 0; i < LANES; ++i)
+        acc[i] = (uint32_t)i;
+    for (int64_t s = low; s < high; ++s)
+        for (int i = 0; i < LANES; ++i)
+            acc[i] = acc[i] * factor + 12345u;
+    for (int i = 0; i < LANES; ++i)
+        sum += acc[i];
+    __asm__ volatile("" : : "r"(sum)); /* or nobody asks for it */
 }
 
-/* int32 multiply and add on numbers that stay in registers; returns as `probe_dot` does. */
-int64_t probe_multiply_add(int64_t steps, int64_t threads, int32_t *sink)
+/* Both return how many products all threads have made. */
+int64_t probe_multiply_add(int64_t steps, uint32_t factor)
 {
-    enum { LANES = 256 };
-#pragma omp parallel for schedule(static)
-    for (int64_t t = 0; t < threads; ++t) {
-        uint32_t acc[LANES], factor = (uint32_t)sink[t] | 1;
-        for (int i = 0; i < LANES; ++i)
-            acc[i] = (uint32_t)i;
-        for (int64_t s = 0; s < steps; ++s)
-            for (int i = 0; i < LANES; ++i)
-                acc[i] = acc[i] * factor + 12345u;
-        uint32_t sum = 0;
-        for (int i = 0; i < LANES; ++i)
-            sum += acc[i];
-        sink[t] = (int32_t)sum;
-    }
+    cvmgen_share(steps, true, multiply_add_part, &factor);
     return steps * LANES;
+}
+
+int64_t probe_dot(int64_t steps, uint32_t factor)
+{
+#ifdef DOT
+    (void)factor;
+    cvmgen_share(steps, true, dot_part, NULL);
+    return steps * 12 * VECTOR;
+#else
+    return probe_multiply_add(steps, factor);
+#endif
 }

@@ -17,7 +17,11 @@ from cvmgen.build import compile_library
 from cvmgen.memory import new_array
 
 SOURCE = Path(__file__).with_name("probes.c")
-STEPS = 200_000
+# What operators share their loops with, and what it includes.
+POOL = Path(__file__).resolve().parents[1] / "generated" / "c"
+POOLED = ("cvmgen_threads.c", "cvmgen_threads.h", "cvmgen_runtime.h", "cvmgen_kernel.h", "cvmgen.h")
+STEPS = 200_000  # for each thread
+CHUNK = 4096  # elements of the longer side of a stream
 STREAMED = 1 << 24  # int32 elements
 
 
@@ -35,11 +39,12 @@ class Probes:
     def __init__(self, threads: int) -> None:
         # The machine belongs to what is compiled, since it decides what code is.
         machine = f"#define MACHINE {json.dumps(' '.join(describe().values()))}\n"
-        sources = {"probes.c": SOURCE.read_text(), "machine.h": machine}
-        path = compile_library(sources, name="probes", flags=("-march=native",), openmp=True)
+        sources = {name: (POOL / name).read_text() for name in POOLED}
+        sources |= {"probes.c": SOURCE.read_text(), "machine.h": machine}
+        path = compile_library(sources, name="probes", flags=("-march=native",))
         self.library = ctypes.CDLL(str(path))
+        self.library.probe_set_threads(threads)
         self.threads = threads
-        self.sink = np.zeros(threads, np.int32)
         self.library.probe_dot_name.restype = ctypes.c_char_p
         for name in ("probe_dot", "probe_multiply_add"):
             getattr(self.library, name).restype = ctypes.c_int64
@@ -51,7 +56,7 @@ class Probes:
 
     def copy(self, elements: int) -> Call:
         x, y = filled(elements), filled(elements)
-        arguments = (_pointer(x), _pointer(y), ctypes.c_int64(elements), ctypes.c_int32(0))
+        arguments = (_pointer(x), _pointer(y), ctypes.c_int64(elements), ctypes.c_uint32(0))
 
         def run(kept: Any = (x, y)) -> None:
             self.library.probe_copy(*arguments)
@@ -62,12 +67,14 @@ class Probes:
         """Numbers of int32 elements; as many of both are a copy."""
         if read == written:
             return self.copy(read)
-        x, y = filled(read), filled(written)
+        chunks = -(-max(read, written) // CHUNK)
+        x, y, sums = filled(read), filled(written), filled(chunks)
         arguments = (
             _pointer(x), ctypes.c_int64(read), _pointer(y), ctypes.c_int64(written),
+            _pointer(sums), ctypes.c_int64(chunks),
         )  # fmt: skip
 
-        def run(kept: Any = (x, y)) -> None:
+        def run(kept: Any = (x, y, sums)) -> None:
             self.library.probe_stream(*arguments)
 
         return Call("probe", run)
@@ -75,9 +82,8 @@ class Probes:
     def arithmetic(self, name: str, steps: int = STEPS) -> tuple[Call, int]:
         """A run of `dot` or `multiply_add`, and how many products it makes on all threads."""
         function = getattr(self.library, f"probe_{name}")
-        made = function(ctypes.c_int64(1), ctypes.c_int64(self.threads), _pointer(self.sink))
-        arguments = ctypes.c_int64(steps), ctypes.c_int64(self.threads), _pointer(self.sink)
-        return Call("probe", lambda: function(*arguments)), made * steps * self.threads
+        arguments = ctypes.c_int64(steps * self.threads), ctypes.c_uint32(1)
+        return Call("probe", lambda: function(*arguments)), function(*arguments)
 
     def limit(self, problem: Problem) -> Limit | None:
         """What bounds a workload; None where nothing is known to."""

@@ -36,7 +36,7 @@ def compiler() -> None:
 
 @pytest.fixture(scope="module")
 def probes() -> Probes:
-    return Probes(1)
+    return Probes(2)
 
 
 @pytest.fixture(scope="module")
@@ -166,10 +166,12 @@ def test_probes_count_what_they_do(probes: Probes) -> None:
 
 def test_streams_touch_all_that_they_are_given(probes: Probes) -> None:
     for read, written in ((10_000, 1), (10_000, 300), (300, 10_000), (1, 1), (5000, 5000)):
-        x, y = np.ones(read, np.int32), np.zeros(written, np.int32)
-        sizes = ctypes.c_int64(read), ctypes.c_int64(written)
-        total = probes.library.probe_stream(pointer(x), sizes[0], pointer(y), sizes[1])
-        assert total == read
+        x, y, sums = np.ones(read, np.int32), np.zeros(written, np.int32), np.zeros(7, np.int32)
+        sizes = ctypes.c_int64(read), ctypes.c_int64(written), ctypes.c_int64(len(sums))
+        probes.library.probe_stream(
+            pointer(x), sizes[0], pointer(y), sizes[1], pointer(sums), sizes[2]
+        )
+        assert sums.sum() == read
         assert written > read or (y > 0).all()
 
 
