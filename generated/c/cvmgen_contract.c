@@ -100,6 +100,7 @@ typedef struct work {
     const int8_t *panels;
     const int64_t *runs;
     bool turned, threads;
+    bool in_place; /* rows are read where they lie */
     int64_t block_rows, block_panels;
     cvmgen_take_totals *take;
     const void *call;
@@ -122,6 +123,7 @@ typedef struct strip_work {
     int64_t parts;     /* of the tasks, one for each thread */
     bool panels_first; /* neighbouring tasks have the same panels, not the same rows */
     image_copy *copies;
+    const uint8_t *rows_in_place; /* where they lie, if they are read there */
 } strip_work;
 
 /* How many of `count` from `first` on are in the group of the first. */
@@ -211,6 +213,7 @@ static void run_block(const strip_work *at, const uint8_t *image, int64_t batch,
         .row_count = rows,
         .panel_count = panels,
         .turned = todo->turned,
+        .elements = todo->in_place,
     };
     cvmgen_run_tile(&tile);
     if (y == NULL) give(todo, &block);
@@ -251,7 +254,8 @@ static void run_task(const strip_work *at, int64_t task) {
     const int64_t block = at->panels_first ? within % at->blocks : within / at->groups;
     const int64_t group = at->panels_first ? within / at->blocks : within % at->groups;
     const int64_t row = block * todo->block_rows;
-    run_block(at, image_for(at, part), task / of_batch, row,
+    const uint8_t *const image = todo->in_place ? at->rows_in_place : image_for(at, part);
+    run_block(at, image, task / of_batch, row,
               cvmgen_min_i64(todo->block_rows, at->rows - row), group * todo->block_panels);
 }
 static void run_tasks(const void *context, int64_t low, int64_t high) {
@@ -273,6 +277,9 @@ static void run_strip(const work *todo, const cvmgen_strip *strip) {
     at.parts = todo->threads ? cvmgen_min_i64(at.tasks, cvmgen_thread_count()) : 1;
     for (int64_t copy = 0; copy < todo->copies; ++copy)
         copies[copy] = (image_copy){NOT_STAGED, todo->image + copy * todo->image_bytes};
+    if (todo->in_place)
+        at.rows_in_place = (const uint8_t *)todo->x + g->given->x_start +
+                           strip->line * g->move[0] * g->bytes[0];
     if (todo->copies == 1) {
         cvmgen_stage(g, strip, todo->image, todo->x, todo->threads);
         copies[0].state = STAGED;
@@ -343,7 +350,12 @@ static bool contract(plan *kept, cvmgen_factor x, cvmgen_factor w, work *todo,
     const int64_t bytes = first.batches * cvmgen_places_of(g, first.lines) * g->bytes[0] + 64;
     const int64_t narrow_bytes = cvmgen_max_i64(x.wide ? given->x_count : 0,
                                                 w.wide && !space->packed ? given->w_count : 0);
-    if (todo->threads && bytes <= COPIED_BYTES)
+    /* What each thread would stage is not divided among them; one alone is faster with it. */
+    todo->in_place = todo->threads && g->rows >= ROW_STEP && cvmgen_thread_count() > 1 &&
+                     cvmgen_lies_staged(g) && cvmgen_takes_elements();
+    if (todo->in_place)
+        todo->copies = 0;
+    else if (todo->threads && bytes <= COPIED_BYTES)
         todo->copies = cvmgen_min_i64(MOST_COPIES, cvmgen_thread_count());
     todo->image_bytes = (bytes + 63) / 64 * 64;
     int64_t *const runs = (int64_t *)RESERVE(space->tables, (g->run_count + depth) * 8);

@@ -48,6 +48,8 @@ void cvmgen_pack_panels(const cvmgen_geometry *g, int8_t *panels, const int8_t *
 /* The elements of w of a batch, and which of the sets of panels is its own. */
 int64_t cvmgen_w_batch(const cvmgen_contraction *given, int64_t batch, int64_t *start);
 
+/* Whether the rows lie in the tensor as they would in an image, but for what is added to bytes. */
+bool cvmgen_lies_staged(const cvmgen_geometry *g);
 /* Stage the rows of a strip; by several threads, if so. */
 void cvmgen_stage(const cvmgen_geometry *g, const cvmgen_strip *strip, uint8_t *image,
                   const int8_t *x, bool threads);

@@ -15,19 +15,38 @@ static void flip_run(uint8_t *restrict to, const int8_t *restrict from, int64_t 
     for (int64_t i = 0; i < count; ++i) to[i] = (uint8_t)(from[i] ^ STAGED_ZERO);
 }
 
+/* How many of the last channels follow each other by one step; `loop` is behind theirs. */
+static int64_t inner_channels(const cvmgen_contraction *given, int64_t *step, int *loop) {
+    int64_t inner = 1;
+    *step = 1;
+    for (*loop = given->summed_count - 1; *loop >= 0; --*loop) {
+        const int64_t extent = given->summed[*loop].extent, x_step = given->summed[*loop].x_step;
+        if (cvmgen_is_tap(given, *loop) || extent == 1) continue;
+        if (inner > 1 && x_step != inner * *step) break;
+        if (inner == 1) *step = x_step;
+        inner *= extent;
+    }
+    return inner;
+}
+
+bool cvmgen_lies_staged(const cvmgen_geometry *g) {
+    const cvmgen_contraction *const given = g->given;
+    int64_t step;
+    int loop;
+    return g->batches == 1 && given->line_count == 1 && given->lines[0].start == 0 &&
+           g->unit[0] * (g->places[0] - 1) < given->lines[0].places &&
+           inner_channels(given, &step, &loop) == g->channels && step == 1 &&
+           g->channels == g->unit[0] * given->lines[0].x_step &&
+           g->channels % 4 == 0 && g->run_count == 1; /* nothing is read behind the last row */
+}
+
 /* `count` places `step` elements apart, each with all its channels. */
 static void stage_places(const cvmgen_geometry *g, uint8_t *to, const int8_t *from, int64_t step,
                          int64_t count) {
     const cvmgen_contraction *const given = g->given;
-    int64_t inner = 1, inner_step = 1;
-    int loop = given->summed_count - 1;
-    /* The last channels that follow each other by one step are one loop. */
-    for (; loop >= 0; --loop) {
-        if (cvmgen_is_tap(given, loop) || given->summed[loop].extent == 1) continue;
-        if (inner > 1 && given->summed[loop].x_step != inner * inner_step) break;
-        if (inner == 1) inner_step = given->summed[loop].x_step;
-        inner *= given->summed[loop].extent;
-    }
+    int64_t inner_step;
+    int loop;
+    const int64_t inner = inner_channels(given, &inner_step, &loop);
     if (inner == g->channels && inner_step == 1 && step == inner) {
         flip_run(to, from, count * inner);
         return;

@@ -46,7 +46,15 @@ int cvmgen_use_variant(const char *name) {
     chosen = found;
     return CVMGEN_OK;
 }
-void cvmgen_run_tile(const cvmgen_tile *tile) { current_variant()->run(tile); }
+bool cvmgen_takes_elements(void) { return current_variant()->elements; }
+void cvmgen_run_tile(const cvmgen_tile *tile) {
+    const cvmgen_variant_row *row = current_variant();
+    if (tile->elements && !row->elements) { /* another thread has just chosen another variant */
+        row = next_variant(NULL);
+        while (!row->elements) row = next_variant(row);
+    }
+    row->run(tile);
+}
 
 /* ---------------------------------------------------------------- blocks */
 

@@ -58,7 +58,7 @@ static bool neon_dot_there(void) { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) 
 
 const cvmgen_variant_row cvmgen_arm_variants[] = {
 #ifdef CVMGEN_ARM
-    {"neon_dot", neon_dot_there, neon_dot_run},
+    {"neon_dot", neon_dot_there, neon_dot_run, false},
 #endif
-    {NULL, NULL, NULL},
+    {NULL, NULL, NULL, false},
 };

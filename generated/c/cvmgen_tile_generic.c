@@ -54,9 +54,9 @@ static bool generic_plain_there(void) { return true; }
 
 const cvmgen_variant_row cvmgen_generic_variants[] = {
 #ifdef CVMGEN_X86
-    {"generic_avx512vnni", generic_avx512vnni_there, generic_avx512vnni_run},
-    {"generic_avx2", generic_avx2_there, generic_avx2_run},
+    {"generic_avx512vnni", generic_avx512vnni_there, generic_avx512vnni_run, false},
+    {"generic_avx2", generic_avx2_there, generic_avx2_run, false},
 #endif
-    {"generic_plain", generic_plain_there, generic_plain_run},
-    {NULL, NULL, NULL},
+    {"generic_plain", generic_plain_there, generic_plain_run, false},
+    {NULL, NULL, NULL, false},
 };

@@ -33,6 +33,7 @@ typedef struct cvmgen_variant_row {
     const char *name;
     bool (*there)(void);
     void (*run)(const cvmgen_tile *tile);
+    bool elements; /* whether rows may hold them */
 } cvmgen_variant_row;
 
 /* Those of a kind of processor, the best first; behind the last one without a name. */

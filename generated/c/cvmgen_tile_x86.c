@@ -30,10 +30,12 @@ CVMGEN_AVX512 CVMGEN_INLINE __m512i cvmgen_first_sums(const int8_t *panel) {
     const __m512i sum = _mm512_loadu_si512(panel);
     return _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_slli_epi32(sum, 7));
 }
-CVMGEN_AVX512 CVMGEN_INLINE void avx512vnni_sums(const cvmgen_tile *tile, int64_t row,
-                                                 const int8_t *panel, int32_t *to, int64_t step,
-                                                 const int rows, const int panels) {
+CVMGEN_AVX512 CVMGEN_INLINE void avx512_sums(const cvmgen_tile *tile, int64_t row,
+                                             const int8_t *panel, int32_t *to, int64_t step,
+                                             const int rows, const int panels,
+                                             const bool elements) {
     const int64_t size = cvmgen_panel_bytes(tile->run_count * tile->run_quads);
+    const __m512i sign = _mm512_set1_epi8(INT8_MIN);
     const int8_t *w = panel + 4 * COLUMNS;
     int64_t starts[8];
     __m512i sums[8][4];
@@ -54,7 +56,8 @@ CVMGEN_AVX512 CVMGEN_INLINE void avx512vnni_sums(const cvmgen_tile *tile, int64_
             for (int p = 0; p < panels; ++p) taps[p] = _mm512_loadu_si512(w + p * size);
             CVMGEN_UNROLL
             for (int r = 0; r < rows; ++r) {
-                const __m512i quad = _mm512_set1_epi32(cvmgen_quad(x + starts[r]));
+                __m512i quad = _mm512_set1_epi32(cvmgen_quad(x + starts[r]));
+                if (elements) quad = _mm512_xor_si512(quad, sign);
                 CVMGEN_UNROLL
                 for (int p = 0; p < panels; ++p)
                     sums[r][p] = cvmgen_add_products(sums[r][p], quad, taps[p]);
@@ -68,10 +71,21 @@ CVMGEN_AVX512 CVMGEN_INLINE void avx512vnni_sums(const cvmgen_tile *tile, int64_
         for (int p = 0; p < panels; ++p) _mm512_storeu_si512(to + p * COLUMNS, sums[r][p]);
     }
 }
+CVMGEN_AVX512 CVMGEN_INLINE void avx512vnni_sums(const cvmgen_tile *tile, int64_t row,
+                                                 const int8_t *panel, int32_t *to, int64_t step,
+                                                 const int rows, const int panels) {
+    avx512_sums(tile, row, panel, to, step, rows, panels, false);
+}
+CVMGEN_AVX512 CVMGEN_INLINE void elements_sums(const cvmgen_tile *tile, int64_t row,
+                                               const int8_t *panel, int32_t *to, int64_t step,
+                                               const int rows, const int panels) {
+    avx512_sums(tile, row, panel, to, step, rows, panels, true);
+}
 CVMGEN_BLOCK_OF_8(avx512vnni, CVMGEN_AVX512, 1)
 CVMGEN_BLOCK_OF_8(avx512vnni, CVMGEN_AVX512, 2)
-
 CVMGEN_BLOCK_OF_4(avx512vnni, CVMGEN_AVX512, 4)
+CVMGEN_BLOCK_OF_8(elements, CVMGEN_AVX512, 1)
+CVMGEN_BLOCK_OF_8(elements, CVMGEN_AVX512, 2)
 
 /* A single row, each sum in PARTS, of every so many quads one. Nearly all that is read are panels:
    one behind the other, and ahead of their use, they come faster than caches fetch by themselves. */
@@ -190,7 +204,9 @@ CVMGEN_BLOCK_OF_4(avx2, CVMGEN_AVX2, 1)
 static void avx512vnni_run(const cvmgen_tile *tile) {
     static const cvmgen_blocks blocks = {avx512vnni_8_by_1, avx512vnni_8_by_2, avx512vnni_4_by_4,
                                          avx512vnni_single, avx512_turn};
-    cvmgen_run_blocks(tile, &blocks);
+    static const cvmgen_blocks of_elements = {elements_8_by_1, elements_8_by_2, NULL, NULL,
+                                              avx512_turn};
+    cvmgen_run_blocks(tile, tile->elements ? &of_elements : &blocks);
 }
 static void avx2_run(const cvmgen_tile *tile) {
     static const cvmgen_blocks blocks = {avx2_4_by_1, NULL, NULL, NULL, cvmgen_turn_totals};
@@ -210,8 +226,8 @@ static bool avx2_there(void) { return cvmgen_x86_has("avx2"); }
 
 const cvmgen_variant_row cvmgen_x86_variants[] = {
 #ifdef CVMGEN_X86
-    {"avx512vnni", avx512vnni_there, avx512vnni_run},
-    {"avx2", avx2_there, avx2_run},
+    {"avx512vnni", avx512vnni_there, avx512vnni_run, true},
+    {"avx2", avx2_there, avx2_run, false},
 #endif
-    {NULL, NULL, NULL},
+    {NULL, NULL, NULL, false},
 };

@@ -81,6 +81,10 @@ WHOLE = [
     ((2, 32, 5, 7), (48, 16, 3, 3), {"padding": (1, 1), "groups": 2}),
     ((1, 16, 9, 8), (40, 16, 1, 1), {}),
     ((70, 20), (48, 20), {}),
+    # Threads read rows where they lie, but for those whose quads go on behind the last.
+    ((70, 84), (50, 84), {}),
+    ((70, 86), (48, 86), {}),
+    ((520, 2052), (17, 2052), {}),
 ]
 
 
