@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.cases import Goal
+from benchmarks.measure import BUSY, QUICK, Effort
 from benchmarks.peers import MODULES
 from benchmarks.results import SLOWER, UNSTEADY, Change, Measurement, Row, all_met, library_of
 from benchmarks.workloads import by_name
@@ -15,10 +16,11 @@ END = "<!-- end of benchmarks -->"
 PICTURE = "benchmarks/results.png"
 LIBRARIES = tuple(MODULES)
 KINDS = {
-    "whole": "medians",
-    "quick": "medians of few rounds",
-    "busy": "the shortest of many rounds, on a machine that did other work too",
+    "whole": f"medians of {Effort().rounds} turns each",
+    "quick": f"medians of {QUICK.rounds} short turns each",
+    "busy": f"the shortest of {BUSY.rounds} turns each, on a machine that did other work too",
 }
+MARK = "~"  # of a time whose row was disturbed
 WIDTHS = (44, 7, 10, *(11 for _ in LIBRARIES), 10, 8, 8, 6)
 
 
@@ -108,7 +110,8 @@ def section(measurement: Measurement) -> str:
         f"{machine['cpu']} ({machine['cores']} cores; {machine['flags']}), {machine['compiler']}; "
         f"{versions}; {KINDS[measurement.effort]}. `×`: how many times as fast as the best peer; "
         "`of probe`: share of what a plain loop over the same memory, or the int8 instruction of "
-        "the machine, reaches in the same run."
+        f"the machine, reaches in the same run. `{MARK}`: half of the turns of one of the times "
+        f"that are compared lie more than {share_text(UNSTEADY)} apart."
     )
     return f"{about}\n\n![times as fast as the best peer]({PICTURE})\n\n{markdown(measurement)}"
 
@@ -152,7 +155,8 @@ def _cells(row: Row | None) -> list[str]:
         return [""] * 4
     best = row.best_peer()
     peer = "" if best is None else f"{library_of(best[0])} {time_text(best[1])}"
-    return [time_text(row.ours), peer, ratio_text(row.ratio), share_text(row.share)]
+    mark = MARK if row.spread > UNSTEADY else ""
+    return [mark + time_text(row.ours), peer, ratio_text(row.ratio), share_text(row.share)]
 
 
 def _columns(texts: Iterable[str]) -> str:

@@ -22,7 +22,8 @@ class Row:
 
     peers: by library and way, `oneDNN, matmul`; beside: what is shown only
     probe: the time that the machine allows
-    spread: how far half of the turns lie apart, as a share of their median; ours or the probe's
+    spread: how far half of the turns lie apart, as a share of their median; the largest of ours,
+        the best peer's and the probe's
     wrong: those whose integers are not ours; failed: libraries that refuse, and why
     """
 

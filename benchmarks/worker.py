@@ -111,18 +111,21 @@ def measure(workload: Workload, peers: Sequence[Peer], probes: Probes, task: Tas
     found = timings([*calls, *([limit.call] if limit else [])], task.turns)
     named = [(call.name, each.seconds * 1e6) for call, each in zip(calls, found, strict=False)]
     beside = {call.name for call in calls if call.beside}
-    (_, mine), *rest = named
-    return Row(
+    spreads = {call.name: each.spread for call, each in zip(calls, found, strict=False)}
+    (own, mine), *rest = named
+    row = Row(
         workload=workload.name,
         threads=task.threads,
         ours=mine,
         peers={name: time for name, time in rest if name not in beside},
         beside={name: time for name, time in rest if name in beside},
         probe=found[-1].seconds * limit.scale * 1e6 if limit else None,
-        spread=max(found[0].spread, found[-1].spread if limit else 0.0),
         wrong=wrong,
         failed=failed,
     )
+    best = row.best_peer()
+    compared = [spreads[own], *([spreads[best[0]]] if best else [])]
+    return replace(row, spread=max(*compared, found[-1].spread if limit else 0.0))
 
 
 def work(task: Task, tell: Callable[[Any], None]) -> None:
