@@ -274,6 +274,9 @@ class CPrinter:
     def block(self, statements: Iterable[i.Stmt]) -> list[str]:
         return [line for statement in statements for line in self.statement(statement)]
 
+    def array(self, array: i.Array) -> str:
+        return f"{MACHINE_TYPES[array.type]} {identifier(array.name)}[{array.length}];"
+
     def statement(self, statement: i.Stmt) -> list[str]:
         match statement:
             case i.Let():
@@ -297,8 +300,8 @@ class CPrinter:
                 return [f"{self.expr(target)} {op}= {self.expr(right)};"]
             case i.Store(target=target, value=value):
                 return [f"{self.expr(target)} = {self.expr(value)};"]
-            case i.Array(name=name, type=type_name, length=length):
-                return [f"{MACHINE_TYPES[type_name]} {identifier(name)}[{length}];"]
+            case i.Array():
+                return [self.array(statement)]
             case i.Overflow(offset=offset):
                 return [f"cvmgen_note_overflow(overflow, {self.expr(offset)});"]
             case i.Sort():

@@ -19,6 +19,7 @@ from cvmgen.schedule.dependences import combined, stored_tensors
 from cvmgen.schedule.measures import parallel
 
 OWN = ("context", "call", "low", "high", "at")
+LONG = 256  # elements
 OVERFLOW = ""  # among the names of tensors: where the least place is noted
 OPERATIONS = {"and": "&&", "or": "||"}
 # What leaves every value as it is.
@@ -100,6 +101,11 @@ class PartPrinter(KernelPrinter):
         text = "\n".join(lines)
         read = [field for field in self.fields if word_in(identifier(field.name), text)]
         return self.kernel.unpack(read) if read else []
+
+    def array(self, array: i.Array) -> str:
+        """A local array; a long one begins with a line of the cache, as vectors do."""
+        text = super().array(array)
+        return f"_Alignas(64) {text}" if array.length >= LONG else text
 
     # -------------------------------------------------------- a loop in threads
 

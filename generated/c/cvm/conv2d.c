@@ -203,8 +203,8 @@ static void conv2d_Y_int8_int8_part(const void *context, int64_t low, int64_t hi
         const int64_t y_count = cvmgen_min_i64(y_most, YH - y_first);
         const int64_t x_first = x_block * x_most;
         const int64_t x_count = cvmgen_min_i64(x_most, YW - x_first);
-        int32_t window[4096];
-        uint32_t totals[4096];
+        _Alignas(64) int32_t window[4096];
+        _Alignas(64) uint32_t totals[4096];
         const int64_t x_flats = (y_count - 1) * x_pitch + x_count;
         for (int64_t window_filled = 0; window_filled < window_size; ++window_filled)
             window[window_filled] = 0;
@@ -350,7 +350,7 @@ static void conv2d_Y_int8_int8_part_2(const void *context, int64_t low, int64_t 
         }
         for (int64_t x_piece = x_middle_low; x_piece < x_middle_high; x_piece += 1024) {
             const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_piece);
-            uint32_t total[1024];
+            _Alignas(64) uint32_t total[1024];
             for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                 total[x_lane] = 0;
             for (int64_t ic = 0; ic < IC; ++ic) {
@@ -568,8 +568,8 @@ static void conv2d_Y_int8_int32_part(const void *context, int64_t low, int64_t h
         const int64_t y_count = cvmgen_min_i64(y_most, YH - y_first);
         const int64_t x_first = x_block * x_most;
         const int64_t x_count = cvmgen_min_i64(x_most, YW - x_first);
-        int32_t window[4096];
-        uint32_t totals[4096];
+        _Alignas(64) int32_t window[4096];
+        _Alignas(64) uint32_t totals[4096];
         const int64_t x_flats = (y_count - 1) * x_pitch + x_count;
         for (int64_t window_filled = 0; window_filled < window_size; ++window_filled)
             window[window_filled] = 0;
@@ -715,7 +715,7 @@ static void conv2d_Y_int8_int32_part_2(const void *context, int64_t low, int64_t
         }
         for (int64_t x_piece = x_middle_low; x_piece < x_middle_high; x_piece += 1024) {
             const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_piece);
-            uint32_t total[1024];
+            _Alignas(64) uint32_t total[1024];
             for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                 total[x_lane] = 0;
             for (int64_t ic = 0; ic < IC; ++ic) {
@@ -935,8 +935,8 @@ static void conv2d_Y_int32_int8_part(const void *context, int64_t low, int64_t h
         const int64_t y_count = cvmgen_min_i64(y_most, YH - y_first);
         const int64_t x_first = x_block * x_most;
         const int64_t x_count = cvmgen_min_i64(x_most, YW - x_first);
-        uint32_t window[4096];
-        uint32_t totals[4096];
+        _Alignas(64) uint32_t window[4096];
+        _Alignas(64) uint32_t totals[4096];
         const int64_t x_flats = (y_count - 1) * x_pitch + x_count;
         for (int64_t window_filled = 0; window_filled < window_size; ++window_filled)
             window[window_filled] = 0;
@@ -1082,7 +1082,7 @@ static void conv2d_Y_int32_int8_part_2(const void *context, int64_t low, int64_t
         }
         for (int64_t x_piece = x_middle_low; x_piece < x_middle_high; x_piece += 1024) {
             const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_piece);
-            uint32_t total[1024];
+            _Alignas(64) uint32_t total[1024];
             for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                 total[x_lane] = 0;
             for (int64_t ic = 0; ic < IC; ++ic) {
@@ -1240,8 +1240,8 @@ static void conv2d_Y_int32_int32_part(const void *context, int64_t low, int64_t 
         const int64_t y_count = cvmgen_min_i64(y_most, YH - y_first);
         const int64_t x_first = x_block * x_most;
         const int64_t x_count = cvmgen_min_i64(x_most, YW - x_first);
-        uint32_t window[4096];
-        uint32_t totals[4096];
+        _Alignas(64) uint32_t window[4096];
+        _Alignas(64) uint32_t totals[4096];
         const int64_t x_flats = (y_count - 1) * x_pitch + x_count;
         for (int64_t window_filled = 0; window_filled < window_size; ++window_filled)
             window[window_filled] = 0;
@@ -1387,7 +1387,7 @@ static void conv2d_Y_int32_int32_part_2(const void *context, int64_t low, int64_
         }
         for (int64_t x_piece = x_middle_low; x_piece < x_middle_high; x_piece += 1024) {
             const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_piece);
-            uint32_t total[1024];
+            _Alignas(64) uint32_t total[1024];
             for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                 total[x_lane] = 0;
             for (int64_t ic = 0; ic < IC; ++ic) {

@@ -72,7 +72,7 @@ static void cvm_lut_Y_int8_int8_part(const void *context, int64_t low, int64_t h
     for (int64_t at = low; at < high; ++at) {
         const int64_t d_block = at * 256;
         const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
-        int32_t places[256];
+        _Alignas(64) int32_t places[256];
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             places[d_lane] = cvmgen_max_i32(0,
                 cvmgen_min_i32(indices[d_block + d_lane],
@@ -109,7 +109,7 @@ static void cvm_lut_Y_int8_int32_part(const void *context, int64_t low, int64_t 
     for (int64_t at = low; at < high; ++at) {
         const int64_t d_block = at * 256;
         const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
-        int32_t places[256];
+        _Alignas(64) int32_t places[256];
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             places[d_lane] = cvmgen_max_i32(0,
                 cvmgen_min_i32(indices[d_block + d_lane],
@@ -146,7 +146,7 @@ static void cvm_lut_Y_int32_int8_part(const void *context, int64_t low, int64_t 
     for (int64_t at = low; at < high; ++at) {
         const int64_t d_block = at * 256;
         const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
-        int32_t places[256];
+        _Alignas(64) int32_t places[256];
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             places[d_lane] = cvmgen_max_i32(0,
                 cvmgen_min_i32(indices[d_block + d_lane],
@@ -183,7 +183,7 @@ static void cvm_lut_Y_int32_int32_part(const void *context, int64_t low, int64_t
     for (int64_t at = low; at < high; ++at) {
         const int64_t d_block = at * 256;
         const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
-        int32_t places[256];
+        _Alignas(64) int32_t places[256];
         for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
             places[d_lane] = cvmgen_max_i32(0,
                 cvmgen_min_i32(indices[d_block + d_lane],

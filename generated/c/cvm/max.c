@@ -306,7 +306,7 @@ static void max_Y_0_int8_int8_part(const void *context, int64_t low, int64_t hig
         const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
         const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
         const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
-        int32_t largest[8192];
+        _Alignas(64) int32_t largest[8192];
         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
             largest[d_K_lane] = INT32_MIN;
         for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
@@ -487,7 +487,7 @@ static void max_Y_0_int8_int32_part(const void *context, int64_t low, int64_t hi
         const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
         const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
         const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
-        int32_t largest[8192];
+        _Alignas(64) int32_t largest[8192];
         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
             largest[d_K_lane] = INT32_MIN;
         for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
@@ -668,7 +668,7 @@ static void max_Y_0_int32_int8_part(const void *context, int64_t low, int64_t hi
         const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
         const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
         const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
-        int32_t largest[8192];
+        _Alignas(64) int32_t largest[8192];
         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
             largest[d_K_lane] = INT32_MIN;
         for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
@@ -849,7 +849,7 @@ static void max_Y_0_int32_int32_part(const void *context, int64_t low, int64_t h
         const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
         const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
         const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
-        int32_t largest[8192];
+        _Alignas(64) int32_t largest[8192];
         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
             largest[d_K_lane] = INT32_MIN;
         for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
@@ -1026,7 +1026,7 @@ static void max_Y_1_int8_int8_part(const void *context, int64_t low, int64_t hig
         const int64_t d_K_row = at / d_K_blocks, d_K_block = at % d_K_blocks * 8192;
         const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
         const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run_2 - d_K_block);
-        int32_t largest[8192];
+        _Alignas(64) int32_t largest[8192];
         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
             largest[d_K_lane] = INT32_MIN;
         for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
@@ -1201,7 +1201,7 @@ static void max_Y_1_int8_int32_part(const void *context, int64_t low, int64_t hi
         const int64_t d_K_row = at / d_K_blocks, d_K_block = at % d_K_blocks * 8192;
         const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
         const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run_2 - d_K_block);
-        int32_t largest[8192];
+        _Alignas(64) int32_t largest[8192];
         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
             largest[d_K_lane] = INT32_MIN;
         for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
@@ -1376,7 +1376,7 @@ static void max_Y_1_int32_int8_part(const void *context, int64_t low, int64_t hi
         const int64_t d_K_row = at / d_K_blocks, d_K_block = at % d_K_blocks * 8192;
         const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
         const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run_2 - d_K_block);
-        int32_t largest[8192];
+        _Alignas(64) int32_t largest[8192];
         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
             largest[d_K_lane] = INT32_MIN;
         for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
@@ -1551,7 +1551,7 @@ static void max_Y_1_int32_int32_part(const void *context, int64_t low, int64_t h
         const int64_t d_K_row = at / d_K_blocks, d_K_block = at % d_K_blocks * 8192;
         const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
         const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run_2 - d_K_block);
-        int32_t largest[8192];
+        _Alignas(64) int32_t largest[8192];
         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
             largest[d_K_lane] = INT32_MIN;
         for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {

@@ -153,7 +153,7 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
     for (int64_t at = low; at < high; ++at) {
         const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
         const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
-        int32_t x_halves[8448];
+        _Alignas(64) int32_t x_halves[8448];
         const int64_t x_first = 32 - x_column_low;
         const int64_t x_pairs = (x_column_high - x_column_low) / 2;
         for (int64_t x_column_2 = 0; x_column_2 < x_column_low; ++x_column_2) {
@@ -350,7 +350,7 @@ static void max_pool2d_Y_int8_int8_part_2(const void *context, int64_t low, int6
         const int64_t n = at / y_bands_2 / C, c = at / y_bands_2 % C, y_band = at % y_bands_2 * 8;
         const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
         if (x_columns <= 4096) {
-            int32_t x_column_largest[4096];
+            _Alignas(64) int32_t x_column_largest[4096];
             for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
                 x_column_largest[x_column] = INT32_MIN;
             for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
@@ -474,7 +474,7 @@ static void max_pool2d_Y_int8_int8_part_2(const void *context, int64_t low, int6
                         }
                     }
                 } else if (SW == 1) {
-                    int32_t largest[1024];
+                    _Alignas(64) int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                         largest[x_near] = INT32_MIN;
                     for (int64_t j = 0; j < PSW; ++j) {
@@ -486,7 +486,7 @@ static void max_pool2d_Y_int8_int8_part_2(const void *context, int64_t low, int6
                         Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
                             (int8_t)largest[x_near];
                 } else if (SW == 2) {
-                    int32_t largest[1024];
+                    _Alignas(64) int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                         largest[x_near] = INT32_MIN;
                     for (int64_t j = 0; j < PSW; ++j) {
@@ -498,7 +498,7 @@ static void max_pool2d_Y_int8_int8_part_2(const void *context, int64_t low, int6
                         Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
                             (int8_t)largest[x_near];
                 } else {
-                    int32_t largest[1024];
+                    _Alignas(64) int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                         largest[x_near] = INT32_MIN;
                     for (int64_t j = 0; j < PSW; ++j) {
@@ -593,7 +593,7 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
     for (int64_t at = low; at < high; ++at) {
         const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
         const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
-        int32_t x_halves[8448];
+        _Alignas(64) int32_t x_halves[8448];
         const int64_t x_first = 32 - x_column_low;
         const int64_t x_pairs = (x_column_high - x_column_low) / 2;
         for (int64_t x_column_2 = 0; x_column_2 < x_column_low; ++x_column_2) {
@@ -790,7 +790,7 @@ static void max_pool2d_Y_int8_int32_part_2(const void *context, int64_t low, int
         const int64_t n = at / y_bands_2 / C, c = at / y_bands_2 % C, y_band = at % y_bands_2 * 8;
         const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
         if (x_columns <= 4096) {
-            int32_t x_column_largest[4096];
+            _Alignas(64) int32_t x_column_largest[4096];
             for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
                 x_column_largest[x_column] = INT32_MIN;
             for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
@@ -914,7 +914,7 @@ static void max_pool2d_Y_int8_int32_part_2(const void *context, int64_t low, int
                         }
                     }
                 } else if (SW == 1) {
-                    int32_t largest[1024];
+                    _Alignas(64) int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                         largest[x_near] = INT32_MIN;
                     for (int64_t j = 0; j < PSW; ++j) {
@@ -926,7 +926,7 @@ static void max_pool2d_Y_int8_int32_part_2(const void *context, int64_t low, int
                         Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
                             largest[x_near];
                 } else if (SW == 2) {
-                    int32_t largest[1024];
+                    _Alignas(64) int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                         largest[x_near] = INT32_MIN;
                     for (int64_t j = 0; j < PSW; ++j) {
@@ -938,7 +938,7 @@ static void max_pool2d_Y_int8_int32_part_2(const void *context, int64_t low, int
                         Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
                             largest[x_near];
                 } else {
-                    int32_t largest[1024];
+                    _Alignas(64) int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                         largest[x_near] = INT32_MIN;
                     for (int64_t j = 0; j < PSW; ++j) {
@@ -1032,7 +1032,7 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
     for (int64_t at = low; at < high; ++at) {
         const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
         const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
-        int32_t x_halves[8448];
+        _Alignas(64) int32_t x_halves[8448];
         const int64_t x_first = 32 - x_column_low;
         const int64_t x_pairs = (x_column_high - x_column_low) / 2;
         for (int64_t x_column_2 = 0; x_column_2 < x_column_low; ++x_column_2) {
@@ -1229,7 +1229,7 @@ static void max_pool2d_Y_int32_int8_part_2(const void *context, int64_t low, int
         const int64_t n = at / y_bands_2 / C, c = at / y_bands_2 % C, y_band = at % y_bands_2 * 8;
         const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
         if (x_columns <= 4096) {
-            int32_t x_column_largest[4096];
+            _Alignas(64) int32_t x_column_largest[4096];
             for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
                 x_column_largest[x_column] = INT32_MIN;
             for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
@@ -1353,7 +1353,7 @@ static void max_pool2d_Y_int32_int8_part_2(const void *context, int64_t low, int
                         }
                     }
                 } else if (SW == 1) {
-                    int32_t largest[1024];
+                    _Alignas(64) int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                         largest[x_near] = INT32_MIN;
                     for (int64_t j = 0; j < PSW; ++j) {
@@ -1365,7 +1365,7 @@ static void max_pool2d_Y_int32_int8_part_2(const void *context, int64_t low, int
                         Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
                             (int8_t)largest[x_near];
                 } else if (SW == 2) {
-                    int32_t largest[1024];
+                    _Alignas(64) int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                         largest[x_near] = INT32_MIN;
                     for (int64_t j = 0; j < PSW; ++j) {
@@ -1377,7 +1377,7 @@ static void max_pool2d_Y_int32_int8_part_2(const void *context, int64_t low, int
                         Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
                             (int8_t)largest[x_near];
                 } else {
-                    int32_t largest[1024];
+                    _Alignas(64) int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                         largest[x_near] = INT32_MIN;
                     for (int64_t j = 0; j < PSW; ++j) {
@@ -1472,7 +1472,7 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
     for (int64_t at = low; at < high; ++at) {
         const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
         const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
-        int32_t x_halves[8448];
+        _Alignas(64) int32_t x_halves[8448];
         const int64_t x_first = 32 - x_column_low;
         const int64_t x_pairs = (x_column_high - x_column_low) / 2;
         for (int64_t x_column_2 = 0; x_column_2 < x_column_low; ++x_column_2) {
@@ -1669,7 +1669,7 @@ static void max_pool2d_Y_int32_int32_part_2(const void *context, int64_t low, in
         const int64_t n = at / y_bands_2 / C, c = at / y_bands_2 % C, y_band = at % y_bands_2 * 8;
         const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
         if (x_columns <= 4096) {
-            int32_t x_column_largest[4096];
+            _Alignas(64) int32_t x_column_largest[4096];
             for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
                 x_column_largest[x_column] = INT32_MIN;
             for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
@@ -1793,7 +1793,7 @@ static void max_pool2d_Y_int32_int32_part_2(const void *context, int64_t low, in
                         }
                     }
                 } else if (SW == 1) {
-                    int32_t largest[1024];
+                    _Alignas(64) int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                         largest[x_near] = INT32_MIN;
                     for (int64_t j = 0; j < PSW; ++j) {
@@ -1805,7 +1805,7 @@ static void max_pool2d_Y_int32_int32_part_2(const void *context, int64_t low, in
                         Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
                             largest[x_near];
                 } else if (SW == 2) {
-                    int32_t largest[1024];
+                    _Alignas(64) int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                         largest[x_near] = INT32_MIN;
                     for (int64_t j = 0; j < PSW; ++j) {
@@ -1817,7 +1817,7 @@ static void max_pool2d_Y_int32_int32_part_2(const void *context, int64_t low, in
                         Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
                             largest[x_near];
                 } else {
-                    int32_t largest[1024];
+                    _Alignas(64) int32_t largest[1024];
                     for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
                         largest[x_near] = INT32_MIN;
                     for (int64_t j = 0; j < PSW; ++j) {

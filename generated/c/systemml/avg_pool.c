@@ -205,8 +205,8 @@ static void avg_pool_y_part(const void *context, int64_t low, int64_t high) {
         const int64_t p_count = cvmgen_min_i64(p_most, YH - p_first);
         const int64_t q_first = q_block * q_most;
         const int64_t q_count = cvmgen_min_i64(q_most, YW - q_first);
-        double window[4096];
-        double totals[4096];
+        _Alignas(64) double window[4096];
+        _Alignas(64) double totals[4096];
         const int64_t q_flats = (p_count - 1) * q_pitch + q_count;
         for (int64_t window_filled = 0; window_filled < window_size; ++window_filled)
             window[window_filled] = 0.0;
@@ -327,7 +327,7 @@ static void avg_pool_y_part_2(const void *context, int64_t low, int64_t high) {
         for (int64_t q_piece = q_middle_low; q_piece < q_middle_high; q_piece += 1024) {
             const int64_t q_lanes = cvmgen_min_i64(1024, q_middle_high - q_piece);
             if (SW == 1) {
-                double total[1024];
+                _Alignas(64) double total[1024];
                 for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
                     total[q_lane] = 0.0;
                 for (int64_t r = 0; r < R; ++r) {
@@ -346,7 +346,7 @@ static void avg_pool_y_part_2(const void *context, int64_t low, int64_t high) {
                     y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_piece + q_lane))] =
                         cvmgen_stored_f64(total[q_lane] / (double)(R * S));
             } else if (SW == 2) {
-                double total[1024];
+                _Alignas(64) double total[1024];
                 for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
                     total[q_lane] = 0.0;
                 for (int64_t r = 0; r < R; ++r) {
@@ -365,7 +365,7 @@ static void avg_pool_y_part_2(const void *context, int64_t low, int64_t high) {
                     y[n * (C * YH * YW) + ((c * YH + p) * YW + (q_piece + q_lane))] =
                         cvmgen_stored_f64(total[q_lane] / (double)(R * S));
             } else {
-                double total[1024];
+                _Alignas(64) double total[1024];
                 for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
                     total[q_lane] = 0.0;
                 for (int64_t r = 0; r < R; ++r) {

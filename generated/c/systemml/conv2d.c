@@ -221,7 +221,7 @@ static void conv2d_y_part(const void *context, int64_t low, int64_t high) {
         for (int64_t q_piece = q_middle_low; q_piece < q_middle_high; q_piece += 1024) {
             const int64_t q_lanes = cvmgen_min_i64(1024, q_middle_high - q_piece);
             if (SW == 1) {
-                double total[1024];
+                _Alignas(64) double total[1024];
                 for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
                     total[q_lane] = 0.0;
                 for (int64_t c = 0; c < C; ++c) {
@@ -243,7 +243,7 @@ static void conv2d_y_part(const void *context, int64_t low, int64_t high) {
                     y[n * (F * YH * YW) + ((f * YH + p) * YW + (q_piece + q_lane))] =
                         cvmgen_stored_f64(total[q_lane]);
             } else if (SW == 2) {
-                double total[1024];
+                _Alignas(64) double total[1024];
                 for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
                     total[q_lane] = 0.0;
                 for (int64_t c = 0; c < C; ++c) {
@@ -265,7 +265,7 @@ static void conv2d_y_part(const void *context, int64_t low, int64_t high) {
                     y[n * (F * YH * YW) + ((f * YH + p) * YW + (q_piece + q_lane))] =
                         cvmgen_stored_f64(total[q_lane]);
             } else {
-                double total[1024];
+                _Alignas(64) double total[1024];
                 for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane)
                     total[q_lane] = 0.0;
                 for (int64_t c = 0; c < C; ++c) {

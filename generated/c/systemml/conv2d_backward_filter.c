@@ -226,7 +226,7 @@ static void conv2d_backward_filter_dw_part(const void *context, int64_t low, int
         }
         for (int64_t s_piece = s_middle_low; s_piece < s_middle_high; s_piece += 1024) {
             const int64_t s_lanes = cvmgen_min_i64(1024, s_middle_high - s_piece);
-            double total[1024];
+            _Alignas(64) double total[1024];
             for (int64_t s_lane = 0; s_lane < s_lanes; ++s_lane)
                 total[s_lane] = 0.0;
             for (int64_t n = 0; n < N; ++n) {

@@ -194,7 +194,7 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
     for (int64_t at = low; at < high; ++at) {
         const int64_t n = at / p_bands / C, c = at / p_bands % C, p_band = at % p_bands * 8;
         const int64_t p_lines = cvmgen_min_i64(8, YH - p_band);
-        int64_t q_halves[8448];
+        _Alignas(64) int64_t q_halves[8448];
         const int64_t q_first = 32 - q_column_low;
         const int64_t q_pairs = (q_column_high - q_column_low) / 2;
         for (int64_t q_column_2 = 0; q_column_2 < q_column_low; ++q_column_2) {
@@ -406,7 +406,7 @@ static void max_pool_y_part_2(const void *context, int64_t low, int64_t high) {
         const int64_t n = at / p_bands_2 / C, c = at / p_bands_2 % C, p_band = at % p_bands_2 * 8;
         const int64_t p_lines = cvmgen_min_i64(8, YH - p_band);
         if (q_columns <= 4096) {
-            int64_t q_column_largest[4096];
+            _Alignas(64) int64_t q_column_largest[4096];
             for (int64_t q_column = 0; q_column < q_column_low; ++q_column)
                 q_column_largest[q_column] = INT64_MIN;
             for (int64_t q_column = q_column_high; q_column < q_columns; ++q_column)
@@ -545,7 +545,7 @@ static void max_pool_y_part_2(const void *context, int64_t low, int64_t high) {
                         }
                     }
                 } else if (SW == 1) {
-                    int64_t largest[1024];
+                    _Alignas(64) int64_t largest[1024];
                     for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
                         largest[q_near] = INT64_MIN;
                     for (int64_t s = 0; s < S; ++s) {
@@ -558,7 +558,7 @@ static void max_pool_y_part_2(const void *context, int64_t low, int64_t high) {
                             + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near))] =
                             cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
                 } else if (SW == 2) {
-                    int64_t largest[1024];
+                    _Alignas(64) int64_t largest[1024];
                     for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
                         largest[q_near] = INT64_MIN;
                     for (int64_t s = 0; s < S; ++s) {
@@ -571,7 +571,7 @@ static void max_pool_y_part_2(const void *context, int64_t low, int64_t high) {
                             + ((c * YH + (p_band + p_line)) * YW + (q_block + q_near))] =
                             cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_near]));
                 } else {
-                    int64_t largest[1024];
+                    _Alignas(64) int64_t largest[1024];
                     for (int64_t q_near = 0; q_near < q_lanes; ++q_near)
                         largest[q_near] = INT64_MIN;
                     for (int64_t s = 0; s < S; ++s) {

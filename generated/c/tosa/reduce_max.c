@@ -297,7 +297,7 @@ static void reduce_max_output1_int8_part(const void *context, int64_t low, int64
         const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
         const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
         const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
-        int32_t largest_2[8192];
+        _Alignas(64) int32_t largest_2[8192];
         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
             largest_2[d_K_lane] = INT32_MIN;
         for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
@@ -493,7 +493,7 @@ static void reduce_max_output1_int16_part(const void *context, int64_t low, int6
         const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
         const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
         const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
-        int32_t largest_2[8192];
+        _Alignas(64) int32_t largest_2[8192];
         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
             largest_2[d_K_lane] = INT32_MIN;
         for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
@@ -690,7 +690,7 @@ static void reduce_max_output1_int32_part(const void *context, int64_t low, int6
         const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
         const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
         const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
-        int32_t largest_2[8192];
+        _Alignas(64) int32_t largest_2[8192];
         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
             largest_2[d_K_lane] = INT32_MIN;
         for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {

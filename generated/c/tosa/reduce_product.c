@@ -241,7 +241,7 @@ static void reduce_product_output1_float32_part(const void *context, int64_t low
         const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
         const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
         const int64_t d_K_lanes = cvmgen_min_i64(1024, d_K_run - d_K_block);
-        double product[1024];
+        _Alignas(64) double product[1024];
         for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
             product[d_K_lane] = 1.0;
         for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
@@ -309,7 +309,7 @@ static void reduce_product_output1_float32_part_2(const void *context, int64_t l
                 const int64_t input1_R_row = cvmgen_walk_offset(d_R_row, d_R_box, input1_steps_R);
                 for (int64_t d_R_part = 0; d_R_part < d_R_run; d_R_part += 64) {
                     const int64_t d_R_pieces = cvmgen_min_i64(64, d_R_run - d_R_part);
-                    float input1_turned[1024];
+                    _Alignas(64) float input1_turned[1024];
                     cvmgen_turn_runs(input1_turned,
                         &input1[input1_K_row + d_K_group * input1_K_step
                         + (input1_R_row + d_R_part)], input1_K_step, d_K_results, d_R_pieces, 16,
