@@ -106,7 +106,7 @@ def test_places_before_what_lies_there() -> None:
     assert found[at - 1] == "for (int64_t i_lane = 0; i_lane < i_lanes; ++i_lane)"
     assert found[at - 2] == "CVMGEN_APART", "threads do not know that Y is apart from T"
     assert found[:at].count("CVMGEN_APART") == 1, "places are in no other's memory"
-    assert "int32_t places[256];" in found[:at]
+    assert "_Alignas(64) int32_t places[256];" in found[:at]
     assert "CVMGEN_FOR_AVX2" in found[:at], "the last place does not vary: its type does not count"
 
 
