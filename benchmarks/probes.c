@@ -7,18 +7,6 @@
 #include <arm_neon.h>
 #endif
 
-static int thread_count = 1;
-
-void probe_set_threads(int count)
-{
-    thread_count = count;
-}
-
-int cvmgen_thread_count(void)
-{
-    return thread_count;
-}
-
 /* What copies and streams read and write. */
 typedef struct streams {
     const uint32_t *x;

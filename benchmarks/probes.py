@@ -19,7 +19,7 @@ from cvmgen.memory import new_array
 SOURCE = Path(__file__).with_name("probes.c")
 # What operators share their loops with, and what it includes.
 POOL = Path(__file__).resolve().parents[1] / "generated" / "c"
-POOLED = ("cvmgen_threads.c", "cvmgen_threads.h", "cvmgen_runtime.h", "cvmgen_kernel.h", "cvmgen.h")
+POOLED = ("cvmgen_threads.c", "cvmgen_threads.h", "cvmgen_kernel.h", "cvmgen.h")
 STEPS = 200_000  # for each thread
 CHUNK = 4096  # elements of the longer side of a stream
 STREAMED = 1 << 24  # int32 elements
@@ -43,7 +43,7 @@ class Probes:
         sources |= {"probes.c": SOURCE.read_text(), "machine.h": machine}
         path = compile_library(sources, name="probes", flags=("-march=native",))
         self.library = ctypes.CDLL(str(path))
-        self.library.probe_set_threads(threads)
+        self.library.cvmgen_set_threads(threads)
         self.threads = threads
         self.library.probe_dot_name.restype = ctypes.c_char_p
         for name in ("probe_dot", "probe_multiply_add"):

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from cvmgen.emit.c_kernels import KernelPrinter
 from cvmgen.emit.c_like import MACHINE_TYPES, comment, entry_at, identifier, indent
-from cvmgen.emit.c_text import signature, versions, word_in, wrapped, wrapped_list
+from cvmgen.emit.c_shares import OWN, Member, call_name, part_function, part_name, places
+from cvmgen.emit.c_text import versions, word_in, wrapped, wrapped_list
 from cvmgen.emit.plan import Field
-from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, replaced, walk
 from cvmgen.lower.grid import extent
@@ -18,7 +18,6 @@ from cvmgen.lower.guards import assigned
 from cvmgen.schedule.dependences import combined, stored_tensors
 from cvmgen.schedule.measures import parallel
 
-OWN = ("context", "call", "low", "high", "at")
 LONG = 256  # elements
 OVERFLOW = ""  # among the names of tensors: where the least place is noted
 OPERATIONS = {"and": "&&", "or": "||"}
@@ -54,17 +53,6 @@ class Kernel:
     tensors: Mapping[str, str]
     fields: Callable[[tuple[i.Stmt, ...]], list[Field]]
     unpack: Callable[[Iterable[Field]], list[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """What a part reads of its kernel: the type, up to the name, of the member that holds it and of
-    the local that is made of that, if one is; and the value that the kernel gives."""
-
-    name: str
-    type: str
-    local: str
-    value: str
 
 
 Local = i.Let | i.Array | i.Loop
@@ -111,7 +99,7 @@ class PartPrinter(KernelPrinter):
 
     def shared(self, loop: i.Loop) -> list[str]:
         self.parts += 1
-        part = f"{self.kernel.name}_part{f'_{self.parts}' if self.parts > 1 else ''}"
+        part = f"{part_name(self.kernel.name)}{f'_{self.parts}' if self.parts > 1 else ''}"
         call = self.names["call"] if self.parts == 1 else fresh("call", self.taken)
         lines = self.part(loop)
         text = "\n".join(lines)
@@ -127,7 +115,7 @@ class PartPrinter(KernelPrinter):
         values = [f"&{own[each.name][1]}" if each.name in own else each.value for each in members]
         return [
             *(f"{kind} {copy} = {name};" for name, (kind, copy) in own.items()),
-            f"const {part}_call {call} = {{{', '.join(values)}}};",
+            f"const {call_name(part)} {call} = {{{', '.join(values)}}};",
             *wrapped_list("cvmgen_share(", [count, worth, part, f"&{call}"], ");", width),
             *(f"{name} = {copy};" for name, (_, copy) in own.items()),
         ]
@@ -147,23 +135,13 @@ class PartPrinter(KernelPrinter):
         self, loop: i.Loop, part: str, members: Sequence[Member], lines: Sequence[str]
     ) -> list[str]:
         """The function for a part of a loop, behind the structure that it is given."""
-        call, context = self.names["call"], self.names["context"]
-        parameters = [
-            f"const void *{context}",
-            f"int64_t {self.names['low']}",
-            f"int64_t {self.names['high']}",
-        ]
-        return [
-            f"typedef struct {part}_call {{",
-            *indent(f"{each.type}{each.name};" for each in members),
-            f"}} {part}_call;",
-            *versions(without_parts((loop,), loop)),
-            *signature(f"static void {part}(", parameters),
-            f"    const {part}_call *const {call} = {context};",
-            *indent(f"{m.local}{m.name} = {call}->{m.name};" for m in members if m.local),
-            *wrap_c(indent([*map(comment, self.kernel.formulas), *lines])),
-            "}",
-        ]
+        return part_function(
+            part,
+            self.names,
+            members,
+            versions(without_parts((loop,), loop)),
+            [*map(comment, self.kernel.formulas), *lines],
+        )
 
     def part(self, loop: i.Loop) -> list[str]:
         """The statements of a part, behind the members of its call."""
@@ -235,21 +213,20 @@ class PartPrinter(KernelPrinter):
         """How often inner loops run, where that is no value yet; and the indices at a place among
         the iterations of all loops."""
         read = read_names(loops[0])
+        lines: list[str] = []
         counts: list[str] = []
-        indices: list[str] = []
-        for loop in reversed(loops):
-            place = at
-            if loop is not loops[0]:
-                count = self.count(loop, 11)
-                if loop.step != 1:
-                    name = fresh(f"{loop.index}s", self.taken)
-                    counts.append(f"const int64_t {name} = {count};")
-                    count = name
-                place, at = f"{at} % {count}", f"{at} / {count}"
-            if loop.index in read:
-                value = self.value(loop, place)
-                indices.insert(0, f"{identifier(loop.index)} = {value}")
-        return counts, wrapped("const int64_t", indices)
+        for loop in loops[1:]:
+            counts.append(self.count(loop, 11))
+            if loop.step != 1:
+                name = fresh(f"{loop.index}s", self.taken)
+                lines.append(f"const int64_t {name} = {counts[-1]};")
+                counts[-1] = name
+        indices = [
+            f"{identifier(loop.index)} = {self.value(loop, place)}"
+            for loop, place in zip(loops, places(at, counts), strict=True)
+            if loop.index in read
+        ]
+        return lines, wrapped("const int64_t", indices)
 
     def value(self, loop: i.Loop, place: str) -> str:
         """The index of a loop at a place among its iterations."""

@@ -12,15 +12,6 @@
 #error "operators need integers of 128 bits, which compilers for 32-bit machines lack; models do not"
 #endif
 
-/* Before a loop whose iterations share no memory: where its pointers are locals and not parameters,
-   compilers do not see that they are restrict. clang tests before the loop whether they overlap,
-   which takes no time to speak of; its own pragma would make vectors where it knows better. */
-#if defined(__GNUC__) && !defined(__clang__)
-#define CVMGEN_APART _Pragma("GCC ivdep")
-#else
-#define CVMGEN_APART
-#endif
-
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define CVMGEN_SANITIZED
 #elif defined(__has_feature)

@@ -7,12 +7,16 @@
 #define _GNU_SOURCE /* for the processors that threads may use */
 #endif
 #include "cvmgen_threads.h"
-#include "cvmgen_runtime.h"
+#include "cvmgen_kernel.h"
 
-#if (defined(_REENTRANT) || defined(_OPENMP)) && (defined(__unix__) || defined(__APPLE__))
+/* What says so is -pthread. Machines of 32 bits may lack what changes 64 bits at once. */
+#if defined(_REENTRANT) && __GCC_ATOMIC_LLONG_LOCK_FREE == 2 && \
+    (defined(__unix__) || defined(__APPLE__))
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -294,8 +298,8 @@ static void share_out(int64_t count, int threads, cvmgen_task *task, const void 
     }
 }
 
-void cvmgen_share(int64_t count, bool worth, cvmgen_task *task, const void *context) {
-    int threads = worth ? (int)cvmgen_min_i64(count, cvmgen_thread_count()) : 1;
+void cvmgen_share_among(int threads, int64_t count, cvmgen_task *task, const void *context) {
+    threads = (int)cvmgen_min_i64(count, threads);
     if (threads > 1 && __atomic_exchange_n(&pool.taken, 1, __ATOMIC_ACQUIRE) == 0) {
         threads = (int)cvmgen_min_i64(threads, MOST_THREADS);
         if (threads > pool.workers + 1) start_threads(threads - 1);
@@ -324,17 +328,30 @@ static void find_usual(void) {
 #endif
     if (0 < given && given <= MOST_THREADS) most_usual = (int)given;
 }
-int cvmgen_usual_threads(void) {
+static int usual_threads(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, find_usual);
     return most_usual;
 }
 #else
-int cvmgen_usual_threads(void) { return 1; }
-void cvmgen_share(int64_t count, bool worth, cvmgen_task *task, const void *context) {
-    (void)worth;
+static int usual_threads(void) { return 1; }
+void cvmgen_share_among(int threads, int64_t count, cvmgen_task *task, const void *context) {
+    (void)threads;
     if (count > 0) task(context, 0, count);
 }
 void cvmgen_lock(void) {}
 void cvmgen_unlock(void) {}
 #endif
+
+static int threads_set; /* 0: none are */
+
+void cvmgen_set_threads(int count) {
+    __atomic_store_n(&threads_set, count > 0 ? count : 0, __ATOMIC_RELAXED);
+}
+int cvmgen_thread_count(void) {
+    const int count = __atomic_load_n(&threads_set, __ATOMIC_RELAXED);
+    return count > 0 ? count : usual_threads();
+}
+void cvmgen_share(int64_t count, bool worth, cvmgen_task *task, const void *context) {
+    cvmgen_share_among(worth ? cvmgen_thread_count() : 1, count, task, context);
+}

@@ -14,6 +14,8 @@ extern "C" {
    is worth it. Iterations that stand beside each other go to one thread, and to the same one from
    call to call, as far as that keeps all of them busy. A call inside of a part has no threads. */
 void cvmgen_share(int64_t count, bool worth, cvmgen_task *task, const void *context);
+/* The same by so many threads at most. */
+void cvmgen_share_among(int threads, int64_t count, cvmgen_task *task, const void *context);
 
 /* Around what parts change together. */
 void cvmgen_lock(void);
@@ -21,7 +23,6 @@ void cvmgen_unlock(void);
 
 /* How many threads calls may use: what cvmgen_set_threads has said, or as many as is usual. */
 int cvmgen_thread_count(void);
-int cvmgen_usual_threads(void);
 #ifdef __cplusplus
 }
 #endif

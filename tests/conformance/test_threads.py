@@ -22,7 +22,7 @@ NUMBERS = (1, 2, 3, 7)
 # What keeps short loops from having threads.
 SHORT = (
     ("cvmgen_runs.h", "(INT64_C(1) << 19)", "4"),
-    ("cvmgen_threads.c", "= worth ? ", "= worth || true ? "),
+    ("cvmgen_threads.c", "(worth ? ", "(worth || true ? "),
 )
 
 

@@ -1,0 +1,75 @@
+"""Parts of loops in threads as C: a function for some of the iterations, and what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cvmgen.emit.c_like import indent
+from cvmgen.emit.c_text import signature
+from cvmgen.emit.wrap import WIDTH, wrap_c
+
+OWN = ("context", "call", "low", "high", "at")
+"""What a part has besides the names of its loops; `at` counts the iterations of several loops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """What a part reads of the function around its loops: the type, up to the name, of the member
+    that holds it and of the local that is made of that, if one is; and the value that is given."""
+
+    name: str
+    type: str
+    local: str
+    value: str
+
+
+def part_name(function: str) -> str:
+    """The name of the function for a part of the loops of a function."""
+    return f"{function}_part"
+
+
+def call_name(part: str) -> str:
+    """The name of the structure that the function for a part is given."""
+    return f"{part}_call"
+
+
+def part_function(
+    part: str,
+    names: Mapping[str, str],
+    members: Sequence[Member],
+    versions: Sequence[str],
+    lines: Sequence[str],
+) -> list[str]:
+    """The function for a part of a loop, behind the structure that it is given; `names` are those
+    of OWN, and `versions` what stands before its head."""
+    call, context = names["call"], names["context"]
+    parameters = [f"const void *{context}", f"int64_t {names['low']}", f"int64_t {names['high']}"]
+    return [
+        f"typedef struct {call_name(part)} {{",
+        *indent(f"{each.type}{each.name};" for each in members),
+        f"}} {call_name(part)};",
+        *versions,
+        *signature(f"static void {part}(", parameters),
+        f"    const {call_name(part)} *const {call} = {context};",
+        *(line for m in members if m.local for line in local_lines(m, call)),
+        *wrap_c(indent(lines)),
+        "}",
+    ]
+
+
+def local_lines(member: Member, call: str) -> list[str]:
+    """The local of a member; where names are long, its value stands on a line of its own."""
+    head, value = f"    {member.local}{member.name} =", f"{call}->{member.name};"
+    single = f"{head} {value}"
+    return [single] if len(single) <= WIDTH else [head, f"        {value}"]
+
+
+def places(at: str, counts: Sequence[str]) -> list[str]:
+    """The places of loops in each other at a place among the iterations of all of them; `counts`
+    are how often all but the outermost one run."""
+    found: list[str] = []
+    for count in reversed(counts):
+        found.insert(0, f"{at} % {count}")
+        at = f"{at} / {count}"
+    return [at, *found]
