@@ -26,8 +26,9 @@ VERSION = 1
 def load_model(folder: FilePath, name: str | None = None, *, threads: int = 0) -> CompiledModel:
     """The model whose files `cvmgen build --model` wrote into `folder`, compiled or from the cache.
 
-    `name` tells which, where there are several; `threads` is how many run a call, 0 leaves it to
-    OpenMP. ModelError for a folder without such a model, BuildError when compiling fails.
+    `name` tells which, where there are several; `threads` is how many run a call, 0 for as many as
+    OMP_NUM_THREADS says, or as there are processors. ModelError for a folder without such a model,
+    BuildError when compiling fails.
     """
     place = Path(folder)
     found = sorted(place.glob(f"{name or '*'}.json"))
@@ -104,4 +105,4 @@ def compiled(folder: Path) -> Path:
         for path in sorted(folder.iterdir())
         if path.suffix in (".c", ".h")
     }
-    return compile_library(sources, name="model", openmp=True)
+    return compile_library(sources, name="model")

@@ -6,18 +6,19 @@ import json
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from cvmgen.emit import c_support
-from cvmgen.emit.c_like import MACHINE_TYPES, identifier, indent
+from cvmgen.emit.c_like import MACHINE_TYPES, comment, identifier, indent
+from cvmgen.emit.c_shares import call_name, part_name
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.emit.render import render
 from cvmgen.graph.parameters import Array
 from cvmgen.graph.plan import Plan
 from cvmgen.graph.symbol import INPUT
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import fresh, walk
+from cvmgen.ir.visit import walk
 from cvmgen.model.fuse import pointwise
 from cvmgen.model.kernels import Kernel, Model
 from cvmgen.model.layouts import Layouts, Tile
@@ -32,15 +33,14 @@ from cvmgen.model.schedules import (
 )
 from cvmgen.model.storage import Storage, along_memory, located, parameters, placed
 from cvmgen.model.text import (
-    TEAM,
     Function,
+    Lines,
     Names,
+    StepText,
     border_lines,
     element_type,
-    function,
     merged,
     nest_lines,
-    work_of,
 )
 from cvmgen.model.tile_text import TileText
 from cvmgen.schedule.book import Schedules
@@ -56,11 +56,10 @@ OCTAL = [f"\\{byte:03o}" for byte in range(256)]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The lines of a kernel, how many steps they take, whether compilers look for vectors, and what
-    its schedule made of it."""
+    """The lines of a kernel, whether compilers look for vectors, and what its schedule made of
+    it."""
 
-    lines: Sequence[str]
-    work: int
+    lines: Lines
     vector: bool
     told: tuple[str, ...]
 
@@ -85,6 +84,7 @@ class Files:
 
     def all(self) -> dict[str, str]:
         sources = c_support.TILE_SOURCES if self.tiles else ()
+        sources = (*sources, "cvmgen_threads.c") if self.in_threads else sources
         files = included([*self.support(), *sources], c_support.emit_support())
         files[f"{self.name}.h"] = self.header()
         files[f"{self.name}.c"] = self.source()
@@ -181,6 +181,7 @@ class Files:
             doc=self.doc(),
             support="\n".join(f'#include "{name}"' for name in self.support()),
             weights="".join(f"{line}\n" for line in self.declarations()),
+            threads=self.threads(),
             functions="\n\n".join(each.text for each in self.functions),
             workspace=max(workspace, WORKSPACE_LEAST),
             run_head=f"{self.run_head()} {{",
@@ -190,16 +191,27 @@ class Files:
 
     def support(self) -> list[str]:
         found = ["cvmgen_runtime.h"] if self.sorts else ["cvmgen_kernel.h"]
+        found += ["cvmgen_threads.h"] if self.in_threads else []
         return [*found, "cvmgen_tile.h"] if self.tiles else found
+
+    @property
+    def in_threads(self) -> bool:
+        """Whether threads share any of the steps."""
+        return any(each.shared for each in self.functions)
+
+    def threads(self) -> str:
+        """How many threads run, and how they share a step."""
+        name = f"c/model_{'threads' if self.in_threads else 'alone'}.c.j2"
+        return render(name, name=self.name).rstrip()
 
     @cached_property
     def functions(self) -> tuple[Function, ...]:
         """A function for each kernel."""
         found: list[Function] = []
         filled: set[str] = set()
-        taken: set[str] = set()
+        taken = set(map(identifier, self.model.tensors))
         for at, kernel in enumerate(self.model.kernels):
-            name = fresh(step_name(kernel), taken)
+            name = own_name(step_name(kernel), taken)
             found.append(self.function(name, kernel, self.tiles.get(at), kernel.written - filled))
             filled |= kernel.written
         return tuple(found)
@@ -224,9 +236,17 @@ class Files:
             )
         ]
         step = self.step_lines(kernel, tile, names)
-        inside = [*borders, *step.lines]
-        made = function(name, kernel, tensors, self.storage, inside, step.work, step.vector)
-        return replace(made, told=step.told)
+        text = StepText(
+            name,
+            tensors,
+            kernel.written,
+            self.storage.elements,
+            [comment(f"{each.node}: {each.operator}, {each.place}") for each in kernel.origins],
+            ["STEP"] if step.vector else [],
+        )
+        if step.lines.shared:
+            return Function(name, tensors, text.shared(borders, step.lines, names), step.told, True)
+        return Function(name, tensors, text.whole(borders, step.lines), step.told)
 
     def step_lines(self, kernel: Kernel, tile: Tile | None, names: Names) -> Step:
         """A kernel by the schedule of its class."""
@@ -234,15 +254,14 @@ class Files:
             text = TileText(kernel, tile, self.storage, names)
             decisions = decided([product_nest(kernel, tile.product)], self.schedules)
             story = decisions.story({"tile": text.story()})
-            return Step(text.lines(decisions), text.work, decisions.vector, tuple(story))
-        work = work_of(kernel)
+            return Step(text.lines(decisions), decisions.vector, tuple(story))
         kernel = along_memory(kernel, self.storage.placements)
         made = reduction(kernel)
-        nests = [other_nest(kernel, work)]
+        nests = [other_nest(kernel)]
         if pointwise(kernel):
-            nests.insert(0, elementwise_nest(kernel, work))
+            nests.insert(0, elementwise_nest(kernel))
         if made is not None:
-            nests.insert(0, reduction_nest(kernel, made.start.name, made.summed, work))
+            nests.insert(0, reduction_nest(kernel, made.start.name, made.summed))
         decisions = decided(nests, self.schedules)
         if made is not None and decisions.inside:
             short = written_out(kernel, decisions.terms)
@@ -253,7 +272,7 @@ class Files:
             lines = nest_lines(kernel, self.storage, names, decisions)
             shown = ", ".join(f"{plain(name)} {extent}" for name, extent in kernel.loops)
             story = decisions.story({"merge": (f"loops: {shown or 'none'}",)})
-        return Step(lines, work, decisions.vector, tuple(story))
+        return Step(lines, decisions.vector, tuple(story))
 
     def story(self) -> Iterator[str]:
         """What became of each step, for people."""
@@ -278,22 +297,8 @@ class Files:
             f"if ({given}) return 1;",
             "unsigned char *const memory = workspace == NULL ? own_memory : workspace;",
             "(void)memory;",
-            *self.team(),
-            "{",
-            *indent(calls),
-            "}",
+            *calls,
             "return 0;",
-        ]
-
-    def team(self) -> list[str]:
-        """One team of threads for all steps, where any of them is worth it."""
-        if sum(each.work for each in self.functions) < TEAM:
-            return []
-        return [
-            "#ifdef _OPENMP",
-            "const int threads = own_threads > 0 ? own_threads : omp_get_max_threads();",
-            "#pragma omp parallel num_threads(threads)",
-            "#endif",
         ]
 
     # -------------------------------------------------------- parameters
@@ -378,6 +383,21 @@ def array_lines(head: str, values: Array) -> list[str]:
         for at in range(0, len(data), TEXT_BYTES)
     ]
     return [head, *lines[:-1], f"{lines[-1]};"]
+
+
+def own_name(name: str, taken: set[str]) -> str:
+    """A name for a step like `name`, of which those of its part are made; none of them is taken."""
+    made, number = name, 2
+    while not taken.isdisjoint(named(made)):
+        made, number = f"{name}_{number}", number + 1
+    taken.update(named(made))
+    return made
+
+
+def named(step: str) -> tuple[str, ...]:
+    """What is called after a step."""
+    part = part_name(step)
+    return step, part, call_name(part)
 
 
 def step_name(kernel: Kernel) -> str:

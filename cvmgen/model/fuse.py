@@ -35,7 +35,7 @@ def fused(model: Model, schedules: Schedules) -> Model:
 def joins(reader: Kernel, schedules: Schedules) -> bool:
     """Whether a kernel's schedule wants it to join what makes its elements."""
     nest = elementwise_nest if pointwise(reader) else other_nest
-    return decided([nest(reader, 0)], schedules).fused
+    return decided([nest(reader)], schedules).fused
 
 
 def joined(maker: Kernel, reader: Kernel, alone: set[str]) -> Kernel | None:

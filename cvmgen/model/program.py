@@ -42,7 +42,7 @@ class Builder:
         self.formulas = formulas
         self.programs: dict[str, i.Program] = {}
         self.numbers: Iterator[int] = count(1)
-        self.taken = {"STEP", "memset", "memory", "threads"}
+        self.taken = {"STEP", "memset", "memory", "share"}
         self.tensors: dict[str, Tensor] = {}
         self.kernels: list[Kernel] = []
         variables = {index: name for name, index in plan.variables.items()}

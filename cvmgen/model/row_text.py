@@ -22,7 +22,16 @@ from cvmgen.model.kernels import Kernel, Loops
 from cvmgen.model.products import innermost, loop_ranges
 from cvmgen.model.schedules import Decisions
 from cvmgen.model.storage import Storage, located
-from cvmgen.model.text import ModelPrinter, Names, leading, loop_head, loop_lines, shared
+from cvmgen.model.text import (
+    Lines,
+    ModelPrinter,
+    Names,
+    apart,
+    block_of,
+    leading,
+    loop_head,
+    loop_lines,
+)
 
 LEAST_RUN, MOST_RUN = 4, 4096  # of totals
 
@@ -157,23 +166,22 @@ def row_lines(
     storage: Storage,
     names: Names,
     decisions: Decisions,
-) -> list[str]:
+) -> Lines:
     """The kernel by runs of results; a short reduction is written out where all of it counts."""
     loops = names.loops(kernel.loops)
-    lines = run_lines(kernel, made, storage, names)
+    outer = leading(kernel.loops[:-1], decisions.shared)
+    front = apart(kernel, decisions) if outer else ()
+    lines = run_lines(kernel, made, storage, names, front)
     if short is not None:
         whole = located(replace(kernel, body=short.body), storage).body
         body = known_types(kernel.operator, dict(loops), names.within(whole), storage.elements).body
-        inside = block_of(
-            loop_head(loops[-1][0], str(loops[-1][1])), ModelPrinter(body).block(body)
-        )
+        inside = loop_lines(loops[-1:], ModelPrinter(body).block(body), front)
         if short.tests:
             test = " && ".join(ModelPrinter().expr(names.within(each)) for each in short.tests)
             lines = [f"if ({test}) {{", *indent(inside), "} else {", *indent(lines), "}"]
         else:
             lines = inside
-    outer = leading(kernel.loops[:-1], decisions.shared)
-    return [shared(outer), *loop_lines(loops[:-1], lines)]
+    return Lines(loops[:-1], lines, outer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +247,9 @@ def everywhere(test: i.Expr, loops: Loops, outer: dict[str, int]) -> i.Expr | No
     return decided(whole, loop_ranges(tuple(outer.items())))
 
 
-def run_lines(kernel: Kernel, made: Reduction, storage: Storage, names: Names) -> list[str]:
+def run_lines(
+    kernel: Kernel, made: Reduction, storage: Storage, names: Names, front: Sequence[str]
+) -> list[str]:
     """The totals of a run, step by step of the reduction."""
     whole = located(kernel, storage)
     loops = names.loops(kernel.loops)
@@ -259,9 +269,6 @@ def run_lines(kernel: Kernel, made: Reduction, storage: Storage, names: Names) -
         f"{MACHINE_TYPES[start.type]} {array}[{extent}];",
         f"{every} {array}[{index}] = {printer.expr(start.value)};",
         *printer.block(nest),
+        *front,
         *block_of(every, printer.block(after)),
     ]
-
-
-def block_of(head: str, lines: Sequence[str]) -> list[str]:
-    return [f"{head} {{", *indent(lines), "}"] if len(lines) > 1 else [head, *indent(lines)]

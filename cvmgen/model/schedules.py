@@ -10,11 +10,14 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from cvmgen.errors import InternalError
+from cvmgen.ir import nodes as i
 from cvmgen.model.kernels import Kernel, Loops
 from cvmgen.model.products import Product
 from cvmgen.schedule.book import Plan, Schedules
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Roles
+
+PRODUCTS = 16  # of a tile, which take as long as a statement for a result
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +98,29 @@ def names(loops: Loops) -> tuple[str, ...]:
     return tuple(name for name, _ in loops)
 
 
-def measured(kernel: Kernel, work: int) -> Mapping[str, int]:
-    return {"results": kernel.iterations, "work": work}
+def measured(kernel: Kernel) -> Mapping[str, int]:
+    return {"results": kernel.iterations, "work": kernel.iterations * weight(kernel.body)}
+
+
+def weight(body: tuple[i.Stmt, ...]) -> int:
+    """About how many statements an iteration takes."""
+    total = 0
+    for each in body:
+        match each:
+            case i.Loop(low=i.Const(value=low), high=i.Const(value=high), body=inner):
+                total += (int(high) - int(low)) * weight(inner)
+            case i.If(then=then, otherwise=otherwise):
+                total += max(weight(then), weight(otherwise))
+            case _:
+                total += 1
+    return max(total, 1)
 
 
 def product_nest(kernel: Kernel, made: Product) -> Nest:
     """A kernel that a register tile can compute."""
-    work = kernel.iterations * prod(extent for _, extent in made.summed)
+    products = kernel.iterations * prod(extent for _, extent in made.summed)
+    work = kernel.iterations * weight(made.after) + products // PRODUCTS
+    measures = {"results": kernel.iterations, "work": work}
     roles = {
         "outer": names(kernel.loops),
         "batches": names(made.batches),
@@ -109,10 +128,10 @@ def product_nest(kernel: Kernel, made: Product) -> Nest:
         "columns": names((made.column,)),
         "summed": names(made.summed),
     }
-    return Nest("contraction", roles, kernel.loops, measured(kernel, work), place_of(kernel))
+    return Nest("contraction", roles, kernel.loops, measures, place_of(kernel))
 
 
-def reduction_nest(kernel: Kernel, total: str, summed: Sequence[str], work: int) -> Nest:
+def reduction_nest(kernel: Kernel, total: str, summed: Sequence[str]) -> Nest:
     """A kernel whose last loop can go inside its reduction."""
     loops = names(kernel.loops)
     roles = {
@@ -121,18 +140,18 @@ def reduction_nest(kernel: Kernel, total: str, summed: Sequence[str], work: int)
         "totals": (total,),
         "summed": tuple(summed),
     }
-    return Nest("reduction", roles, kernel.loops, measured(kernel, work), place_of(kernel))
+    return Nest("reduction", roles, kernel.loops, measured(kernel), place_of(kernel))
 
 
-def elementwise_nest(kernel: Kernel, work: int) -> Nest:
+def elementwise_nest(kernel: Kernel) -> Nest:
     loops = names(kernel.loops)
     roles = {"outer": loops, "inner": loops[-1:]}
-    return Nest("elementwise", roles, kernel.loops, measured(kernel, work), place_of(kernel))
+    return Nest("elementwise", roles, kernel.loops, measured(kernel), place_of(kernel))
 
 
-def other_nest(kernel: Kernel, work: int) -> Nest:
+def other_nest(kernel: Kernel) -> Nest:
     roles = {"outer": names(kernel.loops)}
-    return Nest("other", roles, kernel.loops, measured(kernel, work), place_of(kernel))
+    return Nest("other", roles, kernel.loops, measured(kernel), place_of(kernel))
 
 
 # ---------------------------------------------------------------- actions

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import accumulate, takewhile
+from operator import mul
 from typing import Any
 
-from cvmgen.emit.c_like import MACHINE_TYPES, CPrinter, comment, identifier, indent
-from cvmgen.emit.c_text import signature, wrapped_list
+from cvmgen.emit.c_like import MACHINE_TYPES, CPrinter, identifier, indent
+from cvmgen.emit.c_shares import OWN, Member, call_name, part_function, part_name, places
+from cvmgen.emit.c_text import signature, word_in, wrapped, wrapped_list
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
@@ -19,7 +22,7 @@ from cvmgen.model.kernels import Kernel, Loops
 from cvmgen.model.schedules import Decisions
 from cvmgen.model.storage import Placement, Storage
 
-TEAM = 20 * 2048  # below so many steps of the loops of all kernels threads are not worth it
+ENOUGH = 32  # iterations for threads to share, so that they unravel few indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,42 @@ class Function:
     name: str
     tensors: tuple[str, ...]
     text: str
-    work: int  # in steps of its loops
-    told: tuple[str, ...] = ()  # what its schedule decided, for people
+    told: tuple[str, ...]  # what its schedule decided, for people
+    shared: bool = False  # by threads
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines of a kernel: what is constant, loops, what stands in them and, in parts, in front
+    of the innermost one; threads share so many of the outermost loops."""
+
+    loops: Loops
+    inner: Sequence[str]
+    shared: int
+    constants: Sequence[str] = ()
+    front: Sequence[str] = ()
+
+    def alone(self) -> list[str]:
+        """All of the kernel."""
+        return [*self.constants, *loop_lines(self.loops, self.inner)]
+
+    def part(self, low: str, high: str, at: str) -> list[str]:
+        """The iterations of the shared loops from `low` on, below `high`."""
+        shared, within = self.loops[: self.shared], self.loops[self.shared :]
+        inner = loop_lines(within, self.inner, self.front)
+        front = [] if within else self.front
+        if len(shared) == 1:
+            head = loop_head(shared[0][0], high, low)
+            return [*self.constants, *front, *block_of(head, inner)]
+        text = "\n".join(inner)
+        counts = [str(extent) for _, extent in shared[1:]]
+        indices = [
+            f"{identifier(index)} = {place}"
+            for (index, _), place in zip(shared, places(at, counts), strict=True)
+            if word_in(identifier(index), text)
+        ]
+        inner = [*wrapped("const int64_t", indices), *inner]
+        return [*self.constants, *block_of(loop_head(at, high, low), inner)]
 
 
 class Names:
@@ -75,95 +112,112 @@ class ModelPrinter(CPrinter):
         self.accumulators = {each.name: each.type for each in walk(body) if isinstance(each, i.Let)}
 
 
-def nest_lines(kernel: Kernel, storage: Storage, names: Names, decisions: Decisions) -> list[str]:
+def nest_lines(kernel: Kernel, storage: Storage, names: Names, decisions: Decisions) -> Lines:
     """A kernel with offsets, its loops shared by threads as its schedule says."""
-    outer = leading(kernel.loops[:-1] or kernel.loops, decisions.shared)
     loops, body = names.loops(kernel.loops), names.within(kernel.body)
     body = known_types(kernel.operator, dict(loops), body, storage.elements).body
-    return [
-        shared(outer),
-        *loop_lines(loops, ModelPrinter(body).block(body)),
-    ]
+    outer = leading(kernel.loops[:-1] or kernel.loops, decisions.shared)
+    whole = any(isinstance(each, i.Loop) for each in walk(body))
+    front = () if whole or not outer else apart(kernel, decisions)
+    return Lines(loops, ModelPrinter(body).block(body), outer, front=front)
 
 
-def function(
-    name: str,
-    kernel: Kernel,
-    tensors: Sequence[str],
-    storage: Storage,
-    lines: Sequence[str],
-    work: int,
-    vector: bool,
-) -> Function:
-    """The lines inside a function that every thread of a team calls; one with `vector` is compiled
-    for each level of vector instructions."""
-    written = kernel.written
-    parameters = [parameter(each, storage.elements[each], each in written) for each in tensors]
-    comments = [comment(f"{each.node}: {each.operator}, {each.place}") for each in kernel.origins]
-    head = head_lines(f"{'STEP ' if vector else ''}static void {name}(", parameters)
-    return Function(
-        name, tuple(tensors), "\n".join([*head, *wrap_c(indent([*comments, *lines])), "}"]), work
-    )
+def apart(kernel: Kernel, decisions: Decisions) -> Sequence[str]:
+    """What stands in front of a loop for vector instructions in a part: the pointers are locals
+    there, of which compilers do not see that they are restrict."""
+    return ("CVMGEN_APART",) if decisions.vector and not kernel.read & kernel.written else ()
 
 
-def parameter(tensor: str, elements: Elements, written: bool) -> str:
-    constant = "" if written else "const "
-    return f"{constant}{element_type(elements)} *restrict {identifier(tensor)}"
+@dataclass(frozen=True, slots=True)
+class StepText:
+    """The text of a step's function, and what threads share of it.
+
+    `tensors` are its parameters, of which it writes those that are `written`; `head` stands before
+    the heads of functions with vector loops.
+    """
+
+    name: str
+    tensors: Sequence[str]
+    written: Collection[str]
+    elements: Mapping[str, Elements]
+    comments: Sequence[str]
+    head: Sequence[str]
+
+    def whole(self, borders: Sequence[str], lines: Lines) -> str:
+        """One function."""
+        body = [*self.comments, *borders, *lines.alone()]
+        return "\n".join([*self.head, *self.signature(), *wrap_c(indent(body)), "}"])
+
+    def shared(self, borders: Sequence[str], lines: Lines, names: Names) -> str:
+        """The function of a part of the iterations, and one that shares them all."""
+        own = {each: names.of(f"{each}.own") for each in OWN}
+        part = lines.part(own["low"], own["high"], own["at"])
+        text = "\n".join(part)
+        members = [self.member(each) for each in self.tensors if word_in(identifier(each), text)]
+        name = part_name(self.name)
+        body = [*self.comments, *part]
+        count = math.prod(extent for _, extent in lines.loops[: lines.shared])
+        values = [each.value for each in members]
+        return "\n".join(
+            [
+                *part_function(name, own, members, self.head, body),
+                "",
+                *self.signature(),
+                *indent(borders),
+                *indent(
+                    wrapped_list(f"const {call_name(name)} {own['call']} = {{", values, "};", 92)
+                ),
+                f"    share({count}, {name}, &{own['call']});",
+                "}",
+            ]
+        )
+
+    def member(self, tensor: str) -> Member:
+        kind = self.kind(tensor)
+        return Member(identifier(tensor), kind, f"{kind}restrict ", identifier(tensor))
+
+    def kind(self, tensor: str) -> str:
+        """The type of a pointer to a tensor."""
+        constant = "" if tensor in self.written else "const "
+        return f"{constant}{element_type(self.elements[tensor])} *"
+
+    def signature(self) -> list[str]:
+        parameters = [f"{self.kind(each)}restrict {identifier(each)}" for each in self.tensors]
+        return head_lines(f"static void {self.name}(", parameters)
 
 
 def element_type(elements: Elements) -> str:
     return MACHINE_TYPES[elements.type]
 
 
-def leading(loops: Loops, names: Collection[str]) -> Loops:
-    """The outermost loops, as far as they have these names."""
-    return tuple(takewhile(lambda loop: loop[0] in names, loops))
+def leading(loops: Loops, names: Collection[str]) -> int:
+    """How many of the outermost loops threads share: as far as they have these names, and until
+    there are enough iterations."""
+    shared = tuple(takewhile(lambda loop: loop[0] in names, loops))
+    counts = list(accumulate((extent for _, extent in shared), mul))
+    return next((at for at, count in enumerate(counts, 1) if count >= ENOUGH), len(counts))
 
 
-def shared(loops: Loops) -> str:
-    """How the threads share these outermost loops; where there are none, one of them does all."""
-    if not loops:
-        return "#pragma omp single"
-    collapse = f" collapse({len(loops)})" if len(loops) > 1 else ""
-    return f"#pragma omp for{collapse} schedule(static)"
-
-
-def work_of(kernel: Kernel) -> int:
-    """About how many steps all iterations take."""
-    return kernel.iterations * weight(kernel.body)
-
-
-def weight(body: tuple[i.Stmt, ...]) -> int:
-    """About how many steps an iteration takes."""
-    total = 0
-    for each in body:
-        match each:
-            case i.Loop(low=i.Const(value=low), high=i.Const(value=high), body=inner):
-                total += (int(high) - int(low)) * weight(inner)
-            case i.If(then=then, otherwise=otherwise):
-                total += max(weight(then), weight(otherwise))
-            case _:
-                total += 1
-    return max(total, 1)
-
-
-def loop_lines(loops: Loops, inner: list[str]) -> list[str]:
-    """Lines inside loops; a block of their own where there are none."""
-    lines = inner
+def loop_lines(loops: Loops, inner: Sequence[str], front: Sequence[str] = ()) -> list[str]:
+    """Lines inside loops; `front` stands in front of the innermost one."""
+    lines = list(inner)
     for index, extent in reversed(loops):
-        head = loop_head(index, str(extent))
-        braces = len(lines) > 1
-        lines = [f"{head} {{", *indent(lines), "}"] if braces else [head, *indent(lines)]
-    return lines if loops else ["{", *indent(lines), "}"]
+        lines = [*front, *block_of(loop_head(index, str(extent)), lines)]
+        front = ()
+    return lines
 
 
-def loop_head(index: str, end: str) -> str:
+def loop_head(index: str, end: str, start: str = "0") -> str:
     name = identifier(index)
-    return f"for (int64_t {name} = 0; {name} < {end}; ++{name})"
+    return f"for (int64_t {name} = {start}; {name} < {end}; ++{name})"
+
+
+def block_of(head: str, lines: Sequence[str]) -> list[str]:
+    return [f"{head} {{", *indent(lines), "}"] if len(lines) > 1 else [head, *indent(lines)]
 
 
 def border_lines(tensor: str, place: Placement, elements: Elements) -> list[str]:
-    """Zeros around the bytes of a tensor, written by one thread while the others go on."""
+    """Zeros around the bytes of a tensor."""
     name = identifier(tensor)
     lines: list[str] = []
     for at in place.bordered:
@@ -181,8 +235,8 @@ def border_lines(tensor: str, place: Placement, elements: Elements) -> list[str]
             if pad
         ]
         kept = tuple(each for each in loops if each[1] > 1)
-        lines += loop_lines(kept, fills) if kept else fills
-    return ["#pragma omp single nowait", "{", *indent(lines), "}"] if lines else []
+        lines += loop_lines(kept, fills)
+    return lines
 
 
 def merged(kernel: Kernel, names: Collection[str]) -> Kernel:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from math import prod
 
-from cvmgen.emit.c_like import identifier, indent
+from cvmgen.emit.c_like import identifier
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import substitute, walk
@@ -18,7 +18,7 @@ from cvmgen.model.layouts import Tile
 from cvmgen.model.products import PANEL
 from cvmgen.model.schedules import Decisions
 from cvmgen.model.storage import Storage, located
-from cvmgen.model.text import ModelPrinter, Names, loop_head, loop_lines, shared
+from cvmgen.model.text import Lines, ModelPrinter, Names, apart, block_of, leading, loop_head
 
 MOST_TOTALS = 8192  # of a block: 32 KB, which stay in the nearest cache
 FEW_BLOCKS = 8  # of rows: then columns are divided among threads too
@@ -93,32 +93,28 @@ class TileText:
         most -= most % PANEL if most > PANEL else 0
         self.row = Axis(inner, reach, min(reach, most))
 
-    @property
-    def work(self) -> int:
-        """Of its products, 4 * PANEL are one step."""
-        return self.kernel.iterations * len(self.tile.runs.terms) // (4 * PANEL)
-
     def printed(self, expr: i.Expr) -> str:
         return ModelPrinter().expr(self.names.within(expr))
 
-    def lines(self, decisions: Decisions) -> list[str]:
+    def lines(self, decisions: Decisions) -> Lines:
         """All of the kernel, with its loops shared by threads as its schedule says."""
         divided = [axis for axis in (self.row, self.column) if axis.blocks > 1]
         blocks = (*self.outer, *((axis.block, axis.blocks) for axis in divided))
-        names = (*(name for name, _ in self.outer), *(axis.index for axis in divided))
-        count = len(list(takewhile(decisions.shared.__contains__, names)))
+        chosen = {axis.block for axis in divided if axis.index in decisions.shared}
+        shared = leading(blocks, decisions.shared | chosen)
         starts = list(map(str, self.tile.runs.starts))
         inside = [
             f"_Alignas(64) int32_t {self.totals}[{self.row.size * self.column.size}];",
             *self.row_starts(),
             *self.call(),
-            *self.results(),
+            *self.results(apart(self.kernel, decisions) if shared else ()),
         ]
-        return [
-            *wrapped_list(f"static const int64_t {self.runs}[{len(starts)}] = {{", starts, "};"),
-            shared(blocks[:count]),
-            *loop_lines(self.names.loops(blocks), inside),
-        ]
+        return Lines(
+            self.names.loops(blocks),
+            inside,
+            shared,
+            wrapped_list(f"static const int64_t {self.runs}[{len(starts)}] = {{", starts, "};"),
+        )
 
     def story(self) -> tuple[str, ...]:
         """What is staged, what is packed, and the blocks, for people."""
@@ -203,8 +199,8 @@ class TileText:
         left = i.Binary("-", i.Const(whole), start)
         return self.printed(i.Call("min_i64", (i.Const(size), left)))
 
-    def results(self) -> list[str]:
-        """What is done with each total of a block."""
+    def results(self, front: Sequence[str]) -> list[str]:
+        """What is done with each total of a block; `front` stands in front of the inner loop."""
         row, column = (
             Linear(0, {i.Var(self.row.place): 1}),
             Linear(0, {i.Var(self.column.place): 1}),
@@ -229,7 +225,6 @@ class TileText:
         lines = ModelPrinter(typed).block(typed)
         for axis in axes if self.turned else reversed(axes):
             head = loop_head(self.names.of(axis.place), self.printed(axis.count))
-            lines = (
-                [f"{head} {{", *indent(lines), "}"] if len(lines) > 1 else [head, *indent(lines)]
-            )
+            lines = [*front, *block_of(head, lines)]
+            front = ()
         return lines

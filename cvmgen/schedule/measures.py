@@ -31,7 +31,7 @@ def elements(subject: Subject, loop: i.Loop) -> list[i.Expr]:
 
 def work(subject: Subject, loop: i.Loop) -> list[i.Expr]:
     """The iterations of a loop and of all in it, as far as the call alone decides them; in models
-    times the statements in them, and of tiles the products."""
+    times the statements in them, where 16 products of a tile are one."""
     within = assigned((loop,))
     return [count(each) for each in deepest((loop,)) if not names_in(ends(each)) & within]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,10 @@ from cvmgen.graph.names import translate
 from cvmgen.graph.operators import Operators, operands
 from cvmgen.graph.parameters import Array
 from cvmgen.graph.symbol import Entry, Node, Reference, Symbol
+from cvmgen.paths import spec_folder
+from cvmgen.schedule.book import Schedules, checked
+from cvmgen.source import Source
+from cvmgen.spec.schedules import parse_schedules
 
 Place = tuple[int, int]
 
@@ -182,3 +188,12 @@ ALONE = {"residual": residual_bytes, "classified": classified}
 MODELS: dict[str, Callable[[Sketch], Symbol]] = {
     each.__name__: each for each in (chain, residual, pyramid, classifier, wide, blocks, boxes)
 }
+
+
+@cache
+def for_small_models() -> Schedules:
+    """The schedules of models, by which threads share steps that take less time than that too."""
+    text = (spec_folder() / "schedules" / "model.sched").read_text()
+    text, changed = re.subn(r"(parallelise outer when work >=) \d+", r"\1 1000", text)
+    assert changed == 4
+    return checked(parse_schedules(Source("model.sched", text)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import subprocess
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -20,7 +21,7 @@ from cvmgen.graph.symbol import Symbol
 from cvmgen.model.build import model_files
 from tests.conformance.calls import Conformance
 from tests.emulated import ARM, ARM_32, BIG_ENDIAN, Machine
-from tests.model.invented import ALONE, MODELS, Sketch
+from tests.model.invented import ALONE, MODELS, Sketch, for_small_models
 
 ROOT = Path(__file__).resolve().parents[2]
 RESNET = ROOT.parent / "shared" / "models" / "cifar10_resnet20_v2"
@@ -52,10 +53,17 @@ def folder(
 ) -> Path:
     files: dict[str, str] = {}
     for name, (symbol, arrays) in drawn.items():
-        files |= model_files(symbol, arrays, name, conformance.libraries["python"])
+        files |= made(symbol, arrays, name, conformance)
     place = tmp_path_factory.mktemp("models")
     write_changed(place, files)
     return place
+
+
+def made(
+    symbol: Symbol, arrays: Mapping[str, Array], name: str, conformance: Conformance
+) -> dict[str, str]:
+    python = conformance.libraries["python"]
+    return model_files(symbol, arrays, name, python, for_small_models())
 
 
 def inputs(network: Network, count: int) -> list[Array]:
@@ -90,6 +98,20 @@ def test_an_invented_model(
         for one, other in zip(results(model(x)), results(network(x)), strict=True):
             assert one.dtype == other.dtype
             np.testing.assert_array_equal(one, other)
+
+
+def test_runs_at_the_same_time(drawn: Drawn, conformance: Conformance, folder: Path) -> None:
+    """One of them has the threads; with a workspace each they leave each other alone."""
+    network = load(*drawn["blocks"], operators=conformance.libraries["c"])
+    models = [load_model(folder, "blocks", threads=threads) for threads in (2, 3)]
+    given = inputs(network, 6) * 4
+    with ThreadPoolExecutor(len(models)) as pool:
+        found = pool.map(lambda model: [results(model(x)) for x in given], models)
+        expected = [results(network(x)) for x in given]
+    for heads in found:
+        for one, other in zip(heads, expected, strict=True):
+            for a, b in zip(one, other, strict=True):
+                np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -153,7 +175,7 @@ def alone(
     """A model as a program of its files and MAIN."""
     name, sketch = request.param, Sketch(conformance.libraries["python"], 7)
     symbol = ALONE[name](sketch)
-    files = model_files(symbol, sketch.arrays, name, conformance.libraries["python"])
+    files = made(symbol, sketch.arrays, name, conformance)
     folder = tmp_path_factory.mktemp(name)
     write_changed(folder, {**files, "main.c": MAIN.format(name=name)})
     network = load(symbol, sketch.arrays, operators=conformance.libraries["c"])
@@ -165,7 +187,7 @@ def alone(
     return Alone(sorted(folder.glob("*.c")), expected)
 
 
-@pytest.mark.parametrize("flags", [("-fopenmp",), ("-O0",)])
+@pytest.mark.parametrize("flags", [("-pthread",), ("-O0",)])
 def test_alone_and_sanitized(alone: Alone, tmp_path: Path, flags: tuple[str, ...]) -> None:
     """The files of a model need nothing else, and read and write where they may."""
     checks = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-g", SANITIZERS, "-fno-sanitize-recover")
@@ -189,7 +211,7 @@ def test_on_another_machine(alone: Alone, tmp_path: Path, machine: Machine) -> N
 def test_chains_become_one_step(folder: Path) -> None:
     """A convolution goes with all that is done to each of its elements."""
     text = (folder / "chain.c").read_text()
-    assert text.count("STEP static void ") == 7, "the data, four convolutions, a maximum and a sum"
+    assert text.count("\nSTEP\n") == 7, "the data, four convolutions, a maximum and a sum"
 
 
 def test_what_stands_between_steps_is_bytes(folder: Path) -> None:
@@ -232,9 +254,7 @@ def test_bad_inputs(folder: Path) -> None:
 
 def test_the_same_text_each_time(drawn: Drawn, conformance: Conformance, folder: Path) -> None:
     symbol, arrays = drawn["pyramid"]
-    for name, text in model_files(
-        symbol, arrays, "pyramid", conformance.libraries["python"]
-    ).items():
+    for name, text in made(symbol, arrays, "pyramid", conformance).items():
         assert (folder / name).read_text() == text
 
 
@@ -243,11 +263,12 @@ def test_names_that_c_has_already(conformance: Conformance, tmp_path: Path) -> N
     sketch = Sketch(conformance.libraries["python"], 3)
     symbol = MODELS["classifier"](sketch)
     names = ["tile", "totals", "STEP", "memset", "int", "memory", "x", "runs", "a b", "a_b", "7"]
+    names += ["share", "call", "low", "head0_step_part"]
     given = {node.name: name for node, name in zip(symbol.nodes[1:], names, strict=False)}
     nodes = tuple(replace(node, name=given.get(node.name, node.name)) for node in symbol.nodes)
     arrays = {given.get(name, name): array for name, array in sketch.arrays.items()}
     renamed = replace(symbol, nodes=nodes)
-    write_changed(tmp_path, model_files(renamed, arrays, "named", conformance.libraries["python"]))
+    write_changed(tmp_path, made(renamed, arrays, "named", conformance))
     network = load(renamed, arrays, operators=conformance.libraries["c"])
     model = load_model(tmp_path)
     for x in inputs(network, 2):
