@@ -24,6 +24,7 @@ from cvmgen.model.kernels import Kernel, Model
 from cvmgen.model.layouts import Layouts, Tile
 from cvmgen.model.row_text import reduction, row_lines, told_of, written_out
 from cvmgen.model.schedules import (
+    Decisions,
     decided,
     elementwise_nest,
     other_nest,
@@ -56,11 +57,10 @@ OCTAL = [f"\\{byte:03o}" for byte in range(256)]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The lines of a kernel, whether compilers look for vectors, and what its schedule made of
-    it."""
+    """The lines of a kernel, what its schedule decided, and what became of it."""
 
     lines: Lines
-    vector: bool
+    decisions: Decisions
     told: tuple[str, ...]
 
 
@@ -242,10 +242,11 @@ class Files:
             kernel.written,
             self.storage.elements,
             [comment(f"{each.node}: {each.operator}, {each.place}") for each in kernel.origins],
-            ["STEP"] if step.vector else [],
+            ["STEP"] if step.decisions.vector else [],
         )
         if step.lines.shared:
-            return Function(name, tensors, text.shared(borders, step.lines, names), step.told, True)
+            shared = text.shared(borders, step.lines, step.decisions.parts, names)
+            return Function(name, tensors, shared, step.told, True)
         return Function(name, tensors, text.whole(borders, step.lines), step.told)
 
     def step_lines(self, kernel: Kernel, tile: Tile | None, names: Names) -> Step:
@@ -254,7 +255,7 @@ class Files:
             text = TileText(kernel, tile, self.storage, names)
             decisions = decided([product_nest(kernel, tile.product)], self.schedules)
             story = decisions.story({"tile": text.story()})
-            return Step(text.lines(decisions), decisions.vector, tuple(story))
+            return Step(text.lines(decisions), decisions, tuple(story))
         kernel = along_memory(kernel, self.storage.placements)
         made = reduction(kernel)
         nests = [other_nest(kernel)]
@@ -272,7 +273,7 @@ class Files:
             lines = nest_lines(kernel, self.storage, names, decisions)
             shown = ", ".join(f"{plain(name)} {extent}" for name, extent in kernel.loops)
             story = decisions.story({"merge": (f"loops: {shown or 'none'}",)})
-        return Step(lines, decisions.vector, tuple(story))
+        return Step(lines, decisions, tuple(story))
 
     def story(self) -> Iterator[str]:
         """What became of each step, for people."""

@@ -38,8 +38,9 @@ class Nest:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """How a kernel is written: `merged` and `shared` are loops, `terms` those of a sum that is
-    written out at most; each action says what it decided, for people."""
+    """How a kernel is written: `merged` and `shared` are loops, `parts` how many parts of the
+    shared ones are worth a thread's while, `terms` those of a sum that is written out at most; each
+    action says what it decided, for people."""
 
     plan: Plan | None = None
     nest: Nest | None = None
@@ -51,6 +52,7 @@ class Decisions:
     terms: int = 0
     vector: bool = False
     shared: frozenset[str] = frozenset()
+    parts: int = 0
     told: tuple[tuple[Use, str], ...] = field(default=())
 
     def story(self, made: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -236,11 +238,14 @@ def parallelise(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str
     chosen = independent(nest, use, "in parallel")
     if not chosen:
         return so_far, "one thread: there is no such loop"
-    if len(use.given) > 1 and not holds(nest, use, 1):
-        return so_far, f"one thread: {compared(nest, use, 1)}"
     shared = so_far.shared | frozenset(chosen)
-    text = compared(nest, use, 1) if len(use.given) > 1 else "always"
-    return replace(so_far, shared=shared), f"all threads: {text}"
+    if len(use.given) == 1:
+        return replace(so_far, shared=shared, parts=nest.measures["results"]), "all threads: always"
+    if not holds(nest, use, 1):
+        return so_far, f"one thread: {compared(nest, use, 1)}"
+    measure, least = use.test(1)
+    parts = max(2, nest.measures[measure] // least)
+    return replace(so_far, shared=shared, parts=parts), f"all threads: {compared(nest, use, 1)}"
 
 
 def independent(nest: Nest, use: Use, how: str) -> tuple[str, ...]:

@@ -148,7 +148,7 @@ class StepText:
         body = [*self.comments, *borders, *lines.alone()]
         return "\n".join([*self.head, *self.signature(), *wrap_c(indent(body)), "}"])
 
-    def shared(self, borders: Sequence[str], lines: Lines, names: Names) -> str:
+    def shared(self, borders: Sequence[str], lines: Lines, parts: int, names: Names) -> str:
         """The function of a part of the iterations, and one that shares them all."""
         own = {each: names.of(f"{each}.own") for each in OWN}
         part = lines.part(own["low"], own["high"], own["at"])
@@ -167,7 +167,7 @@ class StepText:
                 *indent(
                     wrapped_list(f"const {call_name(name)} {own['call']} = {{", values, "};", 92)
                 ),
-                f"    share({count}, {name}, &{own['call']});",
+                f"    share({count}, {parts}, {name}, &{own['call']});",
                 "}",
             ]
         )

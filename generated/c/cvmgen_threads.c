@@ -26,7 +26,7 @@
 
 enum {
     MOST_THREADS = 256,
-    PARTS = 16,   /* of the iterations of a thread, if there are so many */
+    PARTS = 16,   /* of the iterations of a thread, if so many are worth it */
     KEPT = 2,     /* of so many parts are left to a thread that is late in a short call */
     ALIGNED = 64, /* far longer parts begin with lines of the cache */
     PAUSES = 16,  /* between two looks at the clock */
@@ -94,9 +94,12 @@ static bool work_on(int64_t first, int64_t end) {
     if (first < end) pool.task(pool.context, begin_of(first), begin_of(end));
     return first < end;
 }
-/* Do the first part that is left of a share; false if none is. */
+/* Do the first part that is left of a share; false if none is, which is seen first: an atomic
+   operation waits until all that the part before it has stored has left. */
 static bool work_on_own(share *own) {
-    const uint64_t left = __atomic_fetch_add(&own->left, 1, __ATOMIC_RELAXED);
+    uint64_t left = __atomic_load_n(&own->left, __ATOMIC_RELAXED);
+    if ((uint32_t)left >= left >> END_AT) return false;
+    left = __atomic_fetch_add(&own->left, 1, __ATOMIC_RELAXED);
     const int64_t first = (uint32_t)left;
     return work_on(first, first < (int64_t)(left >> END_AT) ? first + 1 : first);
 }
@@ -117,9 +120,10 @@ static bool work_on_other(int thread, int64_t kept) {
    What a short call reads and writes is in the caches of who did it before: to get that takes longer
    than to wait for one who is a little late. */
 static void work_as(int thread, int64_t kept) {
-    const int64_t begin = now();
+    const bool few = pool.parts < pool.threads * PARTS;
+    const int64_t begin = few ? 0 : now();
     while (work_on_own(&pool.shares[thread])) continue;
-    if (pool.parts < pool.threads * PARTS || now() - begin > CACHED) kept = 0;
+    if (few || now() - begin > CACHED) kept = 0;
     for (int i = 1; i < pool.threads; ++i)
         while (work_on_other((thread + i) % pool.threads, kept)) continue;
 }
@@ -271,11 +275,14 @@ static void work_and_wake(void) {
     }
     pool.closed = now();
 }
-static void share_out(int64_t count, int threads, cvmgen_task *task, const void *context) {
+static void share_out(int64_t count, int threads, int64_t worth, cvmgen_task *task,
+                      const void *context) {
+    /* Several ones for a thread are to be longer: each begins with an atomic operation. */
+    const int64_t each = cvmgen_max_i64(1, cvmgen_min_i64(worth / threads / 2, PARTS));
     pool.task = task;
     pool.context = context;
     pool.count = count;
-    pool.parts = cvmgen_min_i64(count, (int64_t)threads * PARTS);
+    pool.parts = cvmgen_min_i64(count, threads * each);
     pool.unit = count / pool.parts >= PARTS * ALIGNED ? ALIGNED : 1;
     pool.threads = threads;
 #ifdef CVMGEN_PLACES
@@ -298,13 +305,14 @@ static void share_out(int64_t count, int threads, cvmgen_task *task, const void 
     }
 }
 
-void cvmgen_share_among(int threads, int64_t count, cvmgen_task *task, const void *context) {
-    threads = (int)cvmgen_min_i64(count, threads);
+void cvmgen_share_among(int threads, int64_t count, int64_t parts, cvmgen_task *task,
+                        const void *context) {
+    threads = (int)cvmgen_min_i64(cvmgen_min_i64(count, parts), threads);
     if (threads > 1 && __atomic_exchange_n(&pool.taken, 1, __ATOMIC_ACQUIRE) == 0) {
         threads = (int)cvmgen_min_i64(threads, MOST_THREADS);
         if (threads > pool.workers + 1) start_threads(threads - 1);
         threads = (int)cvmgen_min_i64(threads, pool.workers + 1);
-        if (threads > 1) share_out(count, threads, task, context);
+        if (threads > 1) share_out(count, threads, parts, task, context);
         __atomic_store_n(&pool.taken, 0, __ATOMIC_RELEASE);
         if (threads > 1) return;
     }
@@ -335,8 +343,9 @@ static int usual_threads(void) {
 }
 #else
 static int usual_threads(void) { return 1; }
-void cvmgen_share_among(int threads, int64_t count, cvmgen_task *task, const void *context) {
-    (void)threads;
+void cvmgen_share_among(int threads, int64_t count, int64_t parts, cvmgen_task *task,
+                        const void *context) {
+    (void)threads, (void)parts;
     if (count > 0) task(context, 0, count);
 }
 void cvmgen_lock(void) {}
@@ -353,5 +362,5 @@ int cvmgen_thread_count(void) {
     return count > 0 ? count : usual_threads();
 }
 void cvmgen_share(int64_t count, bool worth, cvmgen_task *task, const void *context) {
-    cvmgen_share_among(worth ? cvmgen_thread_count() : 1, count, task, context);
+    cvmgen_share_among(worth ? cvmgen_thread_count() : 1, count, INT64_MAX, task, context);
 }

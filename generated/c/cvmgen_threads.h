@@ -14,8 +14,10 @@ extern "C" {
    is worth it. Iterations that stand beside each other go to one thread, and to the same one from
    call to call, as far as that keeps all of them busy. A call inside of a part has no threads. */
 void cvmgen_share(int64_t count, bool worth, cvmgen_task *task, const void *context);
-/* The same by so many threads at most. */
-void cvmgen_share_among(int threads, int64_t count, cvmgen_task *task, const void *context);
+/* The same by so many threads at most, where so many parts of the iterations are worth a call of
+   `task` each, and no more of them. */
+void cvmgen_share_among(int threads, int64_t count, int64_t parts, cvmgen_task *task,
+                        const void *context);
 
 /* Around what parts change together. */
 void cvmgen_lock(void);
