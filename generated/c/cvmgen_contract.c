@@ -14,7 +14,8 @@ enum {
 };
 static const int64_t STRIP_BYTES = 1 << 19;    /* of an image that stays in the second cache */
 static const int64_t COPIED_BYTES = 1 << 17;   /* of an image that threads do not share */
-static const int64_t LEAST_THREADED = 1 << 18; /* below, threads do not pay */
+/* Below both, threads do not pay: products, and bytes of panels that come from far away. */
+static const int64_t LEAST_PRODUCTS = 1 << 22, LEAST_PANELS = 1 << 18;
 
 /* ---------------------------------------------------------------- memory */
 
@@ -413,7 +414,8 @@ bool cvmgen_contract(const cvmgen_contraction *contraction, cvmgen_factor x, cvm
         work todo = {.g = g, .y = contraction->y, .copies = 1, .turned = turned};
         todo.take = take;
         todo.call = call;
-        todo.threads = g->rows * g->columns * g->depth * g->batches >= LEAST_THREADED;
+        todo.threads = g->rows * g->columns * g->depth * g->batches >= LEAST_PRODUCTS ||
+                       g->panels_bytes * g->w_batches >= LEAST_PANELS;
         done = contract(kept, x, w, &todo, space);
     }
     if (workspace == NULL) cvmgen_free_workspace(&own);

@@ -98,7 +98,7 @@ KERNELS = [
         [
             "if (on) {",
             "    const f_Y_int32_int32_part_call call = {X, Y};",
-            "    cvmgen_share(N, N >= 16384, f_Y_int32_int32_part, &call);",
+            "    cvmgen_share(N, N >= 131072, f_Y_int32_int32_part, &call);",
             "} else {",
             "    cvmgen_fill_i32(Y, 0, N);",
             "}",

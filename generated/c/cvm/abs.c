@@ -66,7 +66,7 @@ static void abs_Y_int8_int8(const abs_plan *plan, const int8_t *restrict X,
                             int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const abs_Y_int8_int8_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 16384, abs_Y_int8_int8_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, abs_Y_int8_int8_part, &call);
 }
 
 typedef struct abs_Y_int8_int32_part_call {
@@ -90,7 +90,7 @@ static void abs_Y_int8_int32(const abs_plan *plan, const int8_t *restrict X,
                              int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const abs_Y_int8_int32_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 16384, abs_Y_int8_int32_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, abs_Y_int8_int32_part, &call);
 }
 
 typedef struct abs_Y_int32_int8_part_call {
@@ -114,7 +114,7 @@ static void abs_Y_int32_int8(const abs_plan *plan, const int32_t *restrict X,
                              int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const abs_Y_int32_int8_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 16384, abs_Y_int32_int8_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, abs_Y_int32_int8_part, &call);
 }
 
 typedef struct abs_Y_int32_int32_part_call {
@@ -138,7 +138,7 @@ static void abs_Y_int32_int32(const abs_plan *plan, const int32_t *restrict X,
                               int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const abs_Y_int32_int32_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 16384, abs_Y_int32_int32_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, abs_Y_int32_int32_part, &call);
 }
 
 int cvm_abs_infer(const cvm_abs_args *args, cvmgen_error *error) {

@@ -77,7 +77,7 @@ static void batch_flatten_Y_int8_int32(const batch_flatten_plan *plan, const int
                                        int32_t *restrict Y) {
     const int64_t n_0 = plan->n_0, n_part_size = plan->n_part_size;
     const batch_flatten_Y_int8_int32_part_call call = {X, Y};
-    cvmgen_share(n_0 * n_part_size, n_0 * n_part_size >= 16384,
+    cvmgen_share(n_0 * n_part_size, n_0 * n_part_size >= 131072,
                  batch_flatten_Y_int8_int32_part, &call);
 }
 
@@ -100,7 +100,7 @@ static void batch_flatten_Y_int32_int8(const batch_flatten_plan *plan,
                                        const int32_t *restrict X, int8_t *restrict Y) {
     const int64_t n_0 = plan->n_0, n_part_size = plan->n_part_size;
     const batch_flatten_Y_int32_int8_part_call call = {X, Y};
-    cvmgen_share(n_0 * n_part_size, n_0 * n_part_size >= 16384,
+    cvmgen_share(n_0 * n_part_size, n_0 * n_part_size >= 131072,
                  batch_flatten_Y_int32_int8_part, &call);
 }
 

@@ -164,7 +164,7 @@ static void broadcast_div_Y_int8_int8(const broadcast_div_plan *plan, const int8
                                       const int8_t *restrict B, int8_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const broadcast_div_Y_int8_int8_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, broadcast_div_Y_int8_int8_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_div_Y_int8_int8_part, &call);
 }
 
 typedef struct broadcast_div_Y_int8_int32_part_call {
@@ -221,7 +221,7 @@ static void broadcast_div_Y_int8_int32(const broadcast_div_plan *plan, const int
                                        const int8_t *restrict B, int32_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const broadcast_div_Y_int8_int32_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, broadcast_div_Y_int8_int32_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_div_Y_int8_int32_part, &call);
 }
 
 typedef struct broadcast_div_Y_int32_int8_part_call {
@@ -279,7 +279,7 @@ static void broadcast_div_Y_int32_int8(const broadcast_div_plan *plan,
                                        int8_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const broadcast_div_Y_int32_int8_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, broadcast_div_Y_int32_int8_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_div_Y_int32_int8_part, &call);
 }
 
 typedef struct broadcast_div_Y_int32_int32_part_call {
@@ -337,7 +337,7 @@ static void broadcast_div_Y_int32_int32(const broadcast_div_plan *plan,
                                         int32_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const broadcast_div_Y_int32_int32_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, broadcast_div_Y_int32_int32_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_div_Y_int32_int32_part, &call);
 }
 
 int cvm_broadcast_div_infer(const cvm_broadcast_div_args *args, cvmgen_error *error) {

@@ -154,7 +154,7 @@ static void broadcast_greater_Y_int8_int8(const broadcast_greater_plan *plan,
                                           int8_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const broadcast_greater_Y_int8_int8_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, broadcast_greater_Y_int8_int8_part,
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_greater_Y_int8_int8_part,
                  &call);
 }
 
@@ -206,7 +206,7 @@ static void broadcast_greater_Y_int8_int32(const broadcast_greater_plan *plan,
                                            int32_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const broadcast_greater_Y_int8_int32_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, broadcast_greater_Y_int8_int32_part,
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_greater_Y_int8_int32_part,
                  &call);
 }
 
@@ -259,7 +259,7 @@ static void broadcast_greater_Y_int32_int8(const broadcast_greater_plan *plan,
                                            int8_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const broadcast_greater_Y_int32_int8_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, broadcast_greater_Y_int32_int8_part,
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_greater_Y_int32_int8_part,
                  &call);
 }
 
@@ -311,7 +311,7 @@ static void broadcast_greater_Y_int32_int32(const broadcast_greater_plan *plan,
                                             const int32_t *restrict B, int32_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const broadcast_greater_Y_int32_int32_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, broadcast_greater_Y_int32_int32_part,
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_greater_Y_int32_int32_part,
                  &call);
 }
 

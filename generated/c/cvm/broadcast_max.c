@@ -157,7 +157,7 @@ static void broadcast_max_Y_int8_int8(const broadcast_max_plan *plan, const int8
                                       const int8_t *restrict B, int8_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const broadcast_max_Y_int8_int8_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, broadcast_max_Y_int8_int8_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_max_Y_int8_int8_part, &call);
 }
 
 typedef struct broadcast_max_Y_int8_int32_part_call {
@@ -206,7 +206,7 @@ static void broadcast_max_Y_int8_int32(const broadcast_max_plan *plan, const int
                                        const int8_t *restrict B, int32_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const broadcast_max_Y_int8_int32_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, broadcast_max_Y_int8_int32_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_max_Y_int8_int32_part, &call);
 }
 
 typedef struct broadcast_max_Y_int32_int8_part_call {
@@ -257,7 +257,7 @@ static void broadcast_max_Y_int32_int8(const broadcast_max_plan *plan,
                                        int8_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const broadcast_max_Y_int32_int8_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, broadcast_max_Y_int32_int8_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_max_Y_int32_int8_part, &call);
 }
 
 typedef struct broadcast_max_Y_int32_int32_part_call {
@@ -307,7 +307,7 @@ static void broadcast_max_Y_int32_int32(const broadcast_max_plan *plan,
                                         int32_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const broadcast_max_Y_int32_int32_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, broadcast_max_Y_int32_int32_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_max_Y_int32_int32_part, &call);
 }
 
 int cvm_broadcast_max_infer(const cvm_broadcast_max_args *args, cvmgen_error *error) {

@@ -156,7 +156,7 @@ static void broadcast_mul_Y_int8_int8(const broadcast_mul_plan *plan, const int8
                                       const int8_t *restrict B, int8_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const broadcast_mul_Y_int8_int8_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, broadcast_mul_Y_int8_int8_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_mul_Y_int8_int8_part, &call);
 }
 
 typedef struct broadcast_mul_Y_int8_int32_part_call {
@@ -205,7 +205,7 @@ static void broadcast_mul_Y_int8_int32(const broadcast_mul_plan *plan, const int
                                        const int8_t *restrict B, int32_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const broadcast_mul_Y_int8_int32_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, broadcast_mul_Y_int8_int32_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_mul_Y_int8_int32_part, &call);
 }
 
 typedef struct broadcast_mul_Y_int32_int8_part_call {
@@ -256,7 +256,7 @@ static void broadcast_mul_Y_int32_int8(const broadcast_mul_plan *plan,
                                        int8_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const broadcast_mul_Y_int32_int8_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, broadcast_mul_Y_int32_int8_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_mul_Y_int32_int8_part, &call);
 }
 
 typedef struct broadcast_mul_Y_int32_int32_part_call {
@@ -307,7 +307,7 @@ static void broadcast_mul_Y_int32_int32(const broadcast_mul_plan *plan,
                                         int32_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const broadcast_mul_Y_int32_int32_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, broadcast_mul_Y_int32_int32_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_mul_Y_int32_int32_part, &call);
 }
 
 int cvm_broadcast_mul_infer(const cvm_broadcast_mul_args *args, cvmgen_error *error) {

@@ -91,7 +91,7 @@ static void clip_Y_int8_int8(const clip_plan *plan, const int8_t *restrict X,
                              int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const clip_Y_int8_int8_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 16384, clip_Y_int8_int8_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, clip_Y_int8_int8_part, &call);
 }
 
 typedef struct clip_Y_int8_int32_part_call {
@@ -119,7 +119,7 @@ static void clip_Y_int8_int32(const clip_plan *plan, const int8_t *restrict X,
                               int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const clip_Y_int8_int32_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 16384, clip_Y_int8_int32_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, clip_Y_int8_int32_part, &call);
 }
 
 typedef struct clip_Y_int32_int8_part_call {
@@ -148,7 +148,7 @@ static void clip_Y_int32_int8(const clip_plan *plan, const int32_t *restrict X,
                               int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const clip_Y_int32_int8_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 16384, clip_Y_int32_int8_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, clip_Y_int32_int8_part, &call);
 }
 
 typedef struct clip_Y_int32_int32_part_call {
@@ -176,7 +176,7 @@ static void clip_Y_int32_int32(const clip_plan *plan, const int32_t *restrict X,
                                int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const clip_Y_int32_int32_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 16384, clip_Y_int32_int32_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, clip_Y_int32_int32_part, &call);
 }
 
 int cvm_clip_infer(const cvm_clip_args *args, cvmgen_error *error) {

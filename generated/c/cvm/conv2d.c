@@ -447,12 +447,13 @@ static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X
     if (staged) {
         const conv2d_Y_int8_int8_part_call call = {plan, X, W, B, Y, x_phases, x_reach, x_most,
             x_pitch, y_phases, y_reach, y_most, y_held, window_size, taps, x_blocks, y_blocks};
-        cvmgen_share(N * OC * y_blocks * x_blocks, N * OC * YH * YW >= 4096,
+        cvmgen_share(N * OC * y_blocks * x_blocks, N * OC * YH * YW >= 32768,
                      conv2d_Y_int8_int8_part, &call);
     } else {
         const conv2d_Y_int8_int8_part_2_call call_2 = {plan, X, W, B, Y, x_middle_low,
             x_middle_high};
-        cvmgen_share(N * OC * YH, N * OC * YH * YW >= 4096, conv2d_Y_int8_int8_part_2, &call_2);
+        cvmgen_share(N * OC * YH, N * OC * YH * YW >= 32768, conv2d_Y_int8_int8_part_2,
+                     &call_2);
     }
 }
 
@@ -812,12 +813,12 @@ static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict 
     if (staged) {
         const conv2d_Y_int8_int32_part_call call = {plan, X, W, B, Y, x_phases, x_reach, x_most,
             x_pitch, y_phases, y_reach, y_most, y_held, window_size, taps, x_blocks, y_blocks};
-        cvmgen_share(N * OC * y_blocks * x_blocks, N * OC * YH * YW >= 4096,
+        cvmgen_share(N * OC * y_blocks * x_blocks, N * OC * YH * YW >= 32768,
                      conv2d_Y_int8_int32_part, &call);
     } else {
         const conv2d_Y_int8_int32_part_2_call call_2 = {plan, X, W, B, Y, x_middle_low,
             x_middle_high};
-        cvmgen_share(N * OC * YH, N * OC * YH * YW >= 4096, conv2d_Y_int8_int32_part_2,
+        cvmgen_share(N * OC * YH, N * OC * YH * YW >= 32768, conv2d_Y_int8_int32_part_2,
                      &call_2);
     }
 }
@@ -1177,12 +1178,12 @@ static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict
     if (staged) {
         const conv2d_Y_int32_int8_part_call call = {plan, X, W, B, Y, x_phases, x_reach, x_most,
             x_pitch, y_phases, y_reach, y_most, y_held, window_size, taps, x_blocks, y_blocks};
-        cvmgen_share(N * OC * y_blocks * x_blocks, N * OC * YH * YW >= 4096,
+        cvmgen_share(N * OC * y_blocks * x_blocks, N * OC * YH * YW >= 32768,
                      conv2d_Y_int32_int8_part, &call);
     } else {
         const conv2d_Y_int32_int8_part_2_call call_2 = {plan, X, W, B, Y, x_middle_low,
             x_middle_high};
-        cvmgen_share(N * OC * YH, N * OC * YH * YW >= 4096, conv2d_Y_int32_int8_part_2,
+        cvmgen_share(N * OC * YH, N * OC * YH * YW >= 32768, conv2d_Y_int32_int8_part_2,
                      &call_2);
     }
 }
@@ -1482,12 +1483,12 @@ static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restric
     if (staged) {
         const conv2d_Y_int32_int32_part_call call = {plan, X, W, B, Y, x_phases, x_reach, x_most,
             x_pitch, y_phases, y_reach, y_most, y_held, window_size, taps, x_blocks, y_blocks};
-        cvmgen_share(N * OC * y_blocks * x_blocks, N * OC * YH * YW >= 4096,
+        cvmgen_share(N * OC * y_blocks * x_blocks, N * OC * YH * YW >= 32768,
                      conv2d_Y_int32_int32_part, &call);
     } else {
         const conv2d_Y_int32_int32_part_2_call call_2 = {plan, X, W, B, Y, x_middle_low,
             x_middle_high};
-        cvmgen_share(N * OC * YH, N * OC * YH * YW >= 4096, conv2d_Y_int32_int32_part_2,
+        cvmgen_share(N * OC * YH, N * OC * YH * YW >= 32768, conv2d_Y_int32_int32_part_2,
                      &call_2);
     }
 }

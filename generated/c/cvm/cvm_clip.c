@@ -76,7 +76,7 @@ static void cvm_clip_Y_int8_int8(const cvm_clip_plan *plan, const int8_t *restri
                                  int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const cvm_clip_Y_int8_int8_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 16384, cvm_clip_Y_int8_int8_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, cvm_clip_Y_int8_int8_part, &call);
 }
 
 typedef struct cvm_clip_Y_int8_int32_part_call {
@@ -101,7 +101,7 @@ static void cvm_clip_Y_int8_int32(const cvm_clip_plan *plan, const int8_t *restr
                                   int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const cvm_clip_Y_int8_int32_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 16384, cvm_clip_Y_int8_int32_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, cvm_clip_Y_int8_int32_part, &call);
 }
 
 typedef struct cvm_clip_Y_int32_int8_part_call {
@@ -126,7 +126,7 @@ static void cvm_clip_Y_int32_int8(const cvm_clip_plan *plan, const int32_t *rest
                                   int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const cvm_clip_Y_int32_int8_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 16384, cvm_clip_Y_int32_int8_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, cvm_clip_Y_int32_int8_part, &call);
 }
 
 typedef struct cvm_clip_Y_int32_int32_part_call {
@@ -151,7 +151,7 @@ static void cvm_clip_Y_int32_int32(const cvm_clip_plan *plan, const int32_t *res
                                    int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const cvm_clip_Y_int32_int32_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 16384, cvm_clip_Y_int32_int32_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, cvm_clip_Y_int32_int32_part, &call);
 }
 
 int cvm_cvm_clip_infer(const cvm_cvm_clip_args *args, cvmgen_error *error) {

@@ -92,7 +92,7 @@ static void cvm_left_shift_Y_int8_int8(const cvm_left_shift_plan *plan,
                                        const int8_t *restrict X, int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const cvm_left_shift_Y_int8_int8_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 16384, cvm_left_shift_Y_int8_int8_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, cvm_left_shift_Y_int8_int8_part, &call);
 }
 
 typedef struct cvm_left_shift_Y_int8_int32_part_call {
@@ -118,7 +118,7 @@ static void cvm_left_shift_Y_int8_int32(const cvm_left_shift_plan *plan,
                                         const int8_t *restrict X, int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const cvm_left_shift_Y_int8_int32_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 16384, cvm_left_shift_Y_int8_int32_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, cvm_left_shift_Y_int8_int32_part, &call);
 }
 
 typedef struct cvm_left_shift_Y_int32_int8_part_call {
@@ -144,7 +144,7 @@ static void cvm_left_shift_Y_int32_int8(const cvm_left_shift_plan *plan,
                                         const int32_t *restrict X, int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const cvm_left_shift_Y_int32_int8_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 16384, cvm_left_shift_Y_int32_int8_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, cvm_left_shift_Y_int32_int8_part, &call);
 }
 
 typedef struct cvm_left_shift_Y_int32_int32_part_call {
@@ -170,7 +170,7 @@ static void cvm_left_shift_Y_int32_int32(const cvm_left_shift_plan *plan,
                                          const int32_t *restrict X, int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const cvm_left_shift_Y_int32_int32_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 16384, cvm_left_shift_Y_int32_int32_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, cvm_left_shift_Y_int32_int32_part, &call);
 }
 
 int cvm_cvm_left_shift_infer(const cvm_cvm_left_shift_args *args, cvmgen_error *error) {

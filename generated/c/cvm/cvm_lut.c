@@ -87,7 +87,7 @@ static void cvm_lut_Y_int8_int8(const cvm_lut_plan *plan, const int8_t *restrict
                                 const int8_t *restrict table, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size;
     const cvm_lut_Y_int8_int8_part_call call = {plan, indices, table, Y};
-    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 16384, cvm_lut_Y_int8_int8_part,
+    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 65536, cvm_lut_Y_int8_int8_part,
                  &call);
 }
 
@@ -124,7 +124,7 @@ static void cvm_lut_Y_int8_int32(const cvm_lut_plan *plan, const int8_t *restric
                                  const int8_t *restrict table, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size;
     const cvm_lut_Y_int8_int32_part_call call = {plan, indices, table, Y};
-    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 16384, cvm_lut_Y_int8_int32_part,
+    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 65536, cvm_lut_Y_int8_int32_part,
                  &call);
 }
 
@@ -161,7 +161,7 @@ static void cvm_lut_Y_int32_int8(const cvm_lut_plan *plan, const int32_t *restri
                                  const int32_t *restrict table, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size;
     const cvm_lut_Y_int32_int8_part_call call = {plan, indices, table, Y};
-    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 16384, cvm_lut_Y_int32_int8_part,
+    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 65536, cvm_lut_Y_int32_int8_part,
                  &call);
 }
 
@@ -198,7 +198,7 @@ static void cvm_lut_Y_int32_int32(const cvm_lut_plan *plan, const int32_t *restr
                                   const int32_t *restrict table, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size;
     const cvm_lut_Y_int32_int32_part_call call = {plan, indices, table, Y};
-    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 16384, cvm_lut_Y_int32_int32_part,
+    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 65536, cvm_lut_Y_int32_int32_part,
                  &call);
 }
 

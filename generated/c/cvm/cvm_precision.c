@@ -63,7 +63,7 @@ static void cvm_precision_Y_int8_int8(const cvm_precision_plan *plan, const int8
                                       int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const cvm_precision_Y_int8_int8_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 16384, cvm_precision_Y_int8_int8_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, cvm_precision_Y_int8_int8_part, &call);
 }
 
 typedef struct cvm_precision_Y_int8_int32_part_call {
@@ -88,7 +88,7 @@ static void cvm_precision_Y_int8_int32(const cvm_precision_plan *plan, const int
                                        int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const cvm_precision_Y_int8_int32_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 16384, cvm_precision_Y_int8_int32_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, cvm_precision_Y_int8_int32_part, &call);
 }
 
 typedef struct cvm_precision_Y_int32_int8_part_call {
@@ -113,7 +113,7 @@ static void cvm_precision_Y_int32_int8(const cvm_precision_plan *plan,
                                        const int32_t *restrict X, int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const cvm_precision_Y_int32_int8_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 16384, cvm_precision_Y_int32_int8_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, cvm_precision_Y_int32_int8_part, &call);
 }
 
 typedef struct cvm_precision_Y_int32_int32_part_call {
@@ -138,7 +138,7 @@ static void cvm_precision_Y_int32_int32(const cvm_precision_plan *plan,
                                         const int32_t *restrict X, int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const cvm_precision_Y_int32_int32_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 16384, cvm_precision_Y_int32_int32_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, cvm_precision_Y_int32_int32_part, &call);
 }
 
 int cvm_cvm_precision_infer(const cvm_cvm_precision_args *args, cvmgen_error *error) {

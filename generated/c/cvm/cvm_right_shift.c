@@ -85,7 +85,7 @@ static void cvm_right_shift_Y_int8_int8(const cvm_right_shift_plan *plan,
                                         const int8_t *restrict X, int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const cvm_right_shift_Y_int8_int8_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 16384, cvm_right_shift_Y_int8_int8_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, cvm_right_shift_Y_int8_int8_part, &call);
 }
 
 typedef struct cvm_right_shift_Y_int8_int32_part_call {
@@ -112,7 +112,7 @@ static void cvm_right_shift_Y_int8_int32(const cvm_right_shift_plan *plan,
                                          const int8_t *restrict X, int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const cvm_right_shift_Y_int8_int32_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 16384, cvm_right_shift_Y_int8_int32_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, cvm_right_shift_Y_int8_int32_part, &call);
 }
 
 typedef struct cvm_right_shift_Y_int32_int8_part_call {
@@ -139,7 +139,7 @@ static void cvm_right_shift_Y_int32_int8(const cvm_right_shift_plan *plan,
                                          const int32_t *restrict X, int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const cvm_right_shift_Y_int32_int8_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 16384, cvm_right_shift_Y_int32_int8_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, cvm_right_shift_Y_int32_int8_part, &call);
 }
 
 typedef struct cvm_right_shift_Y_int32_int32_part_call {
@@ -166,7 +166,7 @@ static void cvm_right_shift_Y_int32_int32(const cvm_right_shift_plan *plan,
                                           const int32_t *restrict X, int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const cvm_right_shift_Y_int32_int32_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 16384, cvm_right_shift_Y_int32_int32_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, cvm_right_shift_Y_int32_int32_part, &call);
 }
 
 int cvm_cvm_right_shift_infer(const cvm_cvm_right_shift_args *args, cvmgen_error *error) {

@@ -76,7 +76,7 @@ static void elemwise_add_Y_int8_int8(const elemwise_add_plan *plan, const int8_t
                                      const int8_t *restrict B, int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const elemwise_add_Y_int8_int8_part_call call = {A, B, Y};
-    cvmgen_share(n_size, n_size >= 16384, elemwise_add_Y_int8_int8_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, elemwise_add_Y_int8_int8_part, &call);
 }
 
 typedef struct elemwise_add_Y_int8_int32_part_call {
@@ -100,7 +100,7 @@ static void elemwise_add_Y_int8_int32(const elemwise_add_plan *plan, const int8_
                                       const int8_t *restrict B, int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const elemwise_add_Y_int8_int32_part_call call = {A, B, Y};
-    cvmgen_share(n_size, n_size >= 16384, elemwise_add_Y_int8_int32_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, elemwise_add_Y_int8_int32_part, &call);
 }
 
 typedef struct elemwise_add_Y_int32_int8_part_call {
@@ -124,7 +124,7 @@ static void elemwise_add_Y_int32_int8(const elemwise_add_plan *plan, const int32
                                       const int32_t *restrict B, int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const elemwise_add_Y_int32_int8_part_call call = {A, B, Y};
-    cvmgen_share(n_size, n_size >= 16384, elemwise_add_Y_int32_int8_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, elemwise_add_Y_int32_int8_part, &call);
 }
 
 typedef struct elemwise_add_Y_int32_int32_part_call {
@@ -148,7 +148,7 @@ static void elemwise_add_Y_int32_int32(const elemwise_add_plan *plan, const int3
                                        const int32_t *restrict B, int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const elemwise_add_Y_int32_int32_part_call call = {A, B, Y};
-    cvmgen_share(n_size, n_size >= 16384, elemwise_add_Y_int32_int32_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, elemwise_add_Y_int32_int32_part, &call);
 }
 
 int cvm_elemwise_add_infer(const cvm_elemwise_add_args *args, cvmgen_error *error) {

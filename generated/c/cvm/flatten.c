@@ -74,7 +74,7 @@ static void flatten_Y_int8_int32(const flatten_plan *plan, const int8_t *restric
                                  int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const flatten_Y_int8_int32_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 16384, flatten_Y_int8_int32_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, flatten_Y_int8_int32_part, &call);
 }
 
 typedef struct flatten_Y_int32_int8_part_call {
@@ -96,7 +96,7 @@ static void flatten_Y_int32_int8(const flatten_plan *plan, const int32_t *restri
                                  int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const flatten_Y_int32_int8_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 16384, flatten_Y_int32_int8_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, flatten_Y_int32_int8_part, &call);
 }
 
 static void flatten_Y_int32_int32(const flatten_plan *plan, const int32_t *restrict X,

@@ -320,7 +320,7 @@ static void get_valid_count_valid_count_int8(const get_valid_count_plan *plan,
                                              int8_t *restrict valid_count) {
     const int64_t B = plan->B;
     const get_valid_count_valid_count_int8_part_call call = {V_length, valid_count};
-    cvmgen_share(B, B >= 16384, get_valid_count_valid_count_int8_part, &call);
+    cvmgen_share(B, B >= 131072, get_valid_count_valid_count_int8_part, &call);
 }
 
 typedef struct get_valid_count_valid_count_int32_part_call {
@@ -344,7 +344,7 @@ static void get_valid_count_valid_count_int32(const get_valid_count_plan *plan,
                                               int32_t *restrict valid_count) {
     const int64_t B = plan->B;
     const get_valid_count_valid_count_int32_part_call call = {V_length, valid_count};
-    cvmgen_share(B, B >= 16384, get_valid_count_valid_count_int32_part, &call);
+    cvmgen_share(B, B >= 131072, get_valid_count_valid_count_int32_part, &call);
 }
 
 int cvm_get_valid_count_infer(const cvm_get_valid_count_args *args, cvmgen_error *error) {

@@ -450,12 +450,12 @@ static void max_Y_0_int8_int8(const max_plan *plan, const int8_t *restrict X,
     if (X_K_step == 1 && d_K_run >= 16) {
         const max_Y_0_int8_int8_part_call call = {plan, X, Y};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768, max_Y_0_int8_int8_part,
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536, max_Y_0_int8_int8_part,
                      &call);
     } else {
         const max_Y_0_int8_int8_part_2_call call_2 = {plan, X, Y};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768, max_Y_0_int8_int8_part_2,
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536, max_Y_0_int8_int8_part_2,
                      &call_2);
     }
 }
@@ -631,12 +631,12 @@ static void max_Y_0_int8_int32(const max_plan *plan, const int8_t *restrict X,
     if (X_K_step == 1 && d_K_run >= 16) {
         const max_Y_0_int8_int32_part_call call = {plan, X, Y};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768, max_Y_0_int8_int32_part,
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536, max_Y_0_int8_int32_part,
                      &call);
     } else {
         const max_Y_0_int8_int32_part_2_call call_2 = {plan, X, Y};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768,
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
                      max_Y_0_int8_int32_part_2, &call_2);
     }
 }
@@ -812,12 +812,12 @@ static void max_Y_0_int32_int8(const max_plan *plan, const int32_t *restrict X,
     if (X_K_step == 1 && d_K_run >= 16) {
         const max_Y_0_int32_int8_part_call call = {plan, X, Y};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768, max_Y_0_int32_int8_part,
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536, max_Y_0_int32_int8_part,
                      &call);
     } else {
         const max_Y_0_int32_int8_part_2_call call_2 = {plan, X, Y};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768,
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
                      max_Y_0_int32_int8_part_2, &call_2);
     }
 }
@@ -993,12 +993,12 @@ static void max_Y_0_int32_int32(const max_plan *plan, const int32_t *restrict X,
     if (X_K_step == 1 && d_K_run >= 16) {
         const max_Y_0_int32_int32_part_call call = {plan, X, Y};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768, max_Y_0_int32_int32_part,
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536, max_Y_0_int32_int32_part,
                      &call);
     } else {
         const max_Y_0_int32_int32_part_2_call call_2 = {plan, X, Y};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768,
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
                      max_Y_0_int32_int32_part_2, &call_2);
     }
 }
@@ -1168,12 +1168,12 @@ static void max_Y_1_int8_int8(const max_plan *plan, const int8_t *restrict X,
     if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
         const max_Y_1_int8_int8_part_call call = {plan, X, Y};
         cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 8192),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768,
+                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
                      max_Y_1_int8_int8_part, &call);
     } else {
         const max_Y_1_int8_int8_part_2_call call_2 = {plan, X, Y};
         cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 64),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768,
+                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
                      max_Y_1_int8_int8_part_2, &call_2);
     }
 }
@@ -1343,12 +1343,12 @@ static void max_Y_1_int8_int32(const max_plan *plan, const int8_t *restrict X,
     if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
         const max_Y_1_int8_int32_part_call call = {plan, X, Y};
         cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 8192),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768,
+                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
                      max_Y_1_int8_int32_part, &call);
     } else {
         const max_Y_1_int8_int32_part_2_call call_2 = {plan, X, Y};
         cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 64),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768,
+                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
                      max_Y_1_int8_int32_part_2, &call_2);
     }
 }
@@ -1518,12 +1518,12 @@ static void max_Y_1_int32_int8(const max_plan *plan, const int32_t *restrict X,
     if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
         const max_Y_1_int32_int8_part_call call = {plan, X, Y};
         cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 8192),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768,
+                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
                      max_Y_1_int32_int8_part, &call);
     } else {
         const max_Y_1_int32_int8_part_2_call call_2 = {plan, X, Y};
         cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 64),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768,
+                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
                      max_Y_1_int32_int8_part_2, &call_2);
     }
 }
@@ -1693,12 +1693,12 @@ static void max_Y_1_int32_int32(const max_plan *plan, const int32_t *restrict X,
     if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
         const max_Y_1_int32_int32_part_call call = {plan, X, Y};
         cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 8192),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768,
+                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
                      max_Y_1_int32_int32_part, &call);
     } else {
         const max_Y_1_int32_int32_part_2_call call_2 = {plan, X, Y};
         cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 64),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768,
+                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
                      max_Y_1_int32_int32_part_2, &call_2);
     }
 }

@@ -65,7 +65,7 @@ static void negative_Y_int8_int8(const negative_plan *plan, const int8_t *restri
                                  int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const negative_Y_int8_int8_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 16384, negative_Y_int8_int8_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, negative_Y_int8_int8_part, &call);
 }
 
 typedef struct negative_Y_int8_int32_part_call {
@@ -87,7 +87,7 @@ static void negative_Y_int8_int32(const negative_plan *plan, const int8_t *restr
                                   int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const negative_Y_int8_int32_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 16384, negative_Y_int8_int32_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, negative_Y_int8_int32_part, &call);
 }
 
 typedef struct negative_Y_int32_int8_part_call {
@@ -109,7 +109,7 @@ static void negative_Y_int32_int8(const negative_plan *plan, const int32_t *rest
                                   int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const negative_Y_int32_int8_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 16384, negative_Y_int32_int8_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, negative_Y_int32_int8_part, &call);
 }
 
 typedef struct negative_Y_int32_int32_part_call {
@@ -131,7 +131,7 @@ static void negative_Y_int32_int32(const negative_plan *plan, const int32_t *res
                                    int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const negative_Y_int32_int32_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 16384, negative_Y_int32_int32_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, negative_Y_int32_int32_part, &call);
 }
 
 int cvm_negative_infer(const cvm_negative_args *args, cvmgen_error *error) {

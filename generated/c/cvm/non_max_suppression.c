@@ -507,7 +507,7 @@ static void non_max_suppression_Y_int8_int8(const non_max_suppression_plan *plan
                                             int8_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N;
     const non_max_suppression_Y_int8_int8_part_call call = {plan, X, I, U, U_length, Y};
-    cvmgen_share(B, B * N * 6 >= 16384, non_max_suppression_Y_int8_int8_part, &call);
+    cvmgen_share(B, B * N * 6 >= 65536, non_max_suppression_Y_int8_int8_part, &call);
 }
 
 typedef struct non_max_suppression_Y_int8_int32_part_call {
@@ -549,7 +549,7 @@ static void non_max_suppression_Y_int8_int32(const non_max_suppression_plan *pla
                                              int32_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N;
     const non_max_suppression_Y_int8_int32_part_call call = {plan, X, I, U, U_length, Y};
-    cvmgen_share(B, B * N * 6 >= 16384, non_max_suppression_Y_int8_int32_part, &call);
+    cvmgen_share(B, B * N * 6 >= 65536, non_max_suppression_Y_int8_int32_part, &call);
 }
 
 typedef struct non_max_suppression_Y_int32_int8_part_call {
@@ -591,7 +591,7 @@ static void non_max_suppression_Y_int32_int8(const non_max_suppression_plan *pla
                                              int8_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N;
     const non_max_suppression_Y_int32_int8_part_call call = {plan, X, I, U, U_length, Y};
-    cvmgen_share(B, B * N * 6 >= 16384, non_max_suppression_Y_int32_int8_part, &call);
+    cvmgen_share(B, B * N * 6 >= 65536, non_max_suppression_Y_int32_int8_part, &call);
 }
 
 typedef struct non_max_suppression_Y_int32_int32_part_call {
@@ -634,7 +634,7 @@ static void non_max_suppression_Y_int32_int32(const non_max_suppression_plan *pl
                                               int32_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N;
     const non_max_suppression_Y_int32_int32_part_call call = {plan, X, I, U, U_length, Y};
-    cvmgen_share(B, B * N * 6 >= 16384, non_max_suppression_Y_int32_int32_part, &call);
+    cvmgen_share(B, B * N * 6 >= 65536, non_max_suppression_Y_int32_int32_part, &call);
 }
 
 int cvm_non_max_suppression_infer(const cvm_non_max_suppression_args *args,

@@ -64,7 +64,7 @@ static void relu_Y_int8_int8(const relu_plan *plan, const int8_t *restrict X,
                              int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const relu_Y_int8_int8_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 16384, relu_Y_int8_int8_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, relu_Y_int8_int8_part, &call);
 }
 
 typedef struct relu_Y_int8_int32_part_call {
@@ -86,7 +86,7 @@ static void relu_Y_int8_int32(const relu_plan *plan, const int8_t *restrict X,
                               int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const relu_Y_int8_int32_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 16384, relu_Y_int8_int32_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, relu_Y_int8_int32_part, &call);
 }
 
 typedef struct relu_Y_int32_int8_part_call {
@@ -108,7 +108,7 @@ static void relu_Y_int32_int8(const relu_plan *plan, const int32_t *restrict X,
                               int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const relu_Y_int32_int8_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 16384, relu_Y_int32_int8_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, relu_Y_int32_int8_part, &call);
 }
 
 typedef struct relu_Y_int32_int32_part_call {
@@ -130,7 +130,7 @@ static void relu_Y_int32_int32(const relu_plan *plan, const int32_t *restrict X,
                                int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
     const relu_Y_int32_int32_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 16384, relu_Y_int32_int32_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, relu_Y_int32_int32_part, &call);
 }
 
 int cvm_relu_infer(const cvm_relu_args *args, cvmgen_error *error) {

@@ -91,7 +91,7 @@ static void reshape_Y_int8_int32(const reshape_plan *plan, const int8_t *restric
                                  int32_t *restrict Y) {
     const int64_t target_shape_size = plan->target_shape_size;
     const reshape_Y_int8_int32_part_call call = {X, Y};
-    cvmgen_share(target_shape_size, target_shape_size >= 16384, reshape_Y_int8_int32_part,
+    cvmgen_share(target_shape_size, target_shape_size >= 131072, reshape_Y_int8_int32_part,
                  &call);
 }
 
@@ -114,7 +114,7 @@ static void reshape_Y_int32_int8(const reshape_plan *plan, const int32_t *restri
                                  int8_t *restrict Y) {
     const int64_t target_shape_size = plan->target_shape_size;
     const reshape_Y_int32_int8_part_call call = {X, Y};
-    cvmgen_share(target_shape_size, target_shape_size >= 16384, reshape_Y_int32_int8_part,
+    cvmgen_share(target_shape_size, target_shape_size >= 131072, reshape_Y_int32_int8_part,
                  &call);
 }
 

@@ -447,12 +447,12 @@ static void sum_Y_0_int8_int8(const sum_plan *plan, const int8_t *restrict X,
     if (X_K_step == 1 && d_K_run >= 16) {
         const sum_Y_0_int8_int8_part_call call = {plan, X, Y};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768, sum_Y_0_int8_int8_part,
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536, sum_Y_0_int8_int8_part,
                      &call);
     } else {
         const sum_Y_0_int8_int8_part_2_call call_2 = {plan, X, Y};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768, sum_Y_0_int8_int8_part_2,
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536, sum_Y_0_int8_int8_part_2,
                      &call_2);
     }
 }
@@ -623,12 +623,12 @@ static void sum_Y_0_int8_int32(const sum_plan *plan, const int8_t *restrict X,
     if (X_K_step == 1 && d_K_run >= 16) {
         const sum_Y_0_int8_int32_part_call call = {plan, X, Y};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768, sum_Y_0_int8_int32_part,
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536, sum_Y_0_int8_int32_part,
                      &call);
     } else {
         const sum_Y_0_int8_int32_part_2_call call_2 = {plan, X, Y};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768,
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
                      sum_Y_0_int8_int32_part_2, &call_2);
     }
 }
@@ -799,12 +799,12 @@ static void sum_Y_0_int32_int8(const sum_plan *plan, const int32_t *restrict X,
     if (X_K_step == 1 && d_K_run >= 16) {
         const sum_Y_0_int32_int8_part_call call = {plan, X, Y};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768, sum_Y_0_int32_int8_part,
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536, sum_Y_0_int32_int8_part,
                      &call);
     } else {
         const sum_Y_0_int32_int8_part_2_call call_2 = {plan, X, Y};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768,
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
                      sum_Y_0_int32_int8_part_2, &call_2);
     }
 }
@@ -975,12 +975,12 @@ static void sum_Y_0_int32_int32(const sum_plan *plan, const int32_t *restrict X,
     if (X_K_step == 1 && d_K_run >= 16) {
         const sum_Y_0_int32_int32_part_call call = {plan, X, Y};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768, sum_Y_0_int32_int32_part,
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536, sum_Y_0_int32_int32_part,
                      &call);
     } else {
         const sum_Y_0_int32_int32_part_2_call call_2 = {plan, X, Y};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768,
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
                      sum_Y_0_int32_int32_part_2, &call_2);
     }
 }
@@ -1142,12 +1142,12 @@ static void sum_Y_1_int8_int8(const sum_plan *plan, const int8_t *restrict X,
     if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
         const sum_Y_1_int8_int8_part_call call = {plan, X, Y};
         cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 8192),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768,
+                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
                      sum_Y_1_int8_int8_part, &call);
     } else {
         const sum_Y_1_int8_int8_part_2_call call_2 = {plan, X, Y};
         cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 64),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768,
+                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
                      sum_Y_1_int8_int8_part_2, &call_2);
     }
 }
@@ -1309,12 +1309,12 @@ static void sum_Y_1_int8_int32(const sum_plan *plan, const int8_t *restrict X,
     if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
         const sum_Y_1_int8_int32_part_call call = {plan, X, Y};
         cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 8192),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768,
+                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
                      sum_Y_1_int8_int32_part, &call);
     } else {
         const sum_Y_1_int8_int32_part_2_call call_2 = {plan, X, Y};
         cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 64),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768,
+                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
                      sum_Y_1_int8_int32_part_2, &call_2);
     }
 }
@@ -1476,12 +1476,12 @@ static void sum_Y_1_int32_int8(const sum_plan *plan, const int32_t *restrict X,
     if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
         const sum_Y_1_int32_int8_part_call call = {plan, X, Y};
         cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 8192),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768,
+                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
                      sum_Y_1_int32_int8_part, &call);
     } else {
         const sum_Y_1_int32_int8_part_2_call call_2 = {plan, X, Y};
         cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 64),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768,
+                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
                      sum_Y_1_int32_int8_part_2, &call_2);
     }
 }
@@ -1643,12 +1643,12 @@ static void sum_Y_1_int32_int32(const sum_plan *plan, const int32_t *restrict X,
     if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
         const sum_Y_1_int32_int32_part_call call = {plan, X, Y};
         cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 8192),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768,
+                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
                      sum_Y_1_int32_int32_part, &call);
     } else {
         const sum_Y_1_int32_int32_part_2_call call_2 = {plan, X, Y};
         cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 64),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 32768,
+                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
                      sum_Y_1_int32_int32_part_2, &call_2);
     }
 }

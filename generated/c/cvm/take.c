@@ -150,7 +150,7 @@ static void take_Y_0_int8_int8(const take_plan *plan, const int8_t *restrict X,
                                const int8_t *restrict indices, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size;
     const take_Y_0_int8_int8_part_call call = {plan, X, indices, Y};
-    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 16384, take_Y_0_int8_int8_part,
+    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 65536, take_Y_0_int8_int8_part,
                  &call);
 }
 
@@ -187,7 +187,7 @@ static void take_Y_0_int8_int32(const take_plan *plan, const int8_t *restrict X,
                                 const int8_t *restrict indices, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size;
     const take_Y_0_int8_int32_part_call call = {plan, X, indices, Y};
-    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 16384, take_Y_0_int8_int32_part,
+    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 65536, take_Y_0_int8_int32_part,
                  &call);
 }
 
@@ -224,7 +224,7 @@ static void take_Y_0_int32_int8(const take_plan *plan, const int32_t *restrict X
                                 const int32_t *restrict indices, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size;
     const take_Y_0_int32_int8_part_call call = {plan, X, indices, Y};
-    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 16384, take_Y_0_int32_int8_part,
+    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 65536, take_Y_0_int32_int8_part,
                  &call);
 }
 
@@ -261,7 +261,7 @@ static void take_Y_0_int32_int32(const take_plan *plan, const int32_t *restrict 
                                  const int32_t *restrict indices, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size;
     const take_Y_0_int32_int32_part_call call = {plan, X, indices, Y};
-    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 16384, take_Y_0_int32_int32_part,
+    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 65536, take_Y_0_int32_int32_part,
                  &call);
 }
 
@@ -297,7 +297,8 @@ static void take_Y_1_int8_int8(const take_plan *plan, const int8_t *restrict X,
     const int64_t m_size = plan->m_size, i_extents_size = plan->i_extents_size;
     const int64_t k_extents_size = plan->k_extents_size;
     const take_Y_1_int8_int8_part_call call = {plan, X, indices, Y};
-    cvmgen_share(i_extents_size * m_size, i_extents_size * m_size * k_extents_size >= 16384,
+    cvmgen_share(i_extents_size * m_size,
+                 i_extents_size * m_size * k_extents_size >= 131072,
                  take_Y_1_int8_int8_part, &call);
 }
 
@@ -335,7 +336,8 @@ static void take_Y_1_int8_int32(const take_plan *plan, const int8_t *restrict X,
     const int64_t m_size = plan->m_size, i_extents_size = plan->i_extents_size;
     const int64_t k_extents_size = plan->k_extents_size;
     const take_Y_1_int8_int32_part_call call = {plan, X, indices, Y};
-    cvmgen_share(i_extents_size * m_size, i_extents_size * m_size * k_extents_size >= 16384,
+    cvmgen_share(i_extents_size * m_size,
+                 i_extents_size * m_size * k_extents_size >= 131072,
                  take_Y_1_int8_int32_part, &call);
 }
 
@@ -373,7 +375,8 @@ static void take_Y_1_int32_int8(const take_plan *plan, const int32_t *restrict X
     const int64_t m_size = plan->m_size, i_extents_size = plan->i_extents_size;
     const int64_t k_extents_size = plan->k_extents_size;
     const take_Y_1_int32_int8_part_call call = {plan, X, indices, Y};
-    cvmgen_share(i_extents_size * m_size, i_extents_size * m_size * k_extents_size >= 16384,
+    cvmgen_share(i_extents_size * m_size,
+                 i_extents_size * m_size * k_extents_size >= 131072,
                  take_Y_1_int32_int8_part, &call);
 }
 
@@ -409,7 +412,8 @@ static void take_Y_1_int32_int32(const take_plan *plan, const int32_t *restrict 
     const int64_t m_size = plan->m_size, i_extents_size = plan->i_extents_size;
     const int64_t k_extents_size = plan->k_extents_size;
     const take_Y_1_int32_int32_part_call call = {plan, X, indices, Y};
-    cvmgen_share(i_extents_size * m_size, i_extents_size * m_size * k_extents_size >= 16384,
+    cvmgen_share(i_extents_size * m_size,
+                 i_extents_size * m_size * k_extents_size >= 131072,
                  take_Y_1_int32_int32_part, &call);
 }
 

@@ -178,7 +178,7 @@ static void where_Y_0_int8_int8(const where_plan *plan, const int8_t *restrict C
                                 int8_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const where_Y_0_int8_int8_part_call call = {plan, Cond, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, where_Y_0_int8_int8_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, where_Y_0_int8_int8_part, &call);
 }
 
 typedef struct where_Y_0_int8_int32_part_call {
@@ -232,7 +232,7 @@ static void where_Y_0_int8_int32(const where_plan *plan, const int8_t *restrict 
                                  int32_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const where_Y_0_int8_int32_part_call call = {plan, Cond, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, where_Y_0_int8_int32_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, where_Y_0_int8_int32_part, &call);
 }
 
 typedef struct where_Y_0_int32_int8_part_call {
@@ -286,7 +286,7 @@ static void where_Y_0_int32_int8(const where_plan *plan, const int32_t *restrict
                                  int8_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const where_Y_0_int32_int8_part_call call = {plan, Cond, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, where_Y_0_int32_int8_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, where_Y_0_int32_int8_part, &call);
 }
 
 typedef struct where_Y_0_int32_int32_part_call {
@@ -340,7 +340,7 @@ static void where_Y_0_int32_int32(const where_plan *plan, const int32_t *restric
                                   int32_t *restrict Y) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const where_Y_0_int32_int32_part_call call = {plan, Cond, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, where_Y_0_int32_int32_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, where_Y_0_int32_int32_part, &call);
 }
 
 typedef struct where_Y_1_int8_int8_part_call {
@@ -378,7 +378,7 @@ static void where_Y_1_int8_int8(const where_plan *plan, const int8_t *restrict C
                                 int8_t *restrict Y) {
     const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
     const where_Y_1_int8_int8_part_call call = {plan, Cond, A, B, Y};
-    cvmgen_share(n_0, n_0 * d_rest_extents_size >= 16384, where_Y_1_int8_int8_part, &call);
+    cvmgen_share(n_0, n_0 * d_rest_extents_size >= 131072, where_Y_1_int8_int8_part, &call);
 }
 
 typedef struct where_Y_1_int8_int32_part_call {
@@ -412,7 +412,8 @@ static void where_Y_1_int8_int32(const where_plan *plan, const int8_t *restrict 
                                  int32_t *restrict Y) {
     const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
     const where_Y_1_int8_int32_part_call call = {plan, Cond, A, B, Y};
-    cvmgen_share(n_0, n_0 * d_rest_extents_size >= 16384, where_Y_1_int8_int32_part, &call);
+    cvmgen_share(n_0, n_0 * d_rest_extents_size >= 131072, where_Y_1_int8_int32_part,
+                 &call);
 }
 
 typedef struct where_Y_1_int32_int8_part_call {
@@ -446,7 +447,8 @@ static void where_Y_1_int32_int8(const where_plan *plan, const int32_t *restrict
                                  int8_t *restrict Y) {
     const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
     const where_Y_1_int32_int8_part_call call = {plan, Cond, A, B, Y};
-    cvmgen_share(n_0, n_0 * d_rest_extents_size >= 16384, where_Y_1_int32_int8_part, &call);
+    cvmgen_share(n_0, n_0 * d_rest_extents_size >= 131072, where_Y_1_int32_int8_part,
+                 &call);
 }
 
 typedef struct where_Y_1_int32_int32_part_call {
@@ -484,7 +486,7 @@ static void where_Y_1_int32_int32(const where_plan *plan, const int32_t *restric
                                   int32_t *restrict Y) {
     const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
     const where_Y_1_int32_int32_part_call call = {plan, Cond, A, B, Y};
-    cvmgen_share(n_0, n_0 * d_rest_extents_size >= 16384, where_Y_1_int32_int32_part,
+    cvmgen_share(n_0, n_0 * d_rest_extents_size >= 131072, where_Y_1_int32_int32_part,
                  &call);
 }
 

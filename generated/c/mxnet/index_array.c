@@ -134,7 +134,7 @@ static void index_array_idx(const index_array_plan *plan, int64_t *restrict idx,
                             int64_t *overflow) {
     const int64_t A_len = plan->A_len, d_size = plan->d_size;
     const index_array_idx_part_call call = {plan, idx, overflow};
-    cvmgen_share(d_size, d_size * A_len >= 16384, index_array_idx_part, &call);
+    cvmgen_share(d_size, d_size * A_len >= 131072, index_array_idx_part, &call);
 }
 
 int mxnet_index_array_infer(const mxnet_index_array_args *args, cvmgen_error *error) {

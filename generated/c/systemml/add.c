@@ -157,7 +157,7 @@ static void add_Z(const add_plan *plan, const double *restrict X, const double *
                   double *restrict Z) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const add_Z_part_call call = {plan, X, Y, Z};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, add_Z_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, add_Z_part, &call);
 }
 
 int systemml_add_infer(const systemml_add_args *args, cvmgen_error *error) {

@@ -441,11 +441,11 @@ static void avg_pool_y(const avg_pool_plan *plan, const double *restrict x,
     if (staged) {
         const avg_pool_y_part_call call = {plan, x, y, q_phases, q_reach, q_most, q_pitch, p_phases,
             p_reach, p_most, p_held, window_size, taps, q_blocks, p_blocks};
-        cvmgen_share(N * C * p_blocks * q_blocks, N * C * YH * YW >= 4096, avg_pool_y_part,
+        cvmgen_share(N * C * p_blocks * q_blocks, N * C * YH * YW >= 32768, avg_pool_y_part,
                      &call);
     } else {
         const avg_pool_y_part_2_call call_2 = {plan, x, y, q_middle_low, q_middle_high};
-        cvmgen_share(N * C * YH, N * C * YH * YW >= 4096, avg_pool_y_part_2, &call_2);
+        cvmgen_share(N * C * YH, N * C * YH * YW >= 32768, avg_pool_y_part_2, &call_2);
     }
 }
 

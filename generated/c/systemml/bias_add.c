@@ -92,7 +92,7 @@ static void bias_add_y(const bias_add_plan *plan, const double *restrict x,
                        const double *restrict bias, double *restrict y) {
     const int64_t N = plan->N, K = plan->K;
     const bias_add_y_part_call call = {plan, x, bias, y};
-    cvmgen_share(N, N * K >= 16384, bias_add_y_part, &call);
+    cvmgen_share(N, N * K >= 131072, bias_add_y_part, &call);
 }
 
 int systemml_bias_add_infer(const systemml_bias_add_args *args, cvmgen_error *error) {

@@ -93,7 +93,7 @@ static void bias_multiply_y(const bias_multiply_plan *plan, const double *restri
                             const double *restrict bias, double *restrict y) {
     const int64_t N = plan->N, K = plan->K;
     const bias_multiply_y_part_call call = {plan, x, bias, y};
-    cvmgen_share(N, N * K >= 16384, bias_multiply_y_part, &call);
+    cvmgen_share(N, N * K >= 131072, bias_multiply_y_part, &call);
 }
 
 int systemml_bias_multiply_infer(const systemml_bias_multiply_args *args, cvmgen_error *error) {

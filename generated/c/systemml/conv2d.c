@@ -322,7 +322,7 @@ static void conv2d_y(const conv2d_plan *plan, const double *restrict x,
     const int64_t q_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
         cvmgen_ceildiv(PW - S + W + 1, SW)), q_middle_low);
     const conv2d_y_part_call call = {plan, x, w, y, q_middle_low, q_middle_high};
-    cvmgen_share(N * F * YH, N * F * YH * YW >= 4096, conv2d_y_part, &call);
+    cvmgen_share(N * F * YH, N * F * YH * YW >= 32768, conv2d_y_part, &call);
 }
 
 int systemml_conv2d_infer(const systemml_conv2d_args *args, cvmgen_error *error) {

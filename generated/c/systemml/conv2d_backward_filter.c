@@ -284,7 +284,7 @@ static void conv2d_backward_filter_dw(const conv2d_backward_filter_plan *plan,
         s_middle_low);
     const conv2d_backward_filter_dw_part_call call = {plan, x, dout, dw, s_middle_low,
         s_middle_high};
-    cvmgen_share(F * C * R, F * C * R * S >= 4096, conv2d_backward_filter_dw_part, &call);
+    cvmgen_share(F * C * R, F * C * R * S >= 32768, conv2d_backward_filter_dw_part, &call);
 }
 
 int systemml_conv2d_backward_filter_infer(const systemml_conv2d_backward_filter_args *args,

@@ -160,7 +160,7 @@ static void intdiv_Z(const intdiv_plan *plan, const double *restrict X,
                      const double *restrict Y, double *restrict Z) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const intdiv_Z_part_call call = {plan, X, Y, Z};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, intdiv_Z_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, intdiv_Z_part, &call);
 }
 
 int systemml_intdiv_infer(const systemml_intdiv_args *args, cvmgen_error *error) {

@@ -168,7 +168,7 @@ static void mod_Z(const mod_plan *plan, const double *restrict X, const double *
                   double *restrict Z) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const mod_Z_part_call call = {plan, X, Y, Z};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, mod_Z_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, mod_Z_part, &call);
 }
 
 int systemml_mod_infer(const systemml_mod_args *args, cvmgen_error *error) {

@@ -157,7 +157,7 @@ static void mul_Z(const mul_plan *plan, const double *restrict X, const double *
                   double *restrict Z) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const mul_Z_part_call call = {plan, X, Y, Z};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, mul_Z_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, mul_Z_part, &call);
 }
 
 int systemml_mul_infer(const systemml_mul_args *args, cvmgen_error *error) {

@@ -67,7 +67,7 @@ static void neg_Z_part(const void *context, int64_t low, int64_t high) {
 static void neg_Z(const neg_plan *plan, const double *restrict X, double *restrict Z) {
     const int64_t n_size = plan->n_size;
     const neg_Z_part_call call = {X, Z};
-    cvmgen_share(n_size, n_size >= 16384, neg_Z_part, &call);
+    cvmgen_share(n_size, n_size >= 131072, neg_Z_part, &call);
 }
 
 int systemml_neg_infer(const systemml_neg_args *args, cvmgen_error *error) {

@@ -176,7 +176,7 @@ static void pow_Z(const pow_plan *plan, const double *restrict X, const double *
                   double *restrict Z) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const pow_Z_part_call call = {plan, X, Y, Z};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, pow_Z_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, pow_Z_part, &call);
 }
 
 int systemml_pow_infer(const systemml_pow_args *args, cvmgen_error *error) {

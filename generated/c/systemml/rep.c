@@ -83,7 +83,7 @@ static void rep_ret_part(const void *context, int64_t low, int64_t high) {
 static void rep_ret(const rep_plan *plan, const double *restrict Z, double *restrict ret) {
     const int64_t N = plan->N, K = plan->K, C = plan->C;
     const rep_ret_part_call call = {plan, Z, ret};
-    cvmgen_share(N * C, N * C * K >= 16384, rep_ret_part, &call);
+    cvmgen_share(N * C, N * C * K >= 131072, rep_ret_part, &call);
 }
 
 int systemml_rep_infer(const systemml_rep_args *args, cvmgen_error *error) {

@@ -157,7 +157,7 @@ static void sub_Z(const sub_plan *plan, const double *restrict X, const double *
                   double *restrict Z) {
     const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
     const sub_Z_part_call call = {plan, X, Y, Z};
-    cvmgen_share(d_rows, d_rows * d_run >= 16384, sub_Z_part, &call);
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, sub_Z_part, &call);
 }
 
 int systemml_sub_infer(const systemml_sub_args *args, cvmgen_error *error) {

@@ -454,12 +454,12 @@ static void reduce_min_output1_int8(const reduce_min_plan *plan, const int8_t *r
     if (input1_K_step == 1 && d_K_run >= 16) {
         const reduce_min_output1_int8_part_call call = {plan, input1, output1};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
-                     d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768,
+                     d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 65536,
                      reduce_min_output1_int8_part, &call);
     } else {
         const reduce_min_output1_int8_part_2_call call_2 = {plan, input1, output1};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
-                     d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768,
+                     d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 65536,
                      reduce_min_output1_int8_part_2, &call_2);
     }
 }
@@ -652,12 +652,12 @@ static void reduce_min_output1_int16(const reduce_min_plan *plan,
     if (input1_K_step == 1 && d_K_run >= 16) {
         const reduce_min_output1_int16_part_call call = {plan, input1, output1};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
-                     d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768,
+                     d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 65536,
                      reduce_min_output1_int16_part, &call);
     } else {
         const reduce_min_output1_int16_part_2_call call_2 = {plan, input1, output1};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
-                     d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768,
+                     d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 65536,
                      reduce_min_output1_int16_part_2, &call_2);
     }
 }
@@ -848,12 +848,12 @@ static void reduce_min_output1_int32(const reduce_min_plan *plan,
     if (input1_K_step == 1 && d_K_run >= 16) {
         const reduce_min_output1_int32_part_call call = {plan, input1, output1};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
-                     d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768,
+                     d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 65536,
                      reduce_min_output1_int32_part, &call);
     } else {
         const reduce_min_output1_int32_part_2_call call_2 = {plan, input1, output1};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
-                     d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 32768,
+                     d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 65536,
                      reduce_min_output1_int32_part_2, &call_2);
     }
 }
@@ -989,7 +989,7 @@ static void reduce_min_output1_float32(const reduce_min_plan *plan,
     const int64_t d_R_rows = plan->d_R_rows, d_R_run = plan->d_R_run;
     const reduce_min_output1_float32_part_call call = {plan, input1, output1};
     cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
-                 d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768,
+                 d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
                  reduce_min_output1_float32_part, &call);
 }
 

@@ -401,12 +401,12 @@ static void reduce_sum_output1_int32(const reduce_sum_plan *plan,
     if (input1_K_step == 1 && d_K_run >= 16) {
         const reduce_sum_output1_int32_part_call call = {plan, input1, output1, overflow};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768,
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
                      reduce_sum_output1_int32_part, &call);
     } else {
         const reduce_sum_output1_int32_part_2_call call_2 = {plan, input1, output1, overflow};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768,
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
                      reduce_sum_output1_int32_part_2, &call_2);
     }
 }
@@ -562,12 +562,12 @@ static void reduce_sum_output1_float32(const reduce_sum_plan *plan,
     if (input1_K_step == 1 && d_K_run >= 4) {
         const reduce_sum_output1_float32_part_call call = {plan, input1, output1};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 1024),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768,
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
                      reduce_sum_output1_float32_part, &call);
     } else {
         const reduce_sum_output1_float32_part_2_call call_2 = {plan, input1, output1};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 16),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 32768,
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
                      reduce_sum_output1_float32_part_2, &call_2);
     }
 }
