@@ -17,6 +17,7 @@ from cvmgen.errors import CvmgenError, InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
 from cvmgen.ir.verify import verify
+from cvmgen.lower.ahead import reductions_ahead, reductions_ahead_in_threads
 from cvmgen.lower.compaction import compact
 from cvmgen.lower.decisions import decide_early
 from cvmgen.lower.eager import eager_loads
@@ -50,6 +51,7 @@ STATEMENTS: Passes = (
     ("lift", lift_host),
     ("unfold", unfold_nests),
     ("guards", place_guards),
+    ("ahead", reductions_ahead),
 )
 # For numpy: reductions and multi-indices as they are.
 WHOLE_ARRAYS: Passes = STATEMENTS[:2]
@@ -70,6 +72,10 @@ C_LIKE: Passes = (
     *OFFSETS[1:],
     ("walks", walk_boxes),
     ("unfold_all", unfold_all),
+)
+# The outermost loops are for threads.
+CUDA: Passes = tuple(
+    (name, reductions_ahead_in_threads if name == "ahead" else each) for name, each in C_LIKE
 )
 
 
@@ -136,7 +142,7 @@ TARGETS: Mapping[str, Target] = {
         support_file="{name}",
     ),
     "cuda": Target(
-        C_LIKE,
+        CUDA,
         cuda.emit_operator,
         cuda.emit_header,
         cuda.emit_support,

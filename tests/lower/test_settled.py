@@ -29,11 +29,11 @@ ROWS = [
         "a loop that never finds what it looks for, and the branch behind it",
     ),
     (
-        "Y[i] = max[j < N if not isnan(X[j])](X[j])",
+        "Y[i] = max[j < i + 1 if not isnan(X[j])](X[j])",
         [
             "for 0 <= i < N:",
             "  let largest: i32 = -2147483648",
-            "  for 0 <= j < N:",
+            "  for 0 <= j < i + 1:",
             "    largest max= X@[j]",
             "  Y@[i] = largest",
         ],

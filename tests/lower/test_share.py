@@ -96,10 +96,10 @@ SHARED = [
     ),
     (
         "inside a reduction",
-        SQUARE + "Y[i] = sum[k < N](f[k] * f[k])",
+        SQUARE + "Y[i] = sum[k < i + 1](f[k] * f[k])",
         [
             "let total: int = 0",
-            "for 0 <= k < N:",
+            "for 0 <= k < i + 1:",
             "  let f: int = X@[k] * X@[k]",
             "  total += f * f",
             "Y@[i] = total",
@@ -108,10 +108,10 @@ SHARED = [
     ),
     (
         "behind a filter",
-        QUOTIENT + "Y[i] = sum[k < N if X[k] != 0](f[k] * f[k])",
+        QUOTIENT + "Y[i] = sum[k < i + 1 if X[k] != 0](f[k] * f[k])",
         [
             "let total: int = 0",
-            "for 0 <= k < N:",
+            "for 0 <= k < i + 1:",
             "  if X@[k] != 0:",
             "    let f: int = 100 div X@[k]",
             "    total += f * f",

@@ -1,0 +1,136 @@
+"""Reductions that do not depend on the loop around them, in front of it: made once for all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import takewhile
+from typing import Any
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, walk
+from cvmgen.lower.guards import assigned, changed
+from cvmgen.spec.formula import Operator
+
+Block = tuple[i.Stmt, ...]
+
+
+def reductions_ahead(program: i.Program) -> i.Program:
+    """The nests with each reduction where all is known that it depends on.
+
+    Legal in front of loops that run at least once: their first iteration makes it anyway. It reads
+    the same elements there, since a loop that stores what it reads keeps it.
+    """
+    running = extents_from_1(program.operator)
+    nests = tuple(replace(nest, body=ahead(nest.body, running)) for nest in program.nests)
+    return replace(program, nests=nests)
+
+
+def reductions_ahead_in_threads(program: i.Program) -> i.Program:
+    """The same inside of the outermost loops, each iteration of which has threads of its own: in
+    front of them one thread would make what the others wait for."""
+    running = extents_from_1(program.operator)
+
+    def within(statement: i.Stmt) -> i.Stmt:
+        match statement:
+            case i.Loop(body=body) | i.PackLoop(body=body):
+                return replace(statement, body=ahead(body, running))
+            case _:
+                return statement
+
+    nests = (replace(nest, body=tuple(map(within, nest.body))) for nest in program.nests)
+    return replace(program, nests=tuple(nests))
+
+
+def extents_from_1(operator: Operator) -> frozenset[str]:
+    """The names of extents that every call gives and that are never 0."""
+    inputs = (
+        each for each in operator.inputs if not (each.empty or each.optional or each.variadic)
+    )
+    extents = (each for item in inputs for each in item.extents)
+    return frozenset(each.new for each in extents if each.new)
+
+
+def ahead(body: Block, running: frozenset[str]) -> Block:
+    """Statements, those in loops first: what leaves one may leave the one around it too."""
+    done: list[i.Stmt] = []
+    for each in body:
+        match each:
+            case i.Loop(body=inner) | i.PackLoop(body=inner):
+                done += divided(replace(each, body=ahead(inner, running)), running)
+            case i.If(then=then, otherwise=otherwise):
+                then, otherwise = ahead(then, running), ahead(otherwise, running)
+                done.append(replace(each, then=then, otherwise=otherwise))
+            case _:
+                done.append(each)
+    return tuple(done)
+
+
+def divided(loop: i.Loop | i.PackLoop, running: frozenset[str]) -> Block:
+    """What leaves a loop, and the loop with the rest."""
+    match loop:
+        case i.Loop(index=index, low=i.Const(value=0), high=i.Var(name=name)) if name in running:
+            pass
+        case i.PackLoop(pack=index, extents=i.Var(name=name)) if name in running:
+            pass
+        case _:
+            return (loop,)
+    leaving = fixed(tuple(takewhile(sums_only, loop.body)), index, loop.body)
+    if not changed(leaving):  # elements alone are loaded where they are wanted
+        return (loop,)
+    return (*leaving, replace(loop, body=without(loop.body, leaving)))
+
+
+def fixed(first: Block, index: str, body: Block) -> Block:
+    """Those of the first statements of a loop that are the same in each iteration: they read
+    nothing that varies, and change only what they make."""
+    rest = without(body, first)
+    varying = {index} | assigned(rest) | stored(rest)
+    made = {each.name for each in first if isinstance(each, i.Let)}
+    same = tuple(
+        each for each in first if not touched(each) & varying and changed_around(each) <= made
+    )
+    return same if same == first else fixed(same, index, body)
+
+
+def changed_around(statement: i.Stmt) -> set[str]:
+    """The locals that a statement changes and does not make."""
+    lets = {each.name for each in walk(statement) if isinstance(each, i.Let)}
+    return changed((statement,)) - lets
+
+
+def without(body: Block, some: Block) -> Block:
+    return tuple(each for each in body if all(each is not other for other in some))
+
+
+def sums_only(statement: i.Stmt) -> bool:
+    """Whether a statement does nothing but give values to locals of its own and to totals."""
+    match statement:
+        case i.Let() | i.Accumulate():
+            return True
+        case i.Loop(body=body) | i.PackLoop(body=body):
+            return all(map(sums_only, body))
+        case i.If(then=then, otherwise=otherwise):
+            return all(map(sums_only, (*then, *otherwise)))
+        case _:
+            return False
+
+
+def touched(statement: i.Stmt) -> frozenset[str]:
+    """The names that a statement makes for those behind it, changes or reads, and the tensors."""
+    names = names_in(statement) | changed((statement,)) | tensors(statement)
+    match statement:
+        case i.Let(name=name):
+            return names | {name}
+        case _:
+            return names - (assigned((statement,)) - changed_around(statement))
+
+
+def stored(body: Block) -> set[str]:
+    """The tensors that statements change."""
+    stores = (each.target for each in walk(body) if isinstance(each, i.Store))
+    sorts = ((each.entries, each.spare) for each in walk(body) if isinstance(each, i.Sort))
+    return tensors((*stores, *sorts))
+
+
+def tensors(node: Any) -> set[str]:
+    return {each.tensor for each in walk(node) if isinstance(each, i.Access | i.Load)}
