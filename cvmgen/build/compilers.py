@@ -34,27 +34,18 @@ class _Language:
 _C = _Language("C", "CC", ("cc", "gcc", "clang"), "cc", ".c")
 _CPP = _Language("C++", "CXX", ("c++", "g++", "clang++"), "c++", ".cc")
 
-_OPENMP_FLAGS = (
-    ("-fopenmp",),
-    # Apple's clang has the pragmas but not the runtime, which Homebrew brings.
-    ("-Xpreprocessor", "-fopenmp", "-lomp"),
-)
 # Schedules have unrolled what is worth it: gcc's own way with loops around loops takes a third of
 # the time to compile a window, for kernels that are no faster.
 _AS_WRITTEN = "-fno-loop-unroll-and-jam"
-_OPENMP_PROBE = (
-    "#include <omp.h>\nint probe(void);\nint probe(void) { return omp_get_max_threads(); }\n"
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A C or C++ compiler: the words that start it, what it says it is, its flags for OpenMP
-    (none where it has no OpenMP), and those by which it leaves loops around loops as they are."""
+    """A C or C++ compiler: the words that start it, what it says it is, and the flags by which it
+    leaves loops around loops as they are."""
 
     command: tuple[str, ...]
     version: str
-    openmp: tuple[str, ...]
     as_written: tuple[str, ...]
 
     @property
@@ -168,15 +159,14 @@ def _identify(language: _Language, command: tuple[str, ...], fingerprint: str) -
     def probe(path: Path) -> None:
         found = {
             "version": _version(command),
-            "openmp": _openmp(command, path.parent, language.suffix),
             "as_written": _as_written(command, path.parent, language.suffix),
         }
         path.write_text(json.dumps(found))
 
-    flags = ("probe", "openmp", "as_written", language.name, *command)
+    flags = ("probe", "as_written", language.name, *command)
     key = content_key({}, compiler=fingerprint, flags=flags)
     found = json.loads(get_or_build(key, "-compiler.json", probe).read_text())
-    return Compiler(command, found["version"], tuple(found["openmp"]), tuple(found["as_written"]))
+    return Compiler(command, found["version"], tuple(found["as_written"]))
 
 
 def _fingerprint(command: tuple[str, ...]) -> str:
@@ -210,16 +200,6 @@ def _version(command: tuple[str, ...]) -> str:
         raise BuildError(f"`{shlex.join(command)} --version` fails:\n{output.strip()}")
     # The target too: one gcc is like another of its version but for what it compiles for.
     return f"{output.strip()}\n{run((*command, '-dumpmachine'))[1].strip()}"
-
-
-def _openmp(command: tuple[str, ...], scratch: Path, suffix: str) -> tuple[str, ...]:
-    source = scratch / f"probe{suffix}"
-    source.write_text(_OPENMP_PROBE)
-    for flags in _OPENMP_FLAGS:
-        arguments = ("-shared", "-fPIC", source.name, "-o", "probe.so", *flags)
-        if run((*command, *arguments), folder=scratch)[0] == 0:
-            return flags
-    return ()
 
 
 def _as_written(command: tuple[str, ...], scratch: Path, suffix: str) -> tuple[str, ...]:

@@ -117,7 +117,6 @@ def compile_library(
     name: str,
     flags: Sequence[str] = (),
     threads: bool = True,
-    openmp: bool = False,
     sanitizers: Sequence[str] = (),
     prelude: str | None = None,
 ) -> Path:
@@ -129,9 +128,8 @@ def compile_library(
     for the CPU, each behind the source that `prelude` names.
 
     `flags` come after our own (C11 and -O3, or C++17 and -O2; no contraction of floating-point
-    operations). With `threads`, what is compiled may start threads. With `openmp`, its pragmas work
-    where the compiler has OpenMP and are ignored where it has not. `sanitizers` are for
-    -fsanitize: "address", "undefined", "thread" ... For CUDA, "thread" finds races between
+    operations). With `threads`, what is compiled may start threads. `sanitizers`
+    are for -fsanitize: "address", "undefined", "thread" ... For CUDA, "thread" finds races between
     threads of the device, needs nothing from the compiler's own library, and cannot be combined
     with others.
 
@@ -144,12 +142,9 @@ def compile_library(
     # that cost what was edited, whatever the kernels weigh, and names that cannot collide.
     language = _CUDA if any(path.endswith(_CUDA.suffixes) for path in sources) else _C
     compiler = language.compiler()
-    openmp_flags = compiler.openmp if openmp else ()
-    thread_flags = (("-pthread",) if threads else ()) + openmp_flags
+    thread_flags = ("-pthread",) if threads else ()
     as_written = compiler.as_written if language is _C else ()
     all_flags = (*_our_flags(language, sanitizers), *as_written, *thread_flags, *flags)
-    if not openmp_flags:
-        all_flags = (*all_flags, "-Wno-unknown-pragmas")
     units = {
         path: text for path, text in sorted(sources.items()) if path.endswith(language.suffixes)
     }

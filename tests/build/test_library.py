@@ -92,8 +92,6 @@ def test_the_library_depends_on_flags_text_and_sanitizers() -> None:
         compile_library({**SOURCES, "c/twice.c": TWICE + "\n"}, name="cvm"),
     ]
     paths.append(compile_library(SOURCES, name="cvm", threads=False))
-    if c_compiler().openmp:
-        paths.append(compile_library(SOURCES, name="cvm", openmp=True))
     assert len(set(paths)) == len(paths)
 
 
@@ -213,34 +211,6 @@ def test_a_function_that_is_nowhere_fails_when_linking() -> None:
         compile_library({"cvm.h": HEADER, "c/four.c": FOUR}, name="cvm")
 
 
-PARALLEL = """\
-#include <stdint.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-int64_t threads(int64_t wanted);
-int64_t threads(int64_t wanted) {
-  int64_t seen = 0;
-#pragma omp parallel for reduction(+ : seen) num_threads((int)wanted)
-  for (int64_t i = 0; i < wanted; i++) {
-#ifdef _OPENMP
-    seen += omp_get_num_threads() == wanted;
-#else
-    seen = 1;
-#endif
-  }
-  return seen;
-}
-"""
-
-
-def test_openmp_where_there_is_one() -> None:
-    path = compile_library({"a.c": PARALLEL}, name="cvm", openmp=True)
-    assert load(path, "threads")(2) == (2 if c_compiler().openmp else 1)
-    path = compile_library({"a.c": PARALLEL}, name="cvm")
-    assert load(path, "threads")(2) == 1
-
-
 SANITIZED = [
     ("undefined", "int64_t f(int64_t x) { return x + 9223372036854775807; }", "signed integer"),
     (
@@ -304,11 +274,11 @@ def test_a_replaced_compiler_is_another(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("CC", script(tmp_path / "mine", "echo mine 1"))
     first = c_compiler()
     assert first.version.startswith("mine 1\n")
-    assert first.openmp == ("-fopenmp",), "the probe cannot fail: the script ignores it"
+    assert first.as_written, "the probe cannot fail: the script ignores it"
     script(tmp_path / "mine", "echo mine, second edition; exit $(($# > 1))")
     second = c_compiler()
     assert second.version.startswith("mine, second edition")
-    assert second.openmp == ()
+    assert second.as_written == ()
     keys = [content_key({}, compiler=found.identity) for found in (first, second)]
     assert keys[0] != keys[1]
 
