@@ -42,7 +42,7 @@ def test_building_again_changes_nothing(cvmgen: Command, folder: Path) -> None:
     assert cvmgen(*again, "--check").code == 0
     assert contents(folder) == before
     told = cvmgen(*again, "--report").out.splitlines()
-    assert "  contraction, by spec/schedules/model.sched:5" in told
+    assert any(each.startswith("  contraction, by spec/schedules/model.sched:") for each in told)
     assert "  tile rows, columns by dot4" in told
     assert told[-1].startswith("library  ")
     (folder / "digits.h").write_text("")
