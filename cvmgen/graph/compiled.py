@@ -38,13 +38,16 @@ def load_model(folder: FilePath, name: str | None = None, *, threads: int = 0) -
         )
     try:
         described = json.loads(found[0].read_text(encoding="utf-8"))
+        if not isinstance(described, dict):
+            raise ValueError("it is no object")
         if described["version"] != VERSION:
             raise ModelError("is of another version of cvmgen; build it again", file=str(found[0]))
         return CompiledModel(place, described, threads)
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, CvmgenError):
             raise
-        raise ModelError(f"is no description of a model: {error}", file=str(found[0])) from error
+        reason = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        raise ModelError(f"is no description of a model: {reason}", file=str(found[0])) from error
 
 
 class CompiledModel:

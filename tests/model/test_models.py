@@ -222,9 +222,14 @@ def test_what_stands_between_steps_is_bytes(folder: Path) -> None:
 def test_bad_files(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="holds no model"):
         load_model(tmp_path)
-    (tmp_path / "model.json").write_text("{}")
-    with pytest.raises(ModelError, match="no description of a model"):
-        load_model(tmp_path)
+    for text, reason in (
+        ("{}", "it has no 'version'"),
+        ("[1]", "it is no object"),
+        ("{", "line 1"),
+    ):
+        (tmp_path / "model.json").write_text(text)
+        with pytest.raises(ModelError, match=f"no description of a model: .*{reason}"):
+            load_model(tmp_path)
     (tmp_path / "model.json").write_text('{"version": 0}')
     with pytest.raises(ModelError, match="another version"):
         load_model(tmp_path)
