@@ -13,6 +13,8 @@ from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.windows import Windows, minus, plus, times
 
 TWO = i.Const(2)
+# What loops are for: the roles that `separate` makes, in order.
+COLUMN, NEAR, RUN, BESIDE = range(4)
 # Columns that are combined at once. Compilers keep an array of them in registers where its loops
 # are longer than what they write out, and no longer than a few vectors.
 SIDE = 64
@@ -170,7 +172,7 @@ class Halves:
 
     def run(self, high: i.Expr, at: str, body: Block) -> i.Loop:
         """Runs of one length, whose first places are a local."""
-        index, span = self.names.loop(2), self.columns.found.total.span
+        index, span = self.names.loop(RUN), self.columns.found.total.span
         last = i.Binary("-", high, i.Const(SIDE // 2))
         first = i.Let(at, "i64", i.Call("min_i64", (i.Var(index), last)), span)
         return i.Loop(index, ZERO, high, (first, *body), 0, span, step=SIDE // 2)
@@ -178,7 +180,8 @@ class Halves:
     def combined(self, rows: str, pairs: i.Expr) -> i.Loop:
         """The columns of a line, side by side at first, and then apart."""
         columns, names, total = self.columns, self.names, self.columns.found.total
-        at, side, pair = names.local(f"{names.base}_at"), names.loop(3), names.loop(3, "pair")
+        at = names.local(f"{names.base}_at")
+        side, pair = names.loop(BESIDE), names.loop(BESIDE, "pair")
         array = i.Array(names.local(f"{total.name}_beside"), total.type, SIDE, total.span)
         column = plus(plus(columns.low, times(i.Var(at), TWO)), i.Var(side))
         beside = columns.combined(column, i.Load(array.name, None, i.Var(side)))
@@ -201,7 +204,7 @@ class Halves:
     def along(self, rows: str, first: i.Expr) -> i.Loop:
         """The results of a line."""
         columns, names, found = self.columns, self.names, self.columns.found
-        at, near = names.local(f"{names.base}_at"), names.loop(3)
+        at, near = names.local(f"{names.base}_at"), names.loop(BESIDE)
         result = plus(i.Var(at), i.Var(near))
         tap = times(i.Var(found.columns.tap.index), found.columns.apart)
         where = self.place(plus(tap, first))

@@ -19,8 +19,8 @@ def base(subject: Subject, use: Use) -> Subject:
     """The terms of places that do not vary in a loop become a local in front of it, where there
     is a product among them.
 
-    Compilers find these too, but order the sums by themselves, and in long functions keep less in
-    registers. Legal for every loop: places are sums.
+    Compilers find most of these too: it is for those who read the loop. Legal for every loop:
+    places are sums.
     """
     names, used = set(use.loops(subject, 0)), subject.taken
 

@@ -10,7 +10,7 @@ from cvmgen.ir.visit import names_in
 from cvmgen.lower.guards import assigned
 from cvmgen.schedule.actions.hoist import simple
 from cvmgen.schedule.actions.split import most_iterations
-from cvmgen.schedule.columns import AHEAD, SIDE, Columns, Halves, Names
+from cvmgen.schedule.columns import AHEAD, COLUMN, NEAR, SIDE, Columns, Halves, Names
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
@@ -81,7 +81,7 @@ def alike(before: Sequence[i.Stmt], found: Windows, lines: i.Loop) -> bool:
 def in_two(columns: Columns, lines: i.Loop | None, names: Names, most: int) -> Block:
     """Both passes where the row has room for what the results need; the loop where not."""
     found, span = columns.found, columns.found.results.span
-    column, near = names.loop(0), names.loop(1)
+    column, near = names.loop(COLUMN), names.loop(NEAR)
     name = names.local(f"{column}_{found.total.name}")
     row = i.Array(name, found.total.type, most, span)
     at = i.Load(row.name, None, i.Var(column))
