@@ -28,6 +28,7 @@ from cvmgen.spec.formula import Input
 HEADERS = {
     "cvmgen_moves.h": r"\bcvmgen_move_",
     "cvmgen_turns.h": r"\bcvmgen_turn_runs\(",
+    "cvmgen_slides.h": r"\bcvmgen_slide_",
     "cvmgen_runs.h": r"\bcvmgen_(copy|fill)_",
     "cvmgen_threads.h": r"\bcvmgen_share\(",
 }

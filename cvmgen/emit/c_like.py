@@ -314,6 +314,8 @@ class CPrinter:
                 return [self.move(statement)]
             case i.Turn():
                 return [self.turn(statement)]
+            case i.Slide():
+                return [self.slide(statement)]
             case i.Loop():
                 return self.loop(statement)
             case i.If():
@@ -361,6 +363,11 @@ class CPrinter:
         numbers = ", ".join(self.expr(each) for each in (turn.step, turn.runs, turn.count))
         size = f"sizeof *{identifier(turn.target.tensor)}"
         return f"cvmgen_turn_runs({to}, {source}, {numbers}, {turn.lanes}, {size});"
+
+    def slide(self, slide: i.Slide) -> str:
+        to, source = self.address(slide.target), self.address(slide.source)
+        first = self.expr(slide.first)
+        return f"cvmgen_slide_{slide.type}({to}, {source}, {first}, {slide.count});"
 
     def address(self, place: i.Load) -> str:
         if place.offset == i.Const(0):

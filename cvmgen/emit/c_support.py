@@ -49,6 +49,8 @@ KERNEL_FILES = (
     "cvmgen_turns.h",
     "cvmgen_turns.c",
     "cvmgen_squares.h",
+    "cvmgen_vectors.h",
+    "cvmgen_slides.h",
 )
 
 

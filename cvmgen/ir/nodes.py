@@ -425,6 +425,19 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class Slide:
+    """target[0] = first and target[k] = source[k - 1] for 0 < k < count, from the two places on:
+    local arrays, of elements of a machine type."""
+
+    type: str
+    target: Load
+    source: Load
+    first: Expr
+    count: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class Fill:
     """target[k * step] = value for k < count, from the place on; `type`: of the elements."""
 
@@ -553,6 +566,7 @@ Stmt = (
     | Copy
     | Move
     | Turn
+    | Slide
     | Fill
     | Loop
     | PackLoop

@@ -71,6 +71,8 @@ def statement_lines(statement: i.Stmt) -> list[str]:
         case i.Turn(target=target, lanes=lanes, source=source, step=step, runs=runs, count=count):
             places = f"{text(target)} by {lanes} = {text(runs)} of {text(source)} by {text(step)}"
             return [f"turn {text(count)}: {places}"]
+        case i.Slide(target=target, source=source, first=first, count=count):
+            return [f"slide {count}: {text(target)} = {text(first)}, {text(source)}"]
         case i.Fill(target=target, step=step, value=value, count=count):
             return [f"fill {text(count)}: {text(target)} by {text(step)} = {text(value)}"]
         case i.Loop(index=index, low=low, high=high, body=body, parallel=parallel):

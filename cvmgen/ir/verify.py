@@ -156,6 +156,10 @@ class Verifier:
                 self.tensor(target.tensor, self.written, "an output")
                 self.operands(target, scope)
                 self.expressions((source, statement.step, statement.runs, statement.count), scope)
+            case i.Slide(target=target, source=source, first=first):
+                self.tensor(target.tensor, self.written, "an output")
+                self.operands(target, scope)
+                self.expressions((source, first), scope)
             case i.Fill(target=target, step=step, value=value, count=count):
                 self.tensor(target.tensor, self.written, "an output")
                 self.operands(target, scope)

@@ -181,6 +181,7 @@ class Unfold:
                 | i.Copy()
                 | i.Move()
                 | i.Turn()
+                | i.Slide()
                 | i.Fill()
             ):
                 self.out.append(statement)

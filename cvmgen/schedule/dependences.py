@@ -68,8 +68,8 @@ def conflict(loop: i.Loop, locals_: Locals) -> str:
 
 def stored_tensors(node: object) -> set[str]:
     """The tensors and arrays that are written."""
-    stores = (each for each in walk(node) if isinstance(each, (i.Store, i.Copy, i.Turn, i.Fill)))
-    return {each.target.tensor for each in stores}
+    kinds = (i.Store, i.Copy, i.Turn, i.Slide, i.Fill)
+    return {each.target.tensor for each in walk(node) if isinstance(each, kinds)}
 
 
 def read_tensors(node: object) -> set[str]:

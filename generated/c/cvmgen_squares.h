@@ -2,33 +2,11 @@
 #ifndef CVMGEN_SQUARES_H
 #define CVMGEN_SQUARES_H
 #include "cvmgen_turns.h"
-
-#ifdef __GNUC__
-#define CVMGEN_INLINE static inline __attribute__((always_inline))
-#else
-#define CVMGEN_INLINE static inline
-#endif
-#if defined(__clang__)
-#define CVMGEN_UNROLLED _Pragma("unroll")
-#elif defined(__GNUC__)
-#define CVMGEN_UNROLLED _Pragma("GCC unroll 16")
-#else
-#define CVMGEN_UNROLLED
-#endif
+#include "cvmgen_vectors.h"
 
 /* Rows begin at places of the source, columns go to places of the target, both in bytes. */
 typedef void cvmgen_square(char *to, const int64_t *targets, const char *from,
                            const int64_t *sources);
-
-/* The entries of two vectors that __VA_ARGS__ names, those of the second one behind the first. */
-#if defined(__has_builtin)
-#if __has_builtin(__builtin_shufflevector)
-#define CVMGEN_SHUFFLED(vector, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#endif
-#endif
-#if !defined(CVMGEN_SHUFFLED) && defined(__GNUC__) && !defined(__clang__)
-#define CVMGEN_SHUFFLED(vector, a, b, ...) __builtin_shuffle(a, b, (vector){__VA_ARGS__})
-#endif
 
 /* cvmgen_square_*: as many vectors of 16 bytes as a vector has elements. With each round, two
    halves of the rows are put together like the teeth of a zip. */

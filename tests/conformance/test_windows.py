@@ -53,6 +53,7 @@ BY_TWO = [  # window, stride, padding: windows two columns apart, in rows of som
     ((3, 3), (2, 2), (1, 1)),
     ((2, 2), (2, 2), (0, 0)),
     ((3, 2), (1, 2), (2, 1)),
+    ((3, 3), (2, 2), (2, 0)),
     ((1, 3), (3, 2), (0, 2)),
     ((2, 1), (2, 2), (1, 0)),
     ((3, 4), (2, 2), (0, 3)),
@@ -68,6 +69,17 @@ def test_windows_two_columns_apart(libraries: dict[str, Operators], case: Any, d
         found = libraries["c"].cvm.max_pool2d(x, pool_size=window, strides=stride, padding=padding)
         expected = windows(x, (*case, (1, 1)), -128).max(axis=(-2, -1))
         np.testing.assert_array_equal(found, expected, str(width))
+
+
+@pytest.mark.parametrize("width", [64, 66, 112, 2500])
+def test_the_last_windows_two_columns_apart_may_be_cut(
+    libraries: dict[str, Operators], width: int
+) -> None:
+    x = numbers((1, 2, 9, width), np.int32)
+    found = libraries["c"].cvm.max_pool2d(x, pool_size=(3, 3), strides=(2, 2), ceil_mode=True)
+    larger = np.pad(x, [(0, 0), (0, 0), (0, 1), (0, 1)], constant_values=-128)
+    expected = windows(larger, ((3, 3), (2, 2), (0, 0), (1, 1)), -128).max(axis=(-2, -1))
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("case", PAIRS, ids=str)

@@ -20,6 +20,11 @@ CONVOLVED = (
     "Y[c, y, x] = sum[i < P, j < Q if 0 <= y + i*D - 1 < H and 0 <= x + j*D - 1 < W]"
     "(X[c, y + i*D - 1, x + j*D - 1] * K[c, i, j])"
 )
+ALWAYS = (
+    "input X : cvm[H, W]\noutput Y : cvm[H div 2, W div 2] precision p(X)\n"
+    "Y[y, x] = max[i < 3, j < 3 if 0 <= y*2 + i - 1 < H and 0 <= x*2 + j - 1 < W]"
+    "(X[y*2 + i - 1, x*2 + j - 1])"
+)
 SLANTED = POOL.replace("x*S - Q", "x*S + y - Q")
 BACK = POOL.replace("x*S - Q + j", "x - S*j")
 ROW = (
@@ -243,41 +248,62 @@ def test_columns_come_first_and_then_each_window() -> None:
     ]
 
 
-HALVES = LINES.replace("64 into column, near", "64, 128 into column, near, run, side")
+PAIRS = LINES.replace("into column, near", "into column, near, run, side")
+FEW = "clip taps, side, run\nenumerate taps by 2 over run into short, few"
 
 
-def test_windows_two_columns_apart_have_every_other_column_in_a_half() -> None:
-    lines = after(POOL, f"{HALVES}clip taps, side, run")
-    tests = (
-        "if S == 2 and P <= 3 and x_column_low <= 32 and x_columns <= 96 and "
-        "x_column_high - x_column_low >= 64 and x_lanes >= 32:"
-    )
-    inside = between(lines, "for 0 <= x_run < x_pairs by 32:", "for 0 <= y_line < y_lines:")
-    assert tests in map(str.strip, lines)
-    assert inside[:-1] == [
-        "for 0 <= x_run < x_pairs by 32:",
-        "  let x_at: i64 = min_i64(x_run, x_pairs - 32)",
+def test_windows_two_columns_apart_have_runs_for_which_all_is_in_registers() -> None:
+    lines = after(POOL, f"{PAIRS}{FEW}")
+    assert "if S == 2 and 2 <= P and P <= 3 and x_behind - x_first >= 32:" in map(str.strip, lines)
+    place = "((y_band + y_line) * S - Q + i_low_2) * W + ({} + (x_block * S - Q))"
+    below = place.replace("i_low_2", "(i_low_2 + 1)")
+    side, ahead = "x_column_2 + x_side_few", "x_column_2 - 1"
+    assert between(lines, "for x_first <= x_run_short < x_behind by 32:", "else:")[:-1] == [
+        "for x_first <= x_run_short < x_behind by 32:",
+        "  let x_at: i64 = min_i64(x_run_short, x_behind - 32)",
+        "  let x_column_2: i64 = x_at * 2 + 1",
         "  array largest_beside: 64 i32",
-        "  for 0 <= x_side < 64:",
+        "  for 0 <= x_side_few < 64:",
         "    let largest: i32 = -2147483648",
-        "    for i_low_2 <= i < i_high_2:",
-        "      largest max= X@[((y_band + y_line) * S - Q + i) * W + "
-        "(x_column_low + x_at * 2 + x_side + (x_block * S - Q))]",
-        "    largest_beside@[x_side] = largest",
+        f"    largest max= X@[{place.format(side)}]",
+        f"    largest max= X@[{below.format(side)}]",
+        "    largest_beside@[x_side_few] = largest",
+        "  array largest_first: 32 i32",
+        "  array largest_second: 32 i32",
         "  for 0 <= pair < 32:",
-        "    x_halves@[y_line * 128 + 16 + (x_at + pair)] = largest_beside@[pair * 2]",
-        "    x_halves@[y_line * 128 + 16 + (x_at + pair) + 64] = largest_beside@[pair * 2 + 1]",
-    ]
-    assert between(lines, "for 0 <= x_run_2 < x_lanes by 32:", "else:")[:-1] == [
-        "for 0 <= x_run_2 < x_lanes by 32:",
-        "  let x_at_2: i64 = min_i64(x_run_2, x_lanes - 32)",
+        "    largest_first@[pair] = largest_beside@[pair * 2]",
+        "    largest_second@[pair] = largest_beside@[pair * 2 + 1]",
+        "  let largest_ahead: i32 = -2147483648",
+        "  if x_column_low < x_column_2:",
+        f"    largest_ahead max= X@[{place.format(ahead)}]",
+        f"    largest_ahead max= X@[{below.format(ahead)}]",
+        "  array largest_before: 32 i32",
+        "  slide 32: largest_before@[0] = largest_ahead, largest_second@[0]",
         "  for 0 <= x_side_2 < 32:",
-        "    let largest: i32 = -2147483648",
-        "    for 0 <= j < P:",
-        "      let x_place: i64 = (j + x_first) rem 2 * 64 + (j + x_first) tdiv 2",
-        "      largest max= x_halves@[y_line * 128 + x_place + (x_at_2 + x_side_2)]",
-        "    Y@[(y_band + y_line) * W + (x_block + (x_at_2 + x_side_2))] = largest",
+        "    let largest: i32 = max_i32(max_i32(largest_before@[x_side_2], "
+        "largest_first@[x_side_2]), largest_second@[x_side_2])",
+        "    Y@[(y_band + y_line) * W + (x_block + (x_at + x_side_2))] = largest",
     ]
+
+
+def test_results_beside_the_runs_are_made_one_by_one() -> None:
+    lines = after(POOL, f"{PAIRS}{FEW}")
+    edge = between(lines, "for 0 <= x_edge < x_lanes - x_behind + x_first:", "if P == 3:")
+    assert edge[1].strip() == (
+        "let x_beside: i64 = x_edge if x_edge < x_first else x_edge + (x_behind - x_first)"
+    )
+    assert edge[-2].strip() == "Y@[(y_band + y_line) * W + (x_block + x_beside)] = largest"
+
+
+@pytest.mark.parametrize(
+    ("items", "runs"),
+    [(ALWAYS.replace("j < 3", f"j < {taps}"), runs) for taps, runs in ((2, 1), (3, 1), (4, 0))],
+    ids=["two", "three", "four"],
+)
+def test_windows_of_a_known_width_have_one_form(items: str, runs: int) -> None:
+    lines = [*map(str.strip, after(items, PAIRS.strip()))]
+    assert sum("x_run" in line and line.startswith("for") for line in lines) == runs
+    assert sum(line.startswith("slide") for line in lines) == (runs if "j < 3" in items else 0)
 
 
 def test_places_have_a_base_in_front_of_a_loop() -> None:

@@ -41,7 +41,7 @@ ACTIONS: Mapping[str, Kind] = {
     "separate": Kind(
         (
             "separate LOOP over LOOP, LOOP by NUMBER into NEW, NEW",
-            "separate LOOP over LOOP, LOOP by NUMBER, NUMBER into NEW, NEW, NEW, NEW",
+            "separate LOOP over LOOP, LOOP by NUMBER into NEW, NEW, NEW, NEW",
         ),
         "the columns of windows are combined first, and then what came out",
         separate,
@@ -106,7 +106,10 @@ ACTIONS: Mapping[str, Kind] = {
         version,
     ),
     "enumerate": Kind(
-        ("enumerate LOOP by NUMBER over LOOP into NEW",),
+        (
+            "enumerate LOOP by NUMBER over LOOP into NEW",
+            "enumerate LOOP by NUMBER over LOOP into NEW, NEW",
+        ),
         "copies of loops for a few iterations of the loop in them",
         enumerated,
     ),

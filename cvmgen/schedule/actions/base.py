@@ -33,7 +33,11 @@ def base(subject: Subject, use: Use) -> Subject:
             if not isinstance(node, i.Load):
                 return node
             terms = [*signed(node.offset)]
-            fixed = [each for each in terms if simple(each) and not names_in(each) & varying]
+            fixed = [
+                each
+                for each in terms
+                if simple(each) and names_in(each) and not names_in(each) & varying
+            ]
             common = total(fixed)
             if len(fixed) == len(terms) or not any(is_product(each) for each in walk(common)):
                 return node

@@ -64,16 +64,30 @@ def clipped(loop: i.Loop, subject: Subject, used: set[str]) -> Block | None:
 
 
 def lifted(found: Block, ends: set[str]) -> Block:
-    """The ends of loops inside in front of a loop that does not change them."""
+    """The ends of loops inside, and of those behind a test, in front of a loop that does not change
+    them: one for all that are the same."""
     *before, loop = found
     assert isinstance(loop, i.Loop)
-    varying, kept = assigned((loop,)), []
-    for each in loop.body:
-        if isinstance(each, i.Let) and each.name in ends:
-            varying.discard(each.name)
-            if not names_in(each.value) & varying:
-                before.append(each)
-                continue
-            varying.add(each.name)
-        kept.append(each)
-    return (*before, replace(loop, body=tuple(kept)))
+    varying = assigned((loop,))
+    same = {each.value: each.name for each in before if isinstance(each, i.Let)}
+    others: dict[str, i.Expr] = {}
+
+    def change(statement: i.Stmt) -> Block | None:
+        if isinstance(statement, i.Loop):
+            return (statement,)
+        if not isinstance(statement, i.Let) or statement.name not in ends:
+            return None
+        varying.discard(statement.name)
+        value: i.Expr = substitute(statement.value, others)
+        if names_in(value) & varying:
+            varying.add(statement.name)
+            return None
+        if value in same:
+            others[statement.name] = i.Var(same[value])
+        else:
+            same[value] = statement.name
+            before.append(replace(statement, value=value))
+        return ()
+
+    kept = substitute(rewritten(loop.body, change), others)
+    return (*before, replace(loop, body=kept))

@@ -2,59 +2,104 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import fresh, names_in, substitute
+from cvmgen.ir.visit import fresh, names_in, rebuild, substitute, walk
 from cvmgen.lower.guards import assigned
 from cvmgen.schedule.actions.unroll import passes
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import ZERO
-from cvmgen.schedule.rewriting import Block, placed, rewritten
+from cvmgen.schedule.rewriting import Block, loops, placed, rewritten
 from cvmgen.schedule.subject import Subject
 
 
 def enumerated(subject: Subject, use: Use) -> Subject:
-    """Copies of the outer loops for each number of iterations from 2 up to the one given.
+    """Copies of the outer loops for each number of iterations from 2 up to the one given, which
+    all loops of the first role in them have. The first new role is that of the copies; the second
+    one, if there is one, is that of the loops in them around the iterations.
 
     What such a copy accumulates stays in a register, and its loop is a single one. Legal for every
     loop: a copy runs where there are so many iterations, and in their order.
     """
     names, most, over = set(use.loops(subject, 0)), use.copies(1), set(use.loops(subject, 2))
-    used, role = subject.taken, use.roles(3)[0]
-    made: dict[str, None] = {}
+    used = subject.taken
+    roles = [use.roles(at)[0] for at in range(3, len(use.given))]
+    made: dict[str, dict[str, None]] = {role: {} for role in roles}
+
+    def new_name(loop: i.Loop, role: str) -> str:
+        index = fresh(f"{loop.index}_{role}", used)
+        made[role][index] = None
+        return index
 
     def change(statement: i.Stmt) -> Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in over:
             return None
-        inner = [each for each in statement.body if isinstance(each, i.Loop)]
-        if len(inner) != 1 or inner[0].index not in names or inner[0].low is None:
+        found = iterations(statement, names)
+        if found is None:
             return None
-        loop, low = inner[0], inner[0].low
-        if names_in((low, loop.high)) & assigned((statement,)):
-            return None
-        if any(isinstance(each, i.Loop) for each in loop.body):
-            return None
-        index = fresh(f"{statement.index}_{role}", used)
-        made[index] = None
-        count = loop.high if low == ZERO else i.Binary("-", loop.high, low)
+        low, high = found
+        new = {statement.index: new_name(statement, roles[0])}
+        for each in between(statement, names) if len(roles) > 1 else ():
+            new[each.index] = new_name(each, roles[1])
+        count = high if low == ZERO else i.Binary("-", high, low)
         result: i.Stmt = statement
         for number in range(2, most + 1):
-            copy = with_iterations(statement, loop, low, number, used)
-            body: Block = substitute(copy, {statement.index: i.Var(index)})
+            copies = with_iterations(statement, names, low, number, used)
             test = i.Compare("==", count, i.Const(number))
-            few = replace(statement, index=index, body=body)
-            result = i.If(test, (few,), (result,), statement.span)
+            result = i.If(test, with_names(copies, new), (result,), statement.span)
         return (result,)
 
-    return subject.with_body(rewritten(subject.body, change)).with_roles({role: tuple(made)})
+    return subject.with_body(rewritten(subject.body, change)).with_roles(
+        {role: tuple(found) for role, found in made.items()}
+    )
 
 
-def with_iterations(outer: i.Loop, loop: i.Loop, low: i.Expr, number: int, used: set[str]) -> Block:
-    """The body of the outer loop with so many iterations of the inner one in its place."""
+def iterations(outer: i.Loop, names: Collection[str]) -> tuple[i.Expr, i.Expr] | None:
+    """The range of all loops of these indices in another one, which it does not change; None if
+    there are none, or they differ, or are around others."""
+    found = [*loops(outer.body, names)]
+    ranges = {(each.low, each.high) for each in found}
+    if len(ranges) != 1:
+        return None
+    ((low, high),) = ranges
+    if low is None or names_in((low, high)) & assigned((outer,)):
+        return None
+    single = not any(isinstance(each, i.Loop) for loop in found for each in loop.body)
+    return (low, high) if single else None
+
+
+def between(outer: i.Loop, names: Collection[str]) -> Iterator[i.Loop]:
+    """The loops in another one that are around those of these indices."""
+    for each in walk(outer.body):
+        if isinstance(each, i.Loop) and each.index not in names and any(loops(each.body, names)):
+            yield each
+
+
+def with_iterations(
+    outer: i.Loop, names: Collection[str], low: i.Expr, number: int, used: set[str]
+) -> Block:
+    """The outer loop with so many iterations of those in it in their place."""
     places = [simplify(i.Binary("+", low, i.Const(ahead))) for ahead in range(number)]
-    done: list[i.Stmt] = []
-    for each in outer.body:
-        done += passes(loop, places, used) if each is loop else (each,)
-    return placed(tuple(done))
+
+    def change(statement: i.Stmt) -> Block | None:
+        if isinstance(statement, i.Loop) and statement.index in names:
+            return passes(statement, places, used)
+        return None
+
+    return placed(rewritten((outer,), change))
+
+
+def with_names(body: Block, new: Mapping[str, str]) -> Block:
+    """The block with other names for the indices of loops."""
+
+    def change(node: object) -> object:
+        if isinstance(node, i.Loop) and node.index in new:
+            return replace(node, index=new[node.index])
+        return node
+
+    renamed: Block = rebuild(body, change)
+    named: Block = substitute(renamed, {old: i.Var(name) for old, name in new.items()})
+    return named

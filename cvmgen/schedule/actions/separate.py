@@ -9,9 +9,9 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in
 from cvmgen.lower.guards import assigned
 from cvmgen.schedule.actions.hoist import simple
-from cvmgen.schedule.actions.split import most_iterations
-from cvmgen.schedule.columns import AHEAD, COLUMN, NEAR, SIDE, Columns, Halves, Names
+from cvmgen.schedule.columns import COLUMN, NEAR, Columns, Names
 from cvmgen.schedule.forms import Use
+from cvmgen.schedule.pairs import Pairs
 from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
 from cvmgen.schedule.windows import Windows, find_windows, plus, times
@@ -22,17 +22,16 @@ def separate(subject: Subject, use: Use) -> Subject:
     not for each window that has it. Lines of results, which the second loop goes through, have
     one row after the other in the same place, whose padding is there for all of them.
 
-    With a second size, small windows two columns apart have a row for each of some lines, every
-    other column in front of those between: what neighbouring results read lies side by side.
+    With two roles more, small windows two columns apart have no row: their results go by runs,
+    for which all stays in registers.
 
     Legal where all that a window does with its elements is to combine them by an operation that
     gives the same bits in every order. A row has a size: what needs more stays as it is.
     """
     taps, over, lines = (set(use.loops(subject, at)) for at in (0, 1, 2))
     most = use.room(use.number(3))
-    halved = len(use.given) > 6
-    used, first = subject.taken, 5 if halved else 4
-    roles = [use.roles(at)[0] for at in range(first, len(use.given))]
+    used = subject.taken
+    roles = [use.roles(at)[0] for at in range(4, len(use.given))]
     made: dict[str, dict[str, None]] = {role: {} for role in roles}
 
     def change(statement: i.Stmt) -> Block | None:
@@ -62,9 +61,12 @@ def separate(subject: Subject, use: Use) -> Subject:
         columns = Columns(found, f"{base}_{roles[0]}", used)
         names = Names(base, roles, made, used)
         rows = in_two(columns, around, names, most)
-        if halved and around is not None:
-            rows = in_halves(columns, around, names, rows, subject, use)
-        return (*before, *columns.locals_, *rows)
+        pairs = Pairs.of(columns, names) if len(roles) > 2 else None
+        if pairs is None:
+            return (*before, *columns.locals_, *rows)
+        body = in_lines(around, pairs.body())
+        choice = i.If(pairs.test, body, rows, results.span)
+        return (*before, *columns.locals_, pairs.low, pairs.high, choice)
 
     body = rewritten(subject.body, change)
     return subject.with_body(body).with_roles({role: tuple(made[role]) for role in roles})
@@ -89,28 +91,14 @@ def in_two(columns: Columns, lines: i.Loop | None, names: Names, most: int) -> B
     side = found.columns
     offset = plus(times(i.Var(near), side.step), times(i.Var(side.tap.index), side.apart))
     results = columns.along(i.Var(near), i.Load(row.name, None, offset))
-
-    def in_lines(body: Block) -> Block:
-        return body if lines is None else (replace(lines, body=body),)
-
     both = (
         i.Loop(column, columns.low, columns.high, middle, 0, found.total.span),
         replace(found.results, index=near, body=results),
     )
     enough = i.Compare("<=", columns.count, i.Const(most))
-    separated = (row, *columns.outside(column, at), *in_lines(both))
-    return (i.If(enough, separated, in_lines((found.results,)), span),)
+    separated = (row, *columns.outside(column, at), *in_lines(lines, both))
+    return (i.If(enough, separated, in_lines(lines, (found.results,)), span),)
 
 
-def in_halves(
-    columns: Columns, lines: i.Loop, names: Names, others: Block, subject: Subject, use: Use
-) -> Block:
-    """The form for small windows two columns apart, where these may be so, and that for others."""
-    most, room = most_iterations(subject.body, lines), use.number(4)
-    if most is None or not Halves.fit(columns.found, lines):
-        return others
-    use.room(most * room)
-    if room < SIDE + AHEAD:
-        use.refuse(f"a row in two halves has room for {SIDE + AHEAD} columns at least")
-    halves = Halves(columns, lines, names, most, room // 2)
-    return (i.If(halves.test, halves.body(), others, columns.found.results.span),)
+def in_lines(lines: i.Loop | None, body: Block) -> Block:
+    return body if lines is None else (replace(lines, body=body),)

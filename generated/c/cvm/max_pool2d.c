@@ -23,6 +23,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_slides.h"
 #include "cvmgen_threads.h"
 #include "cvm.h"
 
@@ -129,9 +130,9 @@ typedef struct max_pool2d_Y_int8_int8_part_call {
     int8_t *Y;
     int64_t x_block;
     int64_t x_lanes;
-    int64_t x_columns;
     int64_t x_column_low;
-    int64_t x_column_high;
+    int64_t x_first;
+    int64_t x_behind;
 } max_pool2d_Y_int8_int8_part_call;
 CVMGEN_FOR_AVX512
 static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
@@ -141,9 +142,9 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
     int8_t *restrict Y = call->Y;
     const int64_t x_block = call->x_block;
     const int64_t x_lanes = call->x_lanes;
-    const int64_t x_columns = call->x_columns;
     const int64_t x_column_low = call->x_column_low;
-    const int64_t x_column_high = call->x_column_high;
+    const int64_t x_first = call->x_first;
+    const int64_t x_behind = call->x_behind;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
@@ -153,165 +154,249 @@ static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_
     for (int64_t at = low; at < high; ++at) {
         const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
         const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
-        _Alignas(64) int32_t x_halves[8448];
-        const int64_t x_first = 32 - x_column_low;
-        const int64_t x_pairs = (x_column_high - x_column_low) / 2;
-        for (int64_t x_column_2 = 0; x_column_2 < x_column_low; ++x_column_2) {
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line)
-                x_halves[y_line * 1056
-                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = INT32_MIN;
-        }
-        for (int64_t x_column_2 = x_column_high; x_column_2 < x_columns; ++x_column_2) {
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line)
-                x_halves[y_line * 1056
-                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = INT32_MIN;
-        }
-        for (int64_t x_column_2 = x_column_low + x_pairs * 2; x_column_2 < x_column_high;
-            ++x_column_2) {
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+        for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+            for (int64_t x_edge = 0; x_edge < x_lanes - x_behind + x_first; ++x_edge) {
+                const int64_t x_beside = x_edge < x_first ? x_edge : x_edge + (x_behind - x_first);
                 int32_t largest = INT32_MIN;
                 const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
                 const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                for (int64_t i = i_low; i < i_high; ++i)
-                    largest = cvmgen_max_i32(largest,
-                        X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                        + (x_column_2 + (x_block * SW - PW))]);
-                x_halves[y_line * 1056
-                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = largest;
-            }
-        }
-        for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-            const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-            const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-            if (i_high_2 - i_low_2 == 3) {
-                const int64_t X_base = ((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_2))
-                    * W + x_column_low + x_block * SW - PW;
-                const int64_t X_base_2 = ((n * C + c) * H
-                    + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_column_low + x_block
-                    * SW - PW;
-                const int64_t X_base_3 = ((n * C + c) * H
-                    + ((y_band + y_line) * SH - PH + (i_low_2 + 2))) * W + x_column_low + x_block
-                    * SW - PW;
-                const int64_t x_halves_base = y_line * 1056 + 16;
-                const int64_t x_halves_base_2 = y_line * 1056 + 16 + 528;
-                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
-                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
-                    int32_t largest_beside[64];
-                    for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
-                        int32_t largest = INT32_MIN;
-                        largest = cvmgen_max_i32(largest, X[X_base + x_at * 2 + x_side_few]);
-                        largest = cvmgen_max_i32(largest, X[X_base_2 + x_at * 2 + x_side_few]);
-                        largest = cvmgen_max_i32(largest, X[X_base_3 + x_at * 2 + x_side_few]);
-                        largest_beside[x_side_few] = largest;
-                    }
-                    for (int64_t pair = 0; pair < 32; ++pair) {
-                        x_halves[x_halves_base + x_at + pair] = largest_beside[pair * 2];
-                        x_halves[x_halves_base_2 + x_at + pair] = largest_beside[pair * 2 + 1];
-                    }
-                }
-            } else if (i_high_2 - i_low_2 == 2) {
-                const int64_t X_base_4 = ((n * C + c) * H
-                    + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_column_low + x_block * SW
-                    - PW;
-                const int64_t X_base_5 = ((n * C + c) * H
-                    + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_column_low + x_block
-                    * SW - PW;
-                const int64_t x_halves_base_3 = y_line * 1056 + 16;
-                const int64_t x_halves_base_4 = y_line * 1056 + 16 + 528;
-                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
-                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
-                    int32_t largest_beside[64];
-                    for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
-                        int32_t largest = INT32_MIN;
-                        largest = cvmgen_max_i32(largest, X[X_base_4 + x_at * 2 + x_side_few]);
-                        largest = cvmgen_max_i32(largest, X[X_base_5 + x_at * 2 + x_side_few]);
-                        largest_beside[x_side_few] = largest;
-                    }
-                    for (int64_t pair = 0; pair < 32; ++pair) {
-                        x_halves[x_halves_base_3 + x_at + pair] = largest_beside[pair * 2];
-                        x_halves[x_halves_base_4 + x_at + pair] = largest_beside[pair * 2 + 1];
-                    }
-                }
-            } else {
-                const int64_t X_base_6 = x_column_low + x_block * SW - PW;
-                const int64_t x_halves_base_5 = y_line * 1056 + 16;
-                const int64_t x_halves_base_6 = y_line * 1056 + 16 + 528;
-                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
-                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
-                    int32_t largest_beside[64];
-                    for (int64_t x_side = 0; x_side < 64; ++x_side)
-                        largest_beside[x_side] = INT32_MIN;
-                    for (int64_t i = i_low_2; i < i_high_2; ++i) {
-                        for (int64_t x_side = 0; x_side < 64; ++x_side)
-                            largest_beside[x_side] = cvmgen_max_i32(largest_beside[x_side],
-                                X[X_base_6 + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i))
-                                * W + x_at * 2 + x_side]);
-                    }
-                    for (int64_t pair = 0; pair < 32; ++pair) {
-                        x_halves[x_halves_base_5 + x_at + pair] = largest_beside[pair * 2];
-                        x_halves[x_halves_base_6 + x_at + pair] = largest_beside[pair * 2 + 1];
-                    }
-                }
-            }
-        }
-        if (PSW == 3) {
-            const int64_t x_place = x_first % 2 * 528 + x_first / 2;
-            const int64_t x_place_3 = (1 + x_first) % 2 * 528 + (1 + x_first) / 2;
-            const int64_t x_place_4 = (2 + x_first) % 2 * 528 + (2 + x_first) / 2;
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                const int64_t x_halves_base_7 = y_line * 1056 + x_place;
-                const int64_t x_halves_base_8 = y_line * 1056 + x_place_3;
-                const int64_t x_halves_base_9 = y_line * 1056 + x_place_4;
-                const int64_t Y_base = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
-                    const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
-                    for (int64_t x_side_2_few = 0; x_side_2_few < 32; ++x_side_2_few) {
-                        int32_t largest = INT32_MIN;
+                const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_beside - SW * x_block);
+                const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_beside - SW * x_block + W);
+                for (int64_t i = i_low; i < i_high; ++i) {
+                    const int64_t place = (y_band + y_line) * SH - PH + i;
+                    for (int64_t j = j_low; j < j_high; ++j)
                         largest = cvmgen_max_i32(largest,
-                            x_halves[x_halves_base_7 + x_at_2 + x_side_2_few]);
-                        largest = cvmgen_max_i32(largest,
-                            x_halves[x_halves_base_8 + x_at_2 + x_side_2_few]);
-                        largest = cvmgen_max_i32(largest,
-                            x_halves[x_halves_base_9 + x_at_2 + x_side_2_few]);
-                        Y[Y_base + x_at_2 + x_side_2_few] = (int8_t)largest;
-                    }
+                            X[((n * C + c) * H + place) * W
+                            + ((x_block + x_beside) * SW - PW + j)]);
                 }
+                Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_beside)] =
+                    (int8_t)largest;
             }
-        } else {
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                if (PSW == 2) {
-                    const int64_t x_place = x_first % 2 * 528 + x_first / 2;
-                    const int64_t x_place_2 = (1 + x_first) % 2 * 528 + (1 + x_first) / 2;
-                    const int64_t x_halves_base_10 = y_line * 1056 + x_place;
-                    const int64_t x_halves_base_11 = y_line * 1056 + x_place_2;
+            if (PSW == 3) {
+                const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                if (i_high_2 - i_low_2 == 3) {
+                    const int64_t X_base = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_block * SW - PW;
+                    const int64_t X_base_2 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_block * SW - PW;
+                    const int64_t X_base_3 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_2 + 2))) * W + x_block * SW - PW;
+                    const int64_t Y_base = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_short = x_first; x_run_short < x_behind; x_run_short += 32) {
+                        const int64_t x_at = cvmgen_min_i64(x_run_short, x_behind - 32);
+                        const int64_t x_column_2 = x_at * 2 + 1;
+                        int32_t largest_beside[64];
+                        for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, X[X_base + x_column_2 + x_side_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_2 + x_column_2 + x_side_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_3 + x_column_2 + x_side_few]);
+                            largest_beside[x_side_few] = largest;
+                        }
+                        int32_t largest_first[32];
+                        int32_t largest_second[32];
+                        for (int64_t pair = 0; pair < 32; ++pair) {
+                            largest_first[pair] = largest_beside[pair * 2];
+                            largest_second[pair] = largest_beside[pair * 2 + 1];
+                        }
+                        int32_t largest_ahead = INT32_MIN;
+                        if (x_column_low < x_column_2) {
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base + x_column_2 - 1]);
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base_2 + x_column_2 - 1]);
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base_3 + x_column_2 - 1]);
+                        }
+                        int32_t largest_before[32];
+                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
+                            int32_t largest =
+                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
+                                largest_first[x_side_2]), largest_second[x_side_2]);
+                            Y[Y_base + x_at + x_side_2] = (int8_t)largest;
+                        }
+                    }
+                } else if (i_high_2 - i_low_2 == 2) {
+                    const int64_t X_base_4 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_block * SW - PW;
+                    const int64_t X_base_5 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_block * SW - PW;
                     const int64_t Y_base_2 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
-                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
-                        for (int64_t x_side_2_few = 0; x_side_2_few < 32; ++x_side_2_few) {
+                    for (int64_t x_run_short = x_first; x_run_short < x_behind; x_run_short += 32) {
+                        const int64_t x_at = cvmgen_min_i64(x_run_short, x_behind - 32);
+                        const int64_t x_column_2 = x_at * 2 + 1;
+                        int32_t largest_beside[64];
+                        for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
                             int32_t largest = INT32_MIN;
                             largest = cvmgen_max_i32(largest,
-                                x_halves[x_halves_base_10 + x_at_2 + x_side_2_few]);
+                                X[X_base_4 + x_column_2 + x_side_few]);
                             largest = cvmgen_max_i32(largest,
-                                x_halves[x_halves_base_11 + x_at_2 + x_side_2_few]);
-                            Y[Y_base_2 + x_at_2 + x_side_2_few] = (int8_t)largest;
+                                X[X_base_5 + x_column_2 + x_side_few]);
+                            largest_beside[x_side_few] = largest;
+                        }
+                        int32_t largest_first[32];
+                        int32_t largest_second[32];
+                        for (int64_t pair = 0; pair < 32; ++pair) {
+                            largest_first[pair] = largest_beside[pair * 2];
+                            largest_second[pair] = largest_beside[pair * 2 + 1];
+                        }
+                        int32_t largest_ahead = INT32_MIN;
+                        if (x_column_low < x_column_2) {
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base_4 + x_column_2 - 1]);
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base_5 + x_column_2 - 1]);
+                        }
+                        int32_t largest_before[32];
+                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
+                            int32_t largest =
+                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
+                                largest_first[x_side_2]), largest_second[x_side_2]);
+                            Y[Y_base_2 + x_at + x_side_2] = (int8_t)largest;
                         }
                     }
                 } else {
-                    const int64_t x_halves_base_12 = y_line * 1056;
+                    const int64_t X_base_6 = x_block * SW - PW;
                     const int64_t Y_base_3 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
-                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
-                        int32_t largest[32];
-                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
-                            largest[x_side_2] = INT32_MIN;
-                        for (int64_t j = 0; j < PSW; ++j) {
-                            const int64_t x_place = (j + x_first) % 2 * 528 + (j + x_first) / 2;
-                            for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
-                                largest[x_side_2] = cvmgen_max_i32(largest[x_side_2],
-                                    x_halves[x_halves_base_12 + x_place + x_at_2 + x_side_2]);
+                    for (int64_t x_run = x_first; x_run < x_behind; x_run += 32) {
+                        const int64_t x_at = cvmgen_min_i64(x_run, x_behind - 32);
+                        const int64_t x_column_2 = x_at * 2 + 1;
+                        int32_t largest_beside[64];
+                        for (int64_t x_side = 0; x_side < 64; ++x_side)
+                            largest_beside[x_side] = INT32_MIN;
+                        for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                            for (int64_t x_side = 0; x_side < 64; ++x_side)
+                                largest_beside[x_side] = cvmgen_max_i32(largest_beside[x_side],
+                                    X[X_base_6
+                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                                    + x_column_2 + x_side]);
                         }
-                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
-                            Y[Y_base_3 + x_at_2 + x_side_2] = (int8_t)largest[x_side_2];
+                        int32_t largest_first[32];
+                        int32_t largest_second[32];
+                        for (int64_t pair = 0; pair < 32; ++pair) {
+                            largest_first[pair] = largest_beside[pair * 2];
+                            largest_second[pair] = largest_beside[pair * 2 + 1];
+                        }
+                        int32_t largest_ahead = INT32_MIN;
+                        if (x_column_low < x_column_2) {
+                            for (int64_t i = i_low_2; i < i_high_2; ++i)
+                                largest_ahead = cvmgen_max_i32(largest_ahead,
+                                    X[X_base_6
+                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                                    + x_column_2 - 1]);
+                        }
+                        int32_t largest_before[32];
+                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
+                            int32_t largest =
+                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
+                                largest_first[x_side_2]), largest_second[x_side_2]);
+                            Y[Y_base_3 + x_at + x_side_2] = (int8_t)largest;
+                        }
+                    }
+                }
+            } else {
+                const int64_t i_low_4 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high_4 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                if (i_high_4 - i_low_4 == 3) {
+                    const int64_t X_base_7 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + i_low_4)) * W + x_block * SW - PW;
+                    const int64_t X_base_8 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_4 + 1))) * W + x_block * SW - PW;
+                    const int64_t X_base_9 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_4 + 2))) * W + x_block * SW - PW;
+                    const int64_t Y_base_4 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2_short = x_first; x_run_2_short < x_behind;
+                        x_run_2_short += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2_short, x_behind - 32);
+                        const int64_t x_column_3 = x_at_2 * 2;
+                        int32_t largest_beside_2[64];
+                        for (int64_t x_side_3_few = 0; x_side_3_few < 64; ++x_side_3_few) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_7 + x_column_3 + x_side_3_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_8 + x_column_3 + x_side_3_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_9 + x_column_3 + x_side_3_few]);
+                            largest_beside_2[x_side_3_few] = largest;
+                        }
+                        int32_t largest_first_2[32];
+                        int32_t largest_second_2[32];
+                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
+                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
+                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
+                        }
+                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
+                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
+                                largest_second_2[x_side_4]);
+                            Y[Y_base_4 + x_at_2 + x_side_4] = (int8_t)largest;
+                        }
+                    }
+                } else if (i_high_4 - i_low_4 == 2) {
+                    const int64_t X_base_10 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + i_low_4)) * W + x_block * SW - PW;
+                    const int64_t X_base_11 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_4 + 1))) * W + x_block * SW - PW;
+                    const int64_t Y_base_5 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2_short = x_first; x_run_2_short < x_behind;
+                        x_run_2_short += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2_short, x_behind - 32);
+                        const int64_t x_column_3 = x_at_2 * 2;
+                        int32_t largest_beside_2[64];
+                        for (int64_t x_side_3_few = 0; x_side_3_few < 64; ++x_side_3_few) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_10 + x_column_3 + x_side_3_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_11 + x_column_3 + x_side_3_few]);
+                            largest_beside_2[x_side_3_few] = largest;
+                        }
+                        int32_t largest_first_2[32];
+                        int32_t largest_second_2[32];
+                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
+                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
+                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
+                        }
+                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
+                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
+                                largest_second_2[x_side_4]);
+                            Y[Y_base_5 + x_at_2 + x_side_4] = (int8_t)largest;
+                        }
+                    }
+                } else {
+                    const int64_t X_base_12 = x_block * SW - PW;
+                    const int64_t Y_base_6 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2 = x_first; x_run_2 < x_behind; x_run_2 += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_behind - 32);
+                        const int64_t x_column_3 = x_at_2 * 2;
+                        int32_t largest_beside_2[64];
+                        for (int64_t x_side_3 = 0; x_side_3 < 64; ++x_side_3)
+                            largest_beside_2[x_side_3] = INT32_MIN;
+                        for (int64_t i = i_low_4; i < i_high_4; ++i) {
+                            for (int64_t x_side_3 = 0; x_side_3 < 64; ++x_side_3)
+                                largest_beside_2[x_side_3] =
+                                    cvmgen_max_i32(largest_beside_2[x_side_3],
+                                    X[X_base_12
+                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                                    + x_column_3 + x_side_3]);
+                        }
+                        int32_t largest_first_2[32];
+                        int32_t largest_second_2[32];
+                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
+                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
+                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
+                        }
+                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
+                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
+                                largest_second_2[x_side_4]);
+                            Y[Y_base_6 + x_at_2 + x_side_4] = (int8_t)largest;
+                        }
                     }
                 }
             }
@@ -356,40 +441,40 @@ static void max_pool2d_Y_int8_int8_part_2(const void *context, int64_t low, int6
             for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
                 x_column_largest[x_column] = INT32_MIN;
             for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                const int64_t i_low_3 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high_3 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                if (i_high_3 - i_low_3 == 3) {
+                const int64_t i_low_5 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high_5 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                if (i_high_5 - i_low_5 == 3) {
                     for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_3)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_5)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 2))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 2))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
-                } else if (i_high_3 - i_low_3 == 2) {
+                } else if (i_high_5 - i_low_5 == 2) {
                     for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_3)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_5)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
                 } else {
                     for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
                         x_column_largest[x_column] = INT32_MIN;
-                    const int64_t i_whole = i_low_3 + (i_high_3 - i_low_3) / 3 * 3;
-                    for (int64_t i = i_low_3; i < i_whole; i += 3) {
+                    const int64_t i_whole = i_low_5 + (i_high_5 - i_low_5) / 3 * 3;
+                    for (int64_t i = i_low_5; i < i_whole; i += 3) {
                         for (int64_t x_column = x_column_low; x_column < x_column_high;
                             ++x_column) {
                             int32_t x_column_largest_so_far = x_column_largest[x_column];
@@ -405,7 +490,7 @@ static void max_pool2d_Y_int8_int8_part_2(const void *context, int64_t low, int6
                             x_column_largest[x_column] = x_column_largest_so_far;
                         }
                     }
-                    for (int64_t i = i_whole; i < i_high_3; ++i) {
+                    for (int64_t i = i_whole; i < i_high_5; ++i) {
                         for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
                             x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
                                 X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
@@ -515,14 +600,15 @@ static void max_pool2d_Y_int8_int8_part_2(const void *context, int64_t low, int6
             for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
                 for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                     int32_t largest = INT32_MIN;
-                    const int64_t i_low_4 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                    const int64_t i_high_4 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
+                    const int64_t i_low_6 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                    const int64_t i_high_6 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
                         * y_line);
-                    const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
-                    const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane + W);
-                    for (int64_t i = i_low_4; i < i_high_4; ++i) {
+                    const int64_t j_low_2 = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
+                    const int64_t j_high_2 = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane
+                        + W);
+                    for (int64_t i = i_low_6; i < i_high_6; ++i) {
                         const int64_t place = (y_band + y_line) * SH - PH + i;
-                        for (int64_t j = j_low; j < j_high; ++j)
+                        for (int64_t j = j_low_2; j < j_high_2; ++j)
                             largest = cvmgen_max_i32(largest,
                                 X[((n * C + c) * H + place) * W
                                 + ((x_block + x_lane) * SW - PW + j)]);
@@ -548,10 +634,11 @@ static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *re
             x_columns);
         const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
             + W), x_column_low);
-        if (SW == 2 && PSH <= 3 && PSW <= 3 && x_column_low <= 32 && x_columns <= 1024
-            && x_column_high - x_column_low >= 64 && x_lanes >= 32) {
-            const max_pool2d_Y_int8_int8_part_call call = {plan, X, Y, x_block, x_lanes, x_columns,
-                x_column_low, x_column_high};
+        const int64_t x_first = cvmgen_max_i64(0, x_column_low + 3 - PSW) / 2;
+        const int64_t x_behind = cvmgen_min_i64(x_lanes, (x_column_high + 2 - PSW) / 2);
+        if (SW == 2 && 2 <= PSW && PSH <= 3 && PSW <= 3 && x_behind - x_first >= 32) {
+            const max_pool2d_Y_int8_int8_part_call call = {plan, X, Y, x_block, x_lanes,
+                x_column_low, x_first, x_behind};
             cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
                          max_pool2d_Y_int8_int8_part, &call);
         } else {
@@ -569,9 +656,9 @@ typedef struct max_pool2d_Y_int8_int32_part_call {
     int32_t *Y;
     int64_t x_block;
     int64_t x_lanes;
-    int64_t x_columns;
     int64_t x_column_low;
-    int64_t x_column_high;
+    int64_t x_first;
+    int64_t x_behind;
 } max_pool2d_Y_int8_int32_part_call;
 CVMGEN_FOR_AVX512
 static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
@@ -581,9 +668,9 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
     int32_t *restrict Y = call->Y;
     const int64_t x_block = call->x_block;
     const int64_t x_lanes = call->x_lanes;
-    const int64_t x_columns = call->x_columns;
     const int64_t x_column_low = call->x_column_low;
-    const int64_t x_column_high = call->x_column_high;
+    const int64_t x_first = call->x_first;
+    const int64_t x_behind = call->x_behind;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
@@ -593,165 +680,248 @@ static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64
     for (int64_t at = low; at < high; ++at) {
         const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
         const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
-        _Alignas(64) int32_t x_halves[8448];
-        const int64_t x_first = 32 - x_column_low;
-        const int64_t x_pairs = (x_column_high - x_column_low) / 2;
-        for (int64_t x_column_2 = 0; x_column_2 < x_column_low; ++x_column_2) {
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line)
-                x_halves[y_line * 1056
-                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = INT32_MIN;
-        }
-        for (int64_t x_column_2 = x_column_high; x_column_2 < x_columns; ++x_column_2) {
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line)
-                x_halves[y_line * 1056
-                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = INT32_MIN;
-        }
-        for (int64_t x_column_2 = x_column_low + x_pairs * 2; x_column_2 < x_column_high;
-            ++x_column_2) {
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+        for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+            for (int64_t x_edge = 0; x_edge < x_lanes - x_behind + x_first; ++x_edge) {
+                const int64_t x_beside = x_edge < x_first ? x_edge : x_edge + (x_behind - x_first);
                 int32_t largest = INT32_MIN;
                 const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
                 const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                for (int64_t i = i_low; i < i_high; ++i)
-                    largest = cvmgen_max_i32(largest,
-                        X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                        + (x_column_2 + (x_block * SW - PW))]);
-                x_halves[y_line * 1056
-                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = largest;
-            }
-        }
-        for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-            const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-            const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-            if (i_high_2 - i_low_2 == 3) {
-                const int64_t X_base = ((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_2))
-                    * W + x_column_low + x_block * SW - PW;
-                const int64_t X_base_2 = ((n * C + c) * H
-                    + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_column_low + x_block
-                    * SW - PW;
-                const int64_t X_base_3 = ((n * C + c) * H
-                    + ((y_band + y_line) * SH - PH + (i_low_2 + 2))) * W + x_column_low + x_block
-                    * SW - PW;
-                const int64_t x_halves_base = y_line * 1056 + 16;
-                const int64_t x_halves_base_2 = y_line * 1056 + 16 + 528;
-                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
-                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
-                    int32_t largest_beside[64];
-                    for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
-                        int32_t largest = INT32_MIN;
-                        largest = cvmgen_max_i32(largest, X[X_base + x_at * 2 + x_side_few]);
-                        largest = cvmgen_max_i32(largest, X[X_base_2 + x_at * 2 + x_side_few]);
-                        largest = cvmgen_max_i32(largest, X[X_base_3 + x_at * 2 + x_side_few]);
-                        largest_beside[x_side_few] = largest;
-                    }
-                    for (int64_t pair = 0; pair < 32; ++pair) {
-                        x_halves[x_halves_base + x_at + pair] = largest_beside[pair * 2];
-                        x_halves[x_halves_base_2 + x_at + pair] = largest_beside[pair * 2 + 1];
-                    }
-                }
-            } else if (i_high_2 - i_low_2 == 2) {
-                const int64_t X_base_4 = ((n * C + c) * H
-                    + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_column_low + x_block * SW
-                    - PW;
-                const int64_t X_base_5 = ((n * C + c) * H
-                    + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_column_low + x_block
-                    * SW - PW;
-                const int64_t x_halves_base_3 = y_line * 1056 + 16;
-                const int64_t x_halves_base_4 = y_line * 1056 + 16 + 528;
-                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
-                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
-                    int32_t largest_beside[64];
-                    for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
-                        int32_t largest = INT32_MIN;
-                        largest = cvmgen_max_i32(largest, X[X_base_4 + x_at * 2 + x_side_few]);
-                        largest = cvmgen_max_i32(largest, X[X_base_5 + x_at * 2 + x_side_few]);
-                        largest_beside[x_side_few] = largest;
-                    }
-                    for (int64_t pair = 0; pair < 32; ++pair) {
-                        x_halves[x_halves_base_3 + x_at + pair] = largest_beside[pair * 2];
-                        x_halves[x_halves_base_4 + x_at + pair] = largest_beside[pair * 2 + 1];
-                    }
-                }
-            } else {
-                const int64_t X_base_6 = x_column_low + x_block * SW - PW;
-                const int64_t x_halves_base_5 = y_line * 1056 + 16;
-                const int64_t x_halves_base_6 = y_line * 1056 + 16 + 528;
-                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
-                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
-                    int32_t largest_beside[64];
-                    for (int64_t x_side = 0; x_side < 64; ++x_side)
-                        largest_beside[x_side] = INT32_MIN;
-                    for (int64_t i = i_low_2; i < i_high_2; ++i) {
-                        for (int64_t x_side = 0; x_side < 64; ++x_side)
-                            largest_beside[x_side] = cvmgen_max_i32(largest_beside[x_side],
-                                X[X_base_6 + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i))
-                                * W + x_at * 2 + x_side]);
-                    }
-                    for (int64_t pair = 0; pair < 32; ++pair) {
-                        x_halves[x_halves_base_5 + x_at + pair] = largest_beside[pair * 2];
-                        x_halves[x_halves_base_6 + x_at + pair] = largest_beside[pair * 2 + 1];
-                    }
-                }
-            }
-        }
-        if (PSW == 3) {
-            const int64_t x_place = x_first % 2 * 528 + x_first / 2;
-            const int64_t x_place_3 = (1 + x_first) % 2 * 528 + (1 + x_first) / 2;
-            const int64_t x_place_4 = (2 + x_first) % 2 * 528 + (2 + x_first) / 2;
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                const int64_t x_halves_base_7 = y_line * 1056 + x_place;
-                const int64_t x_halves_base_8 = y_line * 1056 + x_place_3;
-                const int64_t x_halves_base_9 = y_line * 1056 + x_place_4;
-                const int64_t Y_base = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
-                    const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
-                    for (int64_t x_side_2_few = 0; x_side_2_few < 32; ++x_side_2_few) {
-                        int32_t largest = INT32_MIN;
+                const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_beside - SW * x_block);
+                const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_beside - SW * x_block + W);
+                for (int64_t i = i_low; i < i_high; ++i) {
+                    const int64_t place = (y_band + y_line) * SH - PH + i;
+                    for (int64_t j = j_low; j < j_high; ++j)
                         largest = cvmgen_max_i32(largest,
-                            x_halves[x_halves_base_7 + x_at_2 + x_side_2_few]);
-                        largest = cvmgen_max_i32(largest,
-                            x_halves[x_halves_base_8 + x_at_2 + x_side_2_few]);
-                        largest = cvmgen_max_i32(largest,
-                            x_halves[x_halves_base_9 + x_at_2 + x_side_2_few]);
-                        Y[Y_base + x_at_2 + x_side_2_few] = largest;
-                    }
+                            X[((n * C + c) * H + place) * W
+                            + ((x_block + x_beside) * SW - PW + j)]);
                 }
+                Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_beside)] = largest;
             }
-        } else {
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                if (PSW == 2) {
-                    const int64_t x_place = x_first % 2 * 528 + x_first / 2;
-                    const int64_t x_place_2 = (1 + x_first) % 2 * 528 + (1 + x_first) / 2;
-                    const int64_t x_halves_base_10 = y_line * 1056 + x_place;
-                    const int64_t x_halves_base_11 = y_line * 1056 + x_place_2;
+            if (PSW == 3) {
+                const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                if (i_high_2 - i_low_2 == 3) {
+                    const int64_t X_base = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_block * SW - PW;
+                    const int64_t X_base_2 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_block * SW - PW;
+                    const int64_t X_base_3 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_2 + 2))) * W + x_block * SW - PW;
+                    const int64_t Y_base = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_short = x_first; x_run_short < x_behind; x_run_short += 32) {
+                        const int64_t x_at = cvmgen_min_i64(x_run_short, x_behind - 32);
+                        const int64_t x_column_2 = x_at * 2 + 1;
+                        int32_t largest_beside[64];
+                        for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, X[X_base + x_column_2 + x_side_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_2 + x_column_2 + x_side_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_3 + x_column_2 + x_side_few]);
+                            largest_beside[x_side_few] = largest;
+                        }
+                        int32_t largest_first[32];
+                        int32_t largest_second[32];
+                        for (int64_t pair = 0; pair < 32; ++pair) {
+                            largest_first[pair] = largest_beside[pair * 2];
+                            largest_second[pair] = largest_beside[pair * 2 + 1];
+                        }
+                        int32_t largest_ahead = INT32_MIN;
+                        if (x_column_low < x_column_2) {
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base + x_column_2 - 1]);
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base_2 + x_column_2 - 1]);
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base_3 + x_column_2 - 1]);
+                        }
+                        int32_t largest_before[32];
+                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
+                            int32_t largest =
+                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
+                                largest_first[x_side_2]), largest_second[x_side_2]);
+                            Y[Y_base + x_at + x_side_2] = largest;
+                        }
+                    }
+                } else if (i_high_2 - i_low_2 == 2) {
+                    const int64_t X_base_4 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_block * SW - PW;
+                    const int64_t X_base_5 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_block * SW - PW;
                     const int64_t Y_base_2 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
-                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
-                        for (int64_t x_side_2_few = 0; x_side_2_few < 32; ++x_side_2_few) {
+                    for (int64_t x_run_short = x_first; x_run_short < x_behind; x_run_short += 32) {
+                        const int64_t x_at = cvmgen_min_i64(x_run_short, x_behind - 32);
+                        const int64_t x_column_2 = x_at * 2 + 1;
+                        int32_t largest_beside[64];
+                        for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
                             int32_t largest = INT32_MIN;
                             largest = cvmgen_max_i32(largest,
-                                x_halves[x_halves_base_10 + x_at_2 + x_side_2_few]);
+                                X[X_base_4 + x_column_2 + x_side_few]);
                             largest = cvmgen_max_i32(largest,
-                                x_halves[x_halves_base_11 + x_at_2 + x_side_2_few]);
-                            Y[Y_base_2 + x_at_2 + x_side_2_few] = largest;
+                                X[X_base_5 + x_column_2 + x_side_few]);
+                            largest_beside[x_side_few] = largest;
+                        }
+                        int32_t largest_first[32];
+                        int32_t largest_second[32];
+                        for (int64_t pair = 0; pair < 32; ++pair) {
+                            largest_first[pair] = largest_beside[pair * 2];
+                            largest_second[pair] = largest_beside[pair * 2 + 1];
+                        }
+                        int32_t largest_ahead = INT32_MIN;
+                        if (x_column_low < x_column_2) {
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base_4 + x_column_2 - 1]);
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base_5 + x_column_2 - 1]);
+                        }
+                        int32_t largest_before[32];
+                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
+                            int32_t largest =
+                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
+                                largest_first[x_side_2]), largest_second[x_side_2]);
+                            Y[Y_base_2 + x_at + x_side_2] = largest;
                         }
                     }
                 } else {
-                    const int64_t x_halves_base_12 = y_line * 1056;
+                    const int64_t X_base_6 = x_block * SW - PW;
                     const int64_t Y_base_3 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
-                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
-                        int32_t largest[32];
-                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
-                            largest[x_side_2] = INT32_MIN;
-                        for (int64_t j = 0; j < PSW; ++j) {
-                            const int64_t x_place = (j + x_first) % 2 * 528 + (j + x_first) / 2;
-                            for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
-                                largest[x_side_2] = cvmgen_max_i32(largest[x_side_2],
-                                    x_halves[x_halves_base_12 + x_place + x_at_2 + x_side_2]);
+                    for (int64_t x_run = x_first; x_run < x_behind; x_run += 32) {
+                        const int64_t x_at = cvmgen_min_i64(x_run, x_behind - 32);
+                        const int64_t x_column_2 = x_at * 2 + 1;
+                        int32_t largest_beside[64];
+                        for (int64_t x_side = 0; x_side < 64; ++x_side)
+                            largest_beside[x_side] = INT32_MIN;
+                        for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                            for (int64_t x_side = 0; x_side < 64; ++x_side)
+                                largest_beside[x_side] = cvmgen_max_i32(largest_beside[x_side],
+                                    X[X_base_6
+                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                                    + x_column_2 + x_side]);
                         }
-                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
-                            Y[Y_base_3 + x_at_2 + x_side_2] = largest[x_side_2];
+                        int32_t largest_first[32];
+                        int32_t largest_second[32];
+                        for (int64_t pair = 0; pair < 32; ++pair) {
+                            largest_first[pair] = largest_beside[pair * 2];
+                            largest_second[pair] = largest_beside[pair * 2 + 1];
+                        }
+                        int32_t largest_ahead = INT32_MIN;
+                        if (x_column_low < x_column_2) {
+                            for (int64_t i = i_low_2; i < i_high_2; ++i)
+                                largest_ahead = cvmgen_max_i32(largest_ahead,
+                                    X[X_base_6
+                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                                    + x_column_2 - 1]);
+                        }
+                        int32_t largest_before[32];
+                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
+                            int32_t largest =
+                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
+                                largest_first[x_side_2]), largest_second[x_side_2]);
+                            Y[Y_base_3 + x_at + x_side_2] = largest;
+                        }
+                    }
+                }
+            } else {
+                const int64_t i_low_4 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high_4 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                if (i_high_4 - i_low_4 == 3) {
+                    const int64_t X_base_7 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + i_low_4)) * W + x_block * SW - PW;
+                    const int64_t X_base_8 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_4 + 1))) * W + x_block * SW - PW;
+                    const int64_t X_base_9 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_4 + 2))) * W + x_block * SW - PW;
+                    const int64_t Y_base_4 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2_short = x_first; x_run_2_short < x_behind;
+                        x_run_2_short += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2_short, x_behind - 32);
+                        const int64_t x_column_3 = x_at_2 * 2;
+                        int32_t largest_beside_2[64];
+                        for (int64_t x_side_3_few = 0; x_side_3_few < 64; ++x_side_3_few) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_7 + x_column_3 + x_side_3_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_8 + x_column_3 + x_side_3_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_9 + x_column_3 + x_side_3_few]);
+                            largest_beside_2[x_side_3_few] = largest;
+                        }
+                        int32_t largest_first_2[32];
+                        int32_t largest_second_2[32];
+                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
+                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
+                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
+                        }
+                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
+                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
+                                largest_second_2[x_side_4]);
+                            Y[Y_base_4 + x_at_2 + x_side_4] = largest;
+                        }
+                    }
+                } else if (i_high_4 - i_low_4 == 2) {
+                    const int64_t X_base_10 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + i_low_4)) * W + x_block * SW - PW;
+                    const int64_t X_base_11 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_4 + 1))) * W + x_block * SW - PW;
+                    const int64_t Y_base_5 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2_short = x_first; x_run_2_short < x_behind;
+                        x_run_2_short += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2_short, x_behind - 32);
+                        const int64_t x_column_3 = x_at_2 * 2;
+                        int32_t largest_beside_2[64];
+                        for (int64_t x_side_3_few = 0; x_side_3_few < 64; ++x_side_3_few) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_10 + x_column_3 + x_side_3_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_11 + x_column_3 + x_side_3_few]);
+                            largest_beside_2[x_side_3_few] = largest;
+                        }
+                        int32_t largest_first_2[32];
+                        int32_t largest_second_2[32];
+                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
+                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
+                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
+                        }
+                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
+                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
+                                largest_second_2[x_side_4]);
+                            Y[Y_base_5 + x_at_2 + x_side_4] = largest;
+                        }
+                    }
+                } else {
+                    const int64_t X_base_12 = x_block * SW - PW;
+                    const int64_t Y_base_6 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2 = x_first; x_run_2 < x_behind; x_run_2 += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_behind - 32);
+                        const int64_t x_column_3 = x_at_2 * 2;
+                        int32_t largest_beside_2[64];
+                        for (int64_t x_side_3 = 0; x_side_3 < 64; ++x_side_3)
+                            largest_beside_2[x_side_3] = INT32_MIN;
+                        for (int64_t i = i_low_4; i < i_high_4; ++i) {
+                            for (int64_t x_side_3 = 0; x_side_3 < 64; ++x_side_3)
+                                largest_beside_2[x_side_3] =
+                                    cvmgen_max_i32(largest_beside_2[x_side_3],
+                                    X[X_base_12
+                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                                    + x_column_3 + x_side_3]);
+                        }
+                        int32_t largest_first_2[32];
+                        int32_t largest_second_2[32];
+                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
+                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
+                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
+                        }
+                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
+                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
+                                largest_second_2[x_side_4]);
+                            Y[Y_base_6 + x_at_2 + x_side_4] = largest;
+                        }
                     }
                 }
             }
@@ -796,40 +966,40 @@ static void max_pool2d_Y_int8_int32_part_2(const void *context, int64_t low, int
             for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
                 x_column_largest[x_column] = INT32_MIN;
             for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                const int64_t i_low_3 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high_3 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                if (i_high_3 - i_low_3 == 3) {
+                const int64_t i_low_5 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high_5 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                if (i_high_5 - i_low_5 == 3) {
                     for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_3)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_5)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 2))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 2))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
-                } else if (i_high_3 - i_low_3 == 2) {
+                } else if (i_high_5 - i_low_5 == 2) {
                     for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_3)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_5)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
                 } else {
                     for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
                         x_column_largest[x_column] = INT32_MIN;
-                    const int64_t i_whole = i_low_3 + (i_high_3 - i_low_3) / 3 * 3;
-                    for (int64_t i = i_low_3; i < i_whole; i += 3) {
+                    const int64_t i_whole = i_low_5 + (i_high_5 - i_low_5) / 3 * 3;
+                    for (int64_t i = i_low_5; i < i_whole; i += 3) {
                         for (int64_t x_column = x_column_low; x_column < x_column_high;
                             ++x_column) {
                             int32_t x_column_largest_so_far = x_column_largest[x_column];
@@ -845,7 +1015,7 @@ static void max_pool2d_Y_int8_int32_part_2(const void *context, int64_t low, int
                             x_column_largest[x_column] = x_column_largest_so_far;
                         }
                     }
-                    for (int64_t i = i_whole; i < i_high_3; ++i) {
+                    for (int64_t i = i_whole; i < i_high_5; ++i) {
                         for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
                             x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
                                 X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
@@ -955,14 +1125,15 @@ static void max_pool2d_Y_int8_int32_part_2(const void *context, int64_t low, int
             for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
                 for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                     int32_t largest = INT32_MIN;
-                    const int64_t i_low_4 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                    const int64_t i_high_4 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
+                    const int64_t i_low_6 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                    const int64_t i_high_6 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
                         * y_line);
-                    const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
-                    const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane + W);
-                    for (int64_t i = i_low_4; i < i_high_4; ++i) {
+                    const int64_t j_low_2 = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
+                    const int64_t j_high_2 = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane
+                        + W);
+                    for (int64_t i = i_low_6; i < i_high_6; ++i) {
                         const int64_t place = (y_band + y_line) * SH - PH + i;
-                        for (int64_t j = j_low; j < j_high; ++j)
+                        for (int64_t j = j_low_2; j < j_high_2; ++j)
                             largest = cvmgen_max_i32(largest,
                                 X[((n * C + c) * H + place) * W
                                 + ((x_block + x_lane) * SW - PW + j)]);
@@ -987,10 +1158,11 @@ static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *r
             x_columns);
         const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
             + W), x_column_low);
-        if (SW == 2 && PSH <= 3 && PSW <= 3 && x_column_low <= 32 && x_columns <= 1024
-            && x_column_high - x_column_low >= 64 && x_lanes >= 32) {
-            const max_pool2d_Y_int8_int32_part_call call = {plan, X, Y, x_block, x_lanes, x_columns,
-                x_column_low, x_column_high};
+        const int64_t x_first = cvmgen_max_i64(0, x_column_low + 3 - PSW) / 2;
+        const int64_t x_behind = cvmgen_min_i64(x_lanes, (x_column_high + 2 - PSW) / 2);
+        if (SW == 2 && 2 <= PSW && PSH <= 3 && PSW <= 3 && x_behind - x_first >= 32) {
+            const max_pool2d_Y_int8_int32_part_call call = {plan, X, Y, x_block, x_lanes,
+                x_column_low, x_first, x_behind};
             cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
                          max_pool2d_Y_int8_int32_part, &call);
         } else {
@@ -1008,9 +1180,9 @@ typedef struct max_pool2d_Y_int32_int8_part_call {
     int8_t *Y;
     int64_t x_block;
     int64_t x_lanes;
-    int64_t x_columns;
     int64_t x_column_low;
-    int64_t x_column_high;
+    int64_t x_first;
+    int64_t x_behind;
 } max_pool2d_Y_int32_int8_part_call;
 CVMGEN_FOR_AVX512
 static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
@@ -1020,9 +1192,9 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
     int8_t *restrict Y = call->Y;
     const int64_t x_block = call->x_block;
     const int64_t x_lanes = call->x_lanes;
-    const int64_t x_columns = call->x_columns;
     const int64_t x_column_low = call->x_column_low;
-    const int64_t x_column_high = call->x_column_high;
+    const int64_t x_first = call->x_first;
+    const int64_t x_behind = call->x_behind;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
@@ -1032,165 +1204,249 @@ static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64
     for (int64_t at = low; at < high; ++at) {
         const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
         const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
-        _Alignas(64) int32_t x_halves[8448];
-        const int64_t x_first = 32 - x_column_low;
-        const int64_t x_pairs = (x_column_high - x_column_low) / 2;
-        for (int64_t x_column_2 = 0; x_column_2 < x_column_low; ++x_column_2) {
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line)
-                x_halves[y_line * 1056
-                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = INT32_MIN;
-        }
-        for (int64_t x_column_2 = x_column_high; x_column_2 < x_columns; ++x_column_2) {
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line)
-                x_halves[y_line * 1056
-                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = INT32_MIN;
-        }
-        for (int64_t x_column_2 = x_column_low + x_pairs * 2; x_column_2 < x_column_high;
-            ++x_column_2) {
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+        for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+            for (int64_t x_edge = 0; x_edge < x_lanes - x_behind + x_first; ++x_edge) {
+                const int64_t x_beside = x_edge < x_first ? x_edge : x_edge + (x_behind - x_first);
                 int32_t largest = INT32_MIN;
                 const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
                 const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                for (int64_t i = i_low; i < i_high; ++i)
-                    largest = cvmgen_max_i32(largest,
-                        X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                        + (x_column_2 + (x_block * SW - PW))]);
-                x_halves[y_line * 1056
-                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = largest;
-            }
-        }
-        for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-            const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-            const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-            if (i_high_2 - i_low_2 == 3) {
-                const int64_t X_base = ((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_2))
-                    * W + x_column_low + x_block * SW - PW;
-                const int64_t X_base_2 = ((n * C + c) * H
-                    + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_column_low + x_block
-                    * SW - PW;
-                const int64_t X_base_3 = ((n * C + c) * H
-                    + ((y_band + y_line) * SH - PH + (i_low_2 + 2))) * W + x_column_low + x_block
-                    * SW - PW;
-                const int64_t x_halves_base = y_line * 1056 + 16;
-                const int64_t x_halves_base_2 = y_line * 1056 + 16 + 528;
-                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
-                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
-                    int32_t largest_beside[64];
-                    for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
-                        int32_t largest = INT32_MIN;
-                        largest = cvmgen_max_i32(largest, X[X_base + x_at * 2 + x_side_few]);
-                        largest = cvmgen_max_i32(largest, X[X_base_2 + x_at * 2 + x_side_few]);
-                        largest = cvmgen_max_i32(largest, X[X_base_3 + x_at * 2 + x_side_few]);
-                        largest_beside[x_side_few] = largest;
-                    }
-                    for (int64_t pair = 0; pair < 32; ++pair) {
-                        x_halves[x_halves_base + x_at + pair] = largest_beside[pair * 2];
-                        x_halves[x_halves_base_2 + x_at + pair] = largest_beside[pair * 2 + 1];
-                    }
-                }
-            } else if (i_high_2 - i_low_2 == 2) {
-                const int64_t X_base_4 = ((n * C + c) * H
-                    + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_column_low + x_block * SW
-                    - PW;
-                const int64_t X_base_5 = ((n * C + c) * H
-                    + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_column_low + x_block
-                    * SW - PW;
-                const int64_t x_halves_base_3 = y_line * 1056 + 16;
-                const int64_t x_halves_base_4 = y_line * 1056 + 16 + 528;
-                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
-                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
-                    int32_t largest_beside[64];
-                    for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
-                        int32_t largest = INT32_MIN;
-                        largest = cvmgen_max_i32(largest, X[X_base_4 + x_at * 2 + x_side_few]);
-                        largest = cvmgen_max_i32(largest, X[X_base_5 + x_at * 2 + x_side_few]);
-                        largest_beside[x_side_few] = largest;
-                    }
-                    for (int64_t pair = 0; pair < 32; ++pair) {
-                        x_halves[x_halves_base_3 + x_at + pair] = largest_beside[pair * 2];
-                        x_halves[x_halves_base_4 + x_at + pair] = largest_beside[pair * 2 + 1];
-                    }
-                }
-            } else {
-                const int64_t X_base_6 = x_column_low + x_block * SW - PW;
-                const int64_t x_halves_base_5 = y_line * 1056 + 16;
-                const int64_t x_halves_base_6 = y_line * 1056 + 16 + 528;
-                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
-                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
-                    int32_t largest_beside[64];
-                    for (int64_t x_side = 0; x_side < 64; ++x_side)
-                        largest_beside[x_side] = INT32_MIN;
-                    for (int64_t i = i_low_2; i < i_high_2; ++i) {
-                        for (int64_t x_side = 0; x_side < 64; ++x_side)
-                            largest_beside[x_side] = cvmgen_max_i32(largest_beside[x_side],
-                                X[X_base_6 + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i))
-                                * W + x_at * 2 + x_side]);
-                    }
-                    for (int64_t pair = 0; pair < 32; ++pair) {
-                        x_halves[x_halves_base_5 + x_at + pair] = largest_beside[pair * 2];
-                        x_halves[x_halves_base_6 + x_at + pair] = largest_beside[pair * 2 + 1];
-                    }
-                }
-            }
-        }
-        if (PSW == 3) {
-            const int64_t x_place = x_first % 2 * 528 + x_first / 2;
-            const int64_t x_place_3 = (1 + x_first) % 2 * 528 + (1 + x_first) / 2;
-            const int64_t x_place_4 = (2 + x_first) % 2 * 528 + (2 + x_first) / 2;
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                const int64_t x_halves_base_7 = y_line * 1056 + x_place;
-                const int64_t x_halves_base_8 = y_line * 1056 + x_place_3;
-                const int64_t x_halves_base_9 = y_line * 1056 + x_place_4;
-                const int64_t Y_base = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
-                    const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
-                    for (int64_t x_side_2_few = 0; x_side_2_few < 32; ++x_side_2_few) {
-                        int32_t largest = INT32_MIN;
+                const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_beside - SW * x_block);
+                const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_beside - SW * x_block + W);
+                for (int64_t i = i_low; i < i_high; ++i) {
+                    const int64_t place = (y_band + y_line) * SH - PH + i;
+                    for (int64_t j = j_low; j < j_high; ++j)
                         largest = cvmgen_max_i32(largest,
-                            x_halves[x_halves_base_7 + x_at_2 + x_side_2_few]);
-                        largest = cvmgen_max_i32(largest,
-                            x_halves[x_halves_base_8 + x_at_2 + x_side_2_few]);
-                        largest = cvmgen_max_i32(largest,
-                            x_halves[x_halves_base_9 + x_at_2 + x_side_2_few]);
-                        Y[Y_base + x_at_2 + x_side_2_few] = (int8_t)largest;
-                    }
+                            X[((n * C + c) * H + place) * W
+                            + ((x_block + x_beside) * SW - PW + j)]);
                 }
+                Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_beside)] =
+                    (int8_t)largest;
             }
-        } else {
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                if (PSW == 2) {
-                    const int64_t x_place = x_first % 2 * 528 + x_first / 2;
-                    const int64_t x_place_2 = (1 + x_first) % 2 * 528 + (1 + x_first) / 2;
-                    const int64_t x_halves_base_10 = y_line * 1056 + x_place;
-                    const int64_t x_halves_base_11 = y_line * 1056 + x_place_2;
+            if (PSW == 3) {
+                const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                if (i_high_2 - i_low_2 == 3) {
+                    const int64_t X_base = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_block * SW - PW;
+                    const int64_t X_base_2 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_block * SW - PW;
+                    const int64_t X_base_3 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_2 + 2))) * W + x_block * SW - PW;
+                    const int64_t Y_base = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_short = x_first; x_run_short < x_behind; x_run_short += 32) {
+                        const int64_t x_at = cvmgen_min_i64(x_run_short, x_behind - 32);
+                        const int64_t x_column_2 = x_at * 2 + 1;
+                        int32_t largest_beside[64];
+                        for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, X[X_base + x_column_2 + x_side_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_2 + x_column_2 + x_side_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_3 + x_column_2 + x_side_few]);
+                            largest_beside[x_side_few] = largest;
+                        }
+                        int32_t largest_first[32];
+                        int32_t largest_second[32];
+                        for (int64_t pair = 0; pair < 32; ++pair) {
+                            largest_first[pair] = largest_beside[pair * 2];
+                            largest_second[pair] = largest_beside[pair * 2 + 1];
+                        }
+                        int32_t largest_ahead = INT32_MIN;
+                        if (x_column_low < x_column_2) {
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base + x_column_2 - 1]);
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base_2 + x_column_2 - 1]);
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base_3 + x_column_2 - 1]);
+                        }
+                        int32_t largest_before[32];
+                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
+                            int32_t largest =
+                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
+                                largest_first[x_side_2]), largest_second[x_side_2]);
+                            Y[Y_base + x_at + x_side_2] = (int8_t)largest;
+                        }
+                    }
+                } else if (i_high_2 - i_low_2 == 2) {
+                    const int64_t X_base_4 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_block * SW - PW;
+                    const int64_t X_base_5 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_block * SW - PW;
                     const int64_t Y_base_2 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
-                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
-                        for (int64_t x_side_2_few = 0; x_side_2_few < 32; ++x_side_2_few) {
+                    for (int64_t x_run_short = x_first; x_run_short < x_behind; x_run_short += 32) {
+                        const int64_t x_at = cvmgen_min_i64(x_run_short, x_behind - 32);
+                        const int64_t x_column_2 = x_at * 2 + 1;
+                        int32_t largest_beside[64];
+                        for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
                             int32_t largest = INT32_MIN;
                             largest = cvmgen_max_i32(largest,
-                                x_halves[x_halves_base_10 + x_at_2 + x_side_2_few]);
+                                X[X_base_4 + x_column_2 + x_side_few]);
                             largest = cvmgen_max_i32(largest,
-                                x_halves[x_halves_base_11 + x_at_2 + x_side_2_few]);
-                            Y[Y_base_2 + x_at_2 + x_side_2_few] = (int8_t)largest;
+                                X[X_base_5 + x_column_2 + x_side_few]);
+                            largest_beside[x_side_few] = largest;
+                        }
+                        int32_t largest_first[32];
+                        int32_t largest_second[32];
+                        for (int64_t pair = 0; pair < 32; ++pair) {
+                            largest_first[pair] = largest_beside[pair * 2];
+                            largest_second[pair] = largest_beside[pair * 2 + 1];
+                        }
+                        int32_t largest_ahead = INT32_MIN;
+                        if (x_column_low < x_column_2) {
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base_4 + x_column_2 - 1]);
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base_5 + x_column_2 - 1]);
+                        }
+                        int32_t largest_before[32];
+                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
+                            int32_t largest =
+                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
+                                largest_first[x_side_2]), largest_second[x_side_2]);
+                            Y[Y_base_2 + x_at + x_side_2] = (int8_t)largest;
                         }
                     }
                 } else {
-                    const int64_t x_halves_base_12 = y_line * 1056;
+                    const int64_t X_base_6 = x_block * SW - PW;
                     const int64_t Y_base_3 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
-                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
-                        int32_t largest[32];
-                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
-                            largest[x_side_2] = INT32_MIN;
-                        for (int64_t j = 0; j < PSW; ++j) {
-                            const int64_t x_place = (j + x_first) % 2 * 528 + (j + x_first) / 2;
-                            for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
-                                largest[x_side_2] = cvmgen_max_i32(largest[x_side_2],
-                                    x_halves[x_halves_base_12 + x_place + x_at_2 + x_side_2]);
+                    for (int64_t x_run = x_first; x_run < x_behind; x_run += 32) {
+                        const int64_t x_at = cvmgen_min_i64(x_run, x_behind - 32);
+                        const int64_t x_column_2 = x_at * 2 + 1;
+                        int32_t largest_beside[64];
+                        for (int64_t x_side = 0; x_side < 64; ++x_side)
+                            largest_beside[x_side] = INT32_MIN;
+                        for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                            for (int64_t x_side = 0; x_side < 64; ++x_side)
+                                largest_beside[x_side] = cvmgen_max_i32(largest_beside[x_side],
+                                    X[X_base_6
+                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                                    + x_column_2 + x_side]);
                         }
-                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
-                            Y[Y_base_3 + x_at_2 + x_side_2] = (int8_t)largest[x_side_2];
+                        int32_t largest_first[32];
+                        int32_t largest_second[32];
+                        for (int64_t pair = 0; pair < 32; ++pair) {
+                            largest_first[pair] = largest_beside[pair * 2];
+                            largest_second[pair] = largest_beside[pair * 2 + 1];
+                        }
+                        int32_t largest_ahead = INT32_MIN;
+                        if (x_column_low < x_column_2) {
+                            for (int64_t i = i_low_2; i < i_high_2; ++i)
+                                largest_ahead = cvmgen_max_i32(largest_ahead,
+                                    X[X_base_6
+                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                                    + x_column_2 - 1]);
+                        }
+                        int32_t largest_before[32];
+                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
+                            int32_t largest =
+                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
+                                largest_first[x_side_2]), largest_second[x_side_2]);
+                            Y[Y_base_3 + x_at + x_side_2] = (int8_t)largest;
+                        }
+                    }
+                }
+            } else {
+                const int64_t i_low_4 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high_4 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                if (i_high_4 - i_low_4 == 3) {
+                    const int64_t X_base_7 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + i_low_4)) * W + x_block * SW - PW;
+                    const int64_t X_base_8 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_4 + 1))) * W + x_block * SW - PW;
+                    const int64_t X_base_9 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_4 + 2))) * W + x_block * SW - PW;
+                    const int64_t Y_base_4 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2_short = x_first; x_run_2_short < x_behind;
+                        x_run_2_short += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2_short, x_behind - 32);
+                        const int64_t x_column_3 = x_at_2 * 2;
+                        int32_t largest_beside_2[64];
+                        for (int64_t x_side_3_few = 0; x_side_3_few < 64; ++x_side_3_few) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_7 + x_column_3 + x_side_3_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_8 + x_column_3 + x_side_3_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_9 + x_column_3 + x_side_3_few]);
+                            largest_beside_2[x_side_3_few] = largest;
+                        }
+                        int32_t largest_first_2[32];
+                        int32_t largest_second_2[32];
+                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
+                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
+                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
+                        }
+                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
+                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
+                                largest_second_2[x_side_4]);
+                            Y[Y_base_4 + x_at_2 + x_side_4] = (int8_t)largest;
+                        }
+                    }
+                } else if (i_high_4 - i_low_4 == 2) {
+                    const int64_t X_base_10 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + i_low_4)) * W + x_block * SW - PW;
+                    const int64_t X_base_11 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_4 + 1))) * W + x_block * SW - PW;
+                    const int64_t Y_base_5 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2_short = x_first; x_run_2_short < x_behind;
+                        x_run_2_short += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2_short, x_behind - 32);
+                        const int64_t x_column_3 = x_at_2 * 2;
+                        int32_t largest_beside_2[64];
+                        for (int64_t x_side_3_few = 0; x_side_3_few < 64; ++x_side_3_few) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_10 + x_column_3 + x_side_3_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_11 + x_column_3 + x_side_3_few]);
+                            largest_beside_2[x_side_3_few] = largest;
+                        }
+                        int32_t largest_first_2[32];
+                        int32_t largest_second_2[32];
+                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
+                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
+                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
+                        }
+                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
+                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
+                                largest_second_2[x_side_4]);
+                            Y[Y_base_5 + x_at_2 + x_side_4] = (int8_t)largest;
+                        }
+                    }
+                } else {
+                    const int64_t X_base_12 = x_block * SW - PW;
+                    const int64_t Y_base_6 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2 = x_first; x_run_2 < x_behind; x_run_2 += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_behind - 32);
+                        const int64_t x_column_3 = x_at_2 * 2;
+                        int32_t largest_beside_2[64];
+                        for (int64_t x_side_3 = 0; x_side_3 < 64; ++x_side_3)
+                            largest_beside_2[x_side_3] = INT32_MIN;
+                        for (int64_t i = i_low_4; i < i_high_4; ++i) {
+                            for (int64_t x_side_3 = 0; x_side_3 < 64; ++x_side_3)
+                                largest_beside_2[x_side_3] =
+                                    cvmgen_max_i32(largest_beside_2[x_side_3],
+                                    X[X_base_12
+                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                                    + x_column_3 + x_side_3]);
+                        }
+                        int32_t largest_first_2[32];
+                        int32_t largest_second_2[32];
+                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
+                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
+                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
+                        }
+                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
+                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
+                                largest_second_2[x_side_4]);
+                            Y[Y_base_6 + x_at_2 + x_side_4] = (int8_t)largest;
+                        }
                     }
                 }
             }
@@ -1235,40 +1491,40 @@ static void max_pool2d_Y_int32_int8_part_2(const void *context, int64_t low, int
             for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
                 x_column_largest[x_column] = INT32_MIN;
             for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                const int64_t i_low_3 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high_3 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                if (i_high_3 - i_low_3 == 3) {
+                const int64_t i_low_5 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high_5 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                if (i_high_5 - i_low_5 == 3) {
                     for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_3)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_5)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 2))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 2))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
-                } else if (i_high_3 - i_low_3 == 2) {
+                } else if (i_high_5 - i_low_5 == 2) {
                     for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_3)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_5)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
                 } else {
                     for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
                         x_column_largest[x_column] = INT32_MIN;
-                    const int64_t i_whole = i_low_3 + (i_high_3 - i_low_3) / 3 * 3;
-                    for (int64_t i = i_low_3; i < i_whole; i += 3) {
+                    const int64_t i_whole = i_low_5 + (i_high_5 - i_low_5) / 3 * 3;
+                    for (int64_t i = i_low_5; i < i_whole; i += 3) {
                         for (int64_t x_column = x_column_low; x_column < x_column_high;
                             ++x_column) {
                             int32_t x_column_largest_so_far = x_column_largest[x_column];
@@ -1284,7 +1540,7 @@ static void max_pool2d_Y_int32_int8_part_2(const void *context, int64_t low, int
                             x_column_largest[x_column] = x_column_largest_so_far;
                         }
                     }
-                    for (int64_t i = i_whole; i < i_high_3; ++i) {
+                    for (int64_t i = i_whole; i < i_high_5; ++i) {
                         for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
                             x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
                                 X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
@@ -1394,14 +1650,15 @@ static void max_pool2d_Y_int32_int8_part_2(const void *context, int64_t low, int
             for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
                 for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                     int32_t largest = INT32_MIN;
-                    const int64_t i_low_4 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                    const int64_t i_high_4 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
+                    const int64_t i_low_6 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                    const int64_t i_high_6 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
                         * y_line);
-                    const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
-                    const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane + W);
-                    for (int64_t i = i_low_4; i < i_high_4; ++i) {
+                    const int64_t j_low_2 = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
+                    const int64_t j_high_2 = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane
+                        + W);
+                    for (int64_t i = i_low_6; i < i_high_6; ++i) {
                         const int64_t place = (y_band + y_line) * SH - PH + i;
-                        for (int64_t j = j_low; j < j_high; ++j)
+                        for (int64_t j = j_low_2; j < j_high_2; ++j)
                             largest = cvmgen_max_i32(largest,
                                 X[((n * C + c) * H + place) * W
                                 + ((x_block + x_lane) * SW - PW + j)]);
@@ -1427,10 +1684,11 @@ static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *
             x_columns);
         const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
             + W), x_column_low);
-        if (SW == 2 && PSH <= 3 && PSW <= 3 && x_column_low <= 32 && x_columns <= 1024
-            && x_column_high - x_column_low >= 64 && x_lanes >= 32) {
-            const max_pool2d_Y_int32_int8_part_call call = {plan, X, Y, x_block, x_lanes, x_columns,
-                x_column_low, x_column_high};
+        const int64_t x_first = cvmgen_max_i64(0, x_column_low + 3 - PSW) / 2;
+        const int64_t x_behind = cvmgen_min_i64(x_lanes, (x_column_high + 2 - PSW) / 2);
+        if (SW == 2 && 2 <= PSW && PSH <= 3 && PSW <= 3 && x_behind - x_first >= 32) {
+            const max_pool2d_Y_int32_int8_part_call call = {plan, X, Y, x_block, x_lanes,
+                x_column_low, x_first, x_behind};
             cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
                          max_pool2d_Y_int32_int8_part, &call);
         } else {
@@ -1448,9 +1706,9 @@ typedef struct max_pool2d_Y_int32_int32_part_call {
     int32_t *Y;
     int64_t x_block;
     int64_t x_lanes;
-    int64_t x_columns;
     int64_t x_column_low;
-    int64_t x_column_high;
+    int64_t x_first;
+    int64_t x_behind;
 } max_pool2d_Y_int32_int32_part_call;
 CVMGEN_FOR_AVX512
 static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
@@ -1460,9 +1718,9 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
     int32_t *restrict Y = call->Y;
     const int64_t x_block = call->x_block;
     const int64_t x_lanes = call->x_lanes;
-    const int64_t x_columns = call->x_columns;
     const int64_t x_column_low = call->x_column_low;
-    const int64_t x_column_high = call->x_column_high;
+    const int64_t x_first = call->x_first;
+    const int64_t x_behind = call->x_behind;
     /* spec/cvm/nn.cvm:64: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
@@ -1472,165 +1730,248 @@ static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int6
     for (int64_t at = low; at < high; ++at) {
         const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
         const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
-        _Alignas(64) int32_t x_halves[8448];
-        const int64_t x_first = 32 - x_column_low;
-        const int64_t x_pairs = (x_column_high - x_column_low) / 2;
-        for (int64_t x_column_2 = 0; x_column_2 < x_column_low; ++x_column_2) {
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line)
-                x_halves[y_line * 1056
-                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = INT32_MIN;
-        }
-        for (int64_t x_column_2 = x_column_high; x_column_2 < x_columns; ++x_column_2) {
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line)
-                x_halves[y_line * 1056
-                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = INT32_MIN;
-        }
-        for (int64_t x_column_2 = x_column_low + x_pairs * 2; x_column_2 < x_column_high;
-            ++x_column_2) {
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+        for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+            for (int64_t x_edge = 0; x_edge < x_lanes - x_behind + x_first; ++x_edge) {
+                const int64_t x_beside = x_edge < x_first ? x_edge : x_edge + (x_behind - x_first);
                 int32_t largest = INT32_MIN;
                 const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
                 const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                for (int64_t i = i_low; i < i_high; ++i)
-                    largest = cvmgen_max_i32(largest,
-                        X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                        + (x_column_2 + (x_block * SW - PW))]);
-                x_halves[y_line * 1056
-                    + ((x_column_2 + x_first) % 2 * 528 + (x_column_2 + x_first) / 2)] = largest;
-            }
-        }
-        for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-            const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-            const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-            if (i_high_2 - i_low_2 == 3) {
-                const int64_t X_base = ((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_2))
-                    * W + x_column_low + x_block * SW - PW;
-                const int64_t X_base_2 = ((n * C + c) * H
-                    + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_column_low + x_block
-                    * SW - PW;
-                const int64_t X_base_3 = ((n * C + c) * H
-                    + ((y_band + y_line) * SH - PH + (i_low_2 + 2))) * W + x_column_low + x_block
-                    * SW - PW;
-                const int64_t x_halves_base = y_line * 1056 + 16;
-                const int64_t x_halves_base_2 = y_line * 1056 + 16 + 528;
-                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
-                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
-                    int32_t largest_beside[64];
-                    for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
-                        int32_t largest = INT32_MIN;
-                        largest = cvmgen_max_i32(largest, X[X_base + x_at * 2 + x_side_few]);
-                        largest = cvmgen_max_i32(largest, X[X_base_2 + x_at * 2 + x_side_few]);
-                        largest = cvmgen_max_i32(largest, X[X_base_3 + x_at * 2 + x_side_few]);
-                        largest_beside[x_side_few] = largest;
-                    }
-                    for (int64_t pair = 0; pair < 32; ++pair) {
-                        x_halves[x_halves_base + x_at + pair] = largest_beside[pair * 2];
-                        x_halves[x_halves_base_2 + x_at + pair] = largest_beside[pair * 2 + 1];
-                    }
-                }
-            } else if (i_high_2 - i_low_2 == 2) {
-                const int64_t X_base_4 = ((n * C + c) * H
-                    + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_column_low + x_block * SW
-                    - PW;
-                const int64_t X_base_5 = ((n * C + c) * H
-                    + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_column_low + x_block
-                    * SW - PW;
-                const int64_t x_halves_base_3 = y_line * 1056 + 16;
-                const int64_t x_halves_base_4 = y_line * 1056 + 16 + 528;
-                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
-                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
-                    int32_t largest_beside[64];
-                    for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
-                        int32_t largest = INT32_MIN;
-                        largest = cvmgen_max_i32(largest, X[X_base_4 + x_at * 2 + x_side_few]);
-                        largest = cvmgen_max_i32(largest, X[X_base_5 + x_at * 2 + x_side_few]);
-                        largest_beside[x_side_few] = largest;
-                    }
-                    for (int64_t pair = 0; pair < 32; ++pair) {
-                        x_halves[x_halves_base_3 + x_at + pair] = largest_beside[pair * 2];
-                        x_halves[x_halves_base_4 + x_at + pair] = largest_beside[pair * 2 + 1];
-                    }
-                }
-            } else {
-                const int64_t X_base_6 = x_column_low + x_block * SW - PW;
-                const int64_t x_halves_base_5 = y_line * 1056 + 16;
-                const int64_t x_halves_base_6 = y_line * 1056 + 16 + 528;
-                for (int64_t x_run = 0; x_run < x_pairs; x_run += 32) {
-                    const int64_t x_at = cvmgen_min_i64(x_run, x_pairs - 32);
-                    int32_t largest_beside[64];
-                    for (int64_t x_side = 0; x_side < 64; ++x_side)
-                        largest_beside[x_side] = INT32_MIN;
-                    for (int64_t i = i_low_2; i < i_high_2; ++i) {
-                        for (int64_t x_side = 0; x_side < 64; ++x_side)
-                            largest_beside[x_side] = cvmgen_max_i32(largest_beside[x_side],
-                                X[X_base_6 + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i))
-                                * W + x_at * 2 + x_side]);
-                    }
-                    for (int64_t pair = 0; pair < 32; ++pair) {
-                        x_halves[x_halves_base_5 + x_at + pair] = largest_beside[pair * 2];
-                        x_halves[x_halves_base_6 + x_at + pair] = largest_beside[pair * 2 + 1];
-                    }
-                }
-            }
-        }
-        if (PSW == 3) {
-            const int64_t x_place = x_first % 2 * 528 + x_first / 2;
-            const int64_t x_place_3 = (1 + x_first) % 2 * 528 + (1 + x_first) / 2;
-            const int64_t x_place_4 = (2 + x_first) % 2 * 528 + (2 + x_first) / 2;
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                const int64_t x_halves_base_7 = y_line * 1056 + x_place;
-                const int64_t x_halves_base_8 = y_line * 1056 + x_place_3;
-                const int64_t x_halves_base_9 = y_line * 1056 + x_place_4;
-                const int64_t Y_base = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
-                    const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
-                    for (int64_t x_side_2_few = 0; x_side_2_few < 32; ++x_side_2_few) {
-                        int32_t largest = INT32_MIN;
+                const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_beside - SW * x_block);
+                const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_beside - SW * x_block + W);
+                for (int64_t i = i_low; i < i_high; ++i) {
+                    const int64_t place = (y_band + y_line) * SH - PH + i;
+                    for (int64_t j = j_low; j < j_high; ++j)
                         largest = cvmgen_max_i32(largest,
-                            x_halves[x_halves_base_7 + x_at_2 + x_side_2_few]);
-                        largest = cvmgen_max_i32(largest,
-                            x_halves[x_halves_base_8 + x_at_2 + x_side_2_few]);
-                        largest = cvmgen_max_i32(largest,
-                            x_halves[x_halves_base_9 + x_at_2 + x_side_2_few]);
-                        Y[Y_base + x_at_2 + x_side_2_few] = largest;
-                    }
+                            X[((n * C + c) * H + place) * W
+                            + ((x_block + x_beside) * SW - PW + j)]);
                 }
+                Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_beside)] = largest;
             }
-        } else {
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                if (PSW == 2) {
-                    const int64_t x_place = x_first % 2 * 528 + x_first / 2;
-                    const int64_t x_place_2 = (1 + x_first) % 2 * 528 + (1 + x_first) / 2;
-                    const int64_t x_halves_base_10 = y_line * 1056 + x_place;
-                    const int64_t x_halves_base_11 = y_line * 1056 + x_place_2;
+            if (PSW == 3) {
+                const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                if (i_high_2 - i_low_2 == 3) {
+                    const int64_t X_base = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_block * SW - PW;
+                    const int64_t X_base_2 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_block * SW - PW;
+                    const int64_t X_base_3 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_2 + 2))) * W + x_block * SW - PW;
+                    const int64_t Y_base = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_short = x_first; x_run_short < x_behind; x_run_short += 32) {
+                        const int64_t x_at = cvmgen_min_i64(x_run_short, x_behind - 32);
+                        const int64_t x_column_2 = x_at * 2 + 1;
+                        int32_t largest_beside[64];
+                        for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, X[X_base + x_column_2 + x_side_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_2 + x_column_2 + x_side_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_3 + x_column_2 + x_side_few]);
+                            largest_beside[x_side_few] = largest;
+                        }
+                        int32_t largest_first[32];
+                        int32_t largest_second[32];
+                        for (int64_t pair = 0; pair < 32; ++pair) {
+                            largest_first[pair] = largest_beside[pair * 2];
+                            largest_second[pair] = largest_beside[pair * 2 + 1];
+                        }
+                        int32_t largest_ahead = INT32_MIN;
+                        if (x_column_low < x_column_2) {
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base + x_column_2 - 1]);
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base_2 + x_column_2 - 1]);
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base_3 + x_column_2 - 1]);
+                        }
+                        int32_t largest_before[32];
+                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
+                            int32_t largest =
+                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
+                                largest_first[x_side_2]), largest_second[x_side_2]);
+                            Y[Y_base + x_at + x_side_2] = largest;
+                        }
+                    }
+                } else if (i_high_2 - i_low_2 == 2) {
+                    const int64_t X_base_4 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_block * SW - PW;
+                    const int64_t X_base_5 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_block * SW - PW;
                     const int64_t Y_base_2 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
-                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
-                        for (int64_t x_side_2_few = 0; x_side_2_few < 32; ++x_side_2_few) {
+                    for (int64_t x_run_short = x_first; x_run_short < x_behind; x_run_short += 32) {
+                        const int64_t x_at = cvmgen_min_i64(x_run_short, x_behind - 32);
+                        const int64_t x_column_2 = x_at * 2 + 1;
+                        int32_t largest_beside[64];
+                        for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
                             int32_t largest = INT32_MIN;
                             largest = cvmgen_max_i32(largest,
-                                x_halves[x_halves_base_10 + x_at_2 + x_side_2_few]);
+                                X[X_base_4 + x_column_2 + x_side_few]);
                             largest = cvmgen_max_i32(largest,
-                                x_halves[x_halves_base_11 + x_at_2 + x_side_2_few]);
-                            Y[Y_base_2 + x_at_2 + x_side_2_few] = largest;
+                                X[X_base_5 + x_column_2 + x_side_few]);
+                            largest_beside[x_side_few] = largest;
+                        }
+                        int32_t largest_first[32];
+                        int32_t largest_second[32];
+                        for (int64_t pair = 0; pair < 32; ++pair) {
+                            largest_first[pair] = largest_beside[pair * 2];
+                            largest_second[pair] = largest_beside[pair * 2 + 1];
+                        }
+                        int32_t largest_ahead = INT32_MIN;
+                        if (x_column_low < x_column_2) {
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base_4 + x_column_2 - 1]);
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base_5 + x_column_2 - 1]);
+                        }
+                        int32_t largest_before[32];
+                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
+                            int32_t largest =
+                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
+                                largest_first[x_side_2]), largest_second[x_side_2]);
+                            Y[Y_base_2 + x_at + x_side_2] = largest;
                         }
                     }
                 } else {
-                    const int64_t x_halves_base_12 = y_line * 1056;
+                    const int64_t X_base_6 = x_block * SW - PW;
                     const int64_t Y_base_3 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_2 = 0; x_run_2 < x_lanes; x_run_2 += 32) {
-                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_lanes - 32);
-                        int32_t largest[32];
-                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
-                            largest[x_side_2] = INT32_MIN;
-                        for (int64_t j = 0; j < PSW; ++j) {
-                            const int64_t x_place = (j + x_first) % 2 * 528 + (j + x_first) / 2;
-                            for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
-                                largest[x_side_2] = cvmgen_max_i32(largest[x_side_2],
-                                    x_halves[x_halves_base_12 + x_place + x_at_2 + x_side_2]);
+                    for (int64_t x_run = x_first; x_run < x_behind; x_run += 32) {
+                        const int64_t x_at = cvmgen_min_i64(x_run, x_behind - 32);
+                        const int64_t x_column_2 = x_at * 2 + 1;
+                        int32_t largest_beside[64];
+                        for (int64_t x_side = 0; x_side < 64; ++x_side)
+                            largest_beside[x_side] = INT32_MIN;
+                        for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                            for (int64_t x_side = 0; x_side < 64; ++x_side)
+                                largest_beside[x_side] = cvmgen_max_i32(largest_beside[x_side],
+                                    X[X_base_6
+                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                                    + x_column_2 + x_side]);
                         }
-                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2)
-                            Y[Y_base_3 + x_at_2 + x_side_2] = largest[x_side_2];
+                        int32_t largest_first[32];
+                        int32_t largest_second[32];
+                        for (int64_t pair = 0; pair < 32; ++pair) {
+                            largest_first[pair] = largest_beside[pair * 2];
+                            largest_second[pair] = largest_beside[pair * 2 + 1];
+                        }
+                        int32_t largest_ahead = INT32_MIN;
+                        if (x_column_low < x_column_2) {
+                            for (int64_t i = i_low_2; i < i_high_2; ++i)
+                                largest_ahead = cvmgen_max_i32(largest_ahead,
+                                    X[X_base_6
+                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                                    + x_column_2 - 1]);
+                        }
+                        int32_t largest_before[32];
+                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
+                            int32_t largest =
+                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
+                                largest_first[x_side_2]), largest_second[x_side_2]);
+                            Y[Y_base_3 + x_at + x_side_2] = largest;
+                        }
+                    }
+                }
+            } else {
+                const int64_t i_low_4 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high_4 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                if (i_high_4 - i_low_4 == 3) {
+                    const int64_t X_base_7 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + i_low_4)) * W + x_block * SW - PW;
+                    const int64_t X_base_8 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_4 + 1))) * W + x_block * SW - PW;
+                    const int64_t X_base_9 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_4 + 2))) * W + x_block * SW - PW;
+                    const int64_t Y_base_4 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2_short = x_first; x_run_2_short < x_behind;
+                        x_run_2_short += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2_short, x_behind - 32);
+                        const int64_t x_column_3 = x_at_2 * 2;
+                        int32_t largest_beside_2[64];
+                        for (int64_t x_side_3_few = 0; x_side_3_few < 64; ++x_side_3_few) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_7 + x_column_3 + x_side_3_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_8 + x_column_3 + x_side_3_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_9 + x_column_3 + x_side_3_few]);
+                            largest_beside_2[x_side_3_few] = largest;
+                        }
+                        int32_t largest_first_2[32];
+                        int32_t largest_second_2[32];
+                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
+                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
+                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
+                        }
+                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
+                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
+                                largest_second_2[x_side_4]);
+                            Y[Y_base_4 + x_at_2 + x_side_4] = largest;
+                        }
+                    }
+                } else if (i_high_4 - i_low_4 == 2) {
+                    const int64_t X_base_10 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + i_low_4)) * W + x_block * SW - PW;
+                    const int64_t X_base_11 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_4 + 1))) * W + x_block * SW - PW;
+                    const int64_t Y_base_5 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2_short = x_first; x_run_2_short < x_behind;
+                        x_run_2_short += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2_short, x_behind - 32);
+                        const int64_t x_column_3 = x_at_2 * 2;
+                        int32_t largest_beside_2[64];
+                        for (int64_t x_side_3_few = 0; x_side_3_few < 64; ++x_side_3_few) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_10 + x_column_3 + x_side_3_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_11 + x_column_3 + x_side_3_few]);
+                            largest_beside_2[x_side_3_few] = largest;
+                        }
+                        int32_t largest_first_2[32];
+                        int32_t largest_second_2[32];
+                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
+                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
+                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
+                        }
+                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
+                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
+                                largest_second_2[x_side_4]);
+                            Y[Y_base_5 + x_at_2 + x_side_4] = largest;
+                        }
+                    }
+                } else {
+                    const int64_t X_base_12 = x_block * SW - PW;
+                    const int64_t Y_base_6 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2 = x_first; x_run_2 < x_behind; x_run_2 += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_behind - 32);
+                        const int64_t x_column_3 = x_at_2 * 2;
+                        int32_t largest_beside_2[64];
+                        for (int64_t x_side_3 = 0; x_side_3 < 64; ++x_side_3)
+                            largest_beside_2[x_side_3] = INT32_MIN;
+                        for (int64_t i = i_low_4; i < i_high_4; ++i) {
+                            for (int64_t x_side_3 = 0; x_side_3 < 64; ++x_side_3)
+                                largest_beside_2[x_side_3] =
+                                    cvmgen_max_i32(largest_beside_2[x_side_3],
+                                    X[X_base_12
+                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                                    + x_column_3 + x_side_3]);
+                        }
+                        int32_t largest_first_2[32];
+                        int32_t largest_second_2[32];
+                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
+                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
+                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
+                        }
+                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
+                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
+                                largest_second_2[x_side_4]);
+                            Y[Y_base_6 + x_at_2 + x_side_4] = largest;
+                        }
                     }
                 }
             }
@@ -1675,40 +2016,40 @@ static void max_pool2d_Y_int32_int32_part_2(const void *context, int64_t low, in
             for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
                 x_column_largest[x_column] = INT32_MIN;
             for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                const int64_t i_low_3 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high_3 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                if (i_high_3 - i_low_3 == 3) {
+                const int64_t i_low_5 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high_5 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                if (i_high_5 - i_low_5 == 3) {
                     for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_3)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_5)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 2))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 2))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
-                } else if (i_high_3 - i_low_3 == 2) {
+                } else if (i_high_5 - i_low_5 == 2) {
                     for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
                         ++x_column_tall) {
                         int32_t largest = INT32_MIN;
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_3)) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_5)) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_3 + 1))) * W
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 1))) * W
                             + (x_column_tall + (x_block * SW - PW))]);
                         x_column_largest[x_column_tall] = largest;
                     }
                 } else {
                     for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
                         x_column_largest[x_column] = INT32_MIN;
-                    const int64_t i_whole = i_low_3 + (i_high_3 - i_low_3) / 3 * 3;
-                    for (int64_t i = i_low_3; i < i_whole; i += 3) {
+                    const int64_t i_whole = i_low_5 + (i_high_5 - i_low_5) / 3 * 3;
+                    for (int64_t i = i_low_5; i < i_whole; i += 3) {
                         for (int64_t x_column = x_column_low; x_column < x_column_high;
                             ++x_column) {
                             int32_t x_column_largest_so_far = x_column_largest[x_column];
@@ -1724,7 +2065,7 @@ static void max_pool2d_Y_int32_int32_part_2(const void *context, int64_t low, in
                             x_column_largest[x_column] = x_column_largest_so_far;
                         }
                     }
-                    for (int64_t i = i_whole; i < i_high_3; ++i) {
+                    for (int64_t i = i_whole; i < i_high_5; ++i) {
                         for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
                             x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
                                 X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
@@ -1834,14 +2175,15 @@ static void max_pool2d_Y_int32_int32_part_2(const void *context, int64_t low, in
             for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
                 for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
                     int32_t largest = INT32_MIN;
-                    const int64_t i_low_4 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                    const int64_t i_high_4 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
+                    const int64_t i_low_6 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                    const int64_t i_high_6 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
                         * y_line);
-                    const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
-                    const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane + W);
-                    for (int64_t i = i_low_4; i < i_high_4; ++i) {
+                    const int64_t j_low_2 = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
+                    const int64_t j_high_2 = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane
+                        + W);
+                    for (int64_t i = i_low_6; i < i_high_6; ++i) {
                         const int64_t place = (y_band + y_line) * SH - PH + i;
-                        for (int64_t j = j_low; j < j_high; ++j)
+                        for (int64_t j = j_low_2; j < j_high_2; ++j)
                             largest = cvmgen_max_i32(largest,
                                 X[((n * C + c) * H + place) * W
                                 + ((x_block + x_lane) * SW - PW + j)]);
@@ -1866,10 +2208,11 @@ static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t 
             x_columns);
         const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
             + W), x_column_low);
-        if (SW == 2 && PSH <= 3 && PSW <= 3 && x_column_low <= 32 && x_columns <= 1024
-            && x_column_high - x_column_low >= 64 && x_lanes >= 32) {
+        const int64_t x_first = cvmgen_max_i64(0, x_column_low + 3 - PSW) / 2;
+        const int64_t x_behind = cvmgen_min_i64(x_lanes, (x_column_high + 2 - PSW) / 2);
+        if (SW == 2 && 2 <= PSW && PSH <= 3 && PSW <= 3 && x_behind - x_first >= 32) {
             const max_pool2d_Y_int32_int32_part_call call = {plan, X, Y, x_block, x_lanes,
-                x_columns, x_column_low, x_column_high};
+                x_column_low, x_first, x_behind};
             cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
                          max_pool2d_Y_int32_int32_part, &call);
         } else {

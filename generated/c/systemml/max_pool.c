@@ -37,6 +37,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_slides.h"
 #include "cvmgen_threads.h"
 #include "systemml.h"
 
@@ -169,9 +170,9 @@ typedef struct max_pool_y_part_call {
     double *y;
     int64_t q_block;
     int64_t q_lanes;
-    int64_t q_columns;
     int64_t q_column_low;
-    int64_t q_column_high;
+    int64_t q_first;
+    int64_t q_behind;
 } max_pool_y_part_call;
 CVMGEN_FOR_AVX512
 static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
@@ -181,9 +182,9 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
     double *restrict y = call->y;
     const int64_t q_block = call->q_block;
     const int64_t q_lanes = call->q_lanes;
-    const int64_t q_columns = call->q_columns;
     const int64_t q_column_low = call->q_column_low;
-    const int64_t q_column_high = call->q_column_high;
+    const int64_t q_first = call->q_first;
+    const int64_t q_behind = call->q_behind;
     /* spec/systemml/pooling.cvm:26: y[n, (c*YH + p)*YW + q] = max[r < R, s < S if 0 <= i < H and 0
        <= j < W](x[n, (c*H + i)*W + j]) forall n < N, c < C, p < YH, q < YW where i = p*SH - PH + r,
        j = q*SW - PW + s */
@@ -194,179 +195,270 @@ static void max_pool_y_part(const void *context, int64_t low, int64_t high) {
     for (int64_t at = low; at < high; ++at) {
         const int64_t n = at / p_bands / C, c = at / p_bands % C, p_band = at % p_bands * 8;
         const int64_t p_lines = cvmgen_min_i64(8, YH - p_band);
-        _Alignas(64) int64_t q_halves[8448];
-        const int64_t q_first = 32 - q_column_low;
-        const int64_t q_pairs = (q_column_high - q_column_low) / 2;
-        for (int64_t q_column_2 = 0; q_column_2 < q_column_low; ++q_column_2) {
-            for (int64_t p_line = 0; p_line < p_lines; ++p_line)
-                q_halves[p_line * 1056
-                    + ((q_column_2 + q_first) % 2 * 528 + (q_column_2 + q_first) / 2)] = INT64_MIN;
-        }
-        for (int64_t q_column_2 = q_column_high; q_column_2 < q_columns; ++q_column_2) {
-            for (int64_t p_line = 0; p_line < p_lines; ++p_line)
-                q_halves[p_line * 1056
-                    + ((q_column_2 + q_first) % 2 * 528 + (q_column_2 + q_first) / 2)] = INT64_MIN;
-        }
-        for (int64_t q_column_2 = q_column_low + q_pairs * 2; q_column_2 < q_column_high;
-            ++q_column_2) {
-            for (int64_t p_line = 0; p_line < p_lines; ++p_line) {
+        for (int64_t p_line = 0; p_line < p_lines; ++p_line) {
+            for (int64_t q_edge = 0; q_edge < q_lanes - q_behind + q_first; ++q_edge) {
+                const int64_t q_beside = q_edge < q_first ? q_edge : q_edge + (q_behind - q_first);
                 int64_t largest = INT64_MIN;
                 const int64_t r_low = cvmgen_max_i64(0, PH - SH * p_band - SH * p_line);
                 const int64_t r_high = cvmgen_min_i64(R, H + PH - SH * p_band - SH * p_line);
-                for (int64_t r = r_low; r < r_high; ++r)
-                    largest = cvmgen_max_i64(largest,
-                        cvmgen_max_key_f64(x[n * (C * H * W)
-                        + ((c * H + ((p_band + p_line) * SH - PH + r)) * W
-                        + (q_column_2 + (q_block * SW - PW)))]));
-                q_halves[p_line * 1056
-                    + ((q_column_2 + q_first) % 2 * 528 + (q_column_2 + q_first) / 2)] = largest;
+                const int64_t s_low = cvmgen_max_i64(0, PW - SW * q_beside - SW * q_block);
+                const int64_t s_high = cvmgen_min_i64(S, PW - SW * q_beside - SW * q_block + W);
+                for (int64_t r = r_low; r < r_high; ++r) {
+                    const int64_t place = (p_band + p_line) * SH - PH + r;
+                    for (int64_t s = s_low; s < s_high; ++s) {
+                        const int64_t i = place;
+                        const int64_t j = (q_block + q_beside) * SW - PW + s;
+                        largest = cvmgen_max_i64(largest,
+                            cvmgen_max_key_f64(x[n * (C * H * W) + ((c * H + i) * W + j)]));
+                    }
+                }
+                y[n * (C * YH * YW) + ((c * YH + (p_band + p_line)) * YW + (q_block + q_beside))] =
+                    cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
             }
-        }
-        for (int64_t p_line = 0; p_line < p_lines; ++p_line) {
-            const int64_t r_low_2 = cvmgen_max_i64(0, PH - SH * p_band - SH * p_line);
-            const int64_t r_high_2 = cvmgen_min_i64(R, H + PH - SH * p_band - SH * p_line);
-            if (r_high_2 - r_low_2 == 3) {
-                const int64_t x_base = n * (C * H * W)
-                    + (c * H + ((p_band + p_line) * SH - PH + r_low_2)) * W + q_column_low
-                    + q_block * SW - PW;
-                const int64_t x_base_2 = n * (C * H * W)
-                    + (c * H + ((p_band + p_line) * SH - PH + (r_low_2 + 1))) * W + q_column_low
-                    + q_block * SW - PW;
-                const int64_t x_base_3 = n * (C * H * W)
-                    + (c * H + ((p_band + p_line) * SH - PH + (r_low_2 + 2))) * W + q_column_low
-                    + q_block * SW - PW;
-                const int64_t q_halves_base = p_line * 1056 + 16;
-                const int64_t q_halves_base_2 = p_line * 1056 + 16 + 528;
-                for (int64_t q_run = 0; q_run < q_pairs; q_run += 32) {
-                    const int64_t q_at = cvmgen_min_i64(q_run, q_pairs - 32);
-                    int64_t largest_beside[64];
-                    for (int64_t q_side_few = 0; q_side_few < 64; ++q_side_few) {
-                        int64_t largest = INT64_MIN;
-                        largest = cvmgen_max_i64(largest,
-                            cvmgen_max_key_f64(x[x_base + q_at * 2 + q_side_few]));
-                        largest = cvmgen_max_i64(largest,
-                            cvmgen_max_key_f64(x[x_base_2 + q_at * 2 + q_side_few]));
-                        largest = cvmgen_max_i64(largest,
-                            cvmgen_max_key_f64(x[x_base_3 + q_at * 2 + q_side_few]));
-                        largest_beside[q_side_few] = largest;
-                    }
-                    for (int64_t pair = 0; pair < 32; ++pair) {
-                        q_halves[q_halves_base + q_at + pair] = largest_beside[pair * 2];
-                        q_halves[q_halves_base_2 + q_at + pair] = largest_beside[pair * 2 + 1];
-                    }
-                }
-            } else if (r_high_2 - r_low_2 == 2) {
-                const int64_t x_base_4 = n * (C * H * W)
-                    + (c * H + ((p_band + p_line) * SH - PH + r_low_2)) * W + q_column_low
-                    + q_block * SW - PW;
-                const int64_t x_base_5 = n * (C * H * W)
-                    + (c * H + ((p_band + p_line) * SH - PH + (r_low_2 + 1))) * W + q_column_low
-                    + q_block * SW - PW;
-                const int64_t q_halves_base_3 = p_line * 1056 + 16;
-                const int64_t q_halves_base_4 = p_line * 1056 + 16 + 528;
-                for (int64_t q_run = 0; q_run < q_pairs; q_run += 32) {
-                    const int64_t q_at = cvmgen_min_i64(q_run, q_pairs - 32);
-                    int64_t largest_beside[64];
-                    for (int64_t q_side_few = 0; q_side_few < 64; ++q_side_few) {
-                        int64_t largest = INT64_MIN;
-                        largest = cvmgen_max_i64(largest,
-                            cvmgen_max_key_f64(x[x_base_4 + q_at * 2 + q_side_few]));
-                        largest = cvmgen_max_i64(largest,
-                            cvmgen_max_key_f64(x[x_base_5 + q_at * 2 + q_side_few]));
-                        largest_beside[q_side_few] = largest;
-                    }
-                    for (int64_t pair = 0; pair < 32; ++pair) {
-                        q_halves[q_halves_base_3 + q_at + pair] = largest_beside[pair * 2];
-                        q_halves[q_halves_base_4 + q_at + pair] = largest_beside[pair * 2 + 1];
-                    }
-                }
-            } else {
-                const int64_t x_base_6 = n * (C * H * W) + q_column_low + q_block * SW - PW;
-                const int64_t q_halves_base_5 = p_line * 1056 + 16;
-                const int64_t q_halves_base_6 = p_line * 1056 + 16 + 528;
-                for (int64_t q_run = 0; q_run < q_pairs; q_run += 32) {
-                    const int64_t q_at = cvmgen_min_i64(q_run, q_pairs - 32);
-                    int64_t largest_beside[64];
-                    for (int64_t q_side = 0; q_side < 64; ++q_side)
-                        largest_beside[q_side] = INT64_MIN;
-                    for (int64_t r = r_low_2; r < r_high_2; ++r) {
-                        for (int64_t q_side = 0; q_side < 64; ++q_side)
-                            largest_beside[q_side] = cvmgen_max_i64(largest_beside[q_side],
-                                cvmgen_max_key_f64(x[x_base_6
-                                + (c * H + ((p_band + p_line) * SH - PH + r)) * W + q_at * 2
-                                + q_side]));
-                    }
-                    for (int64_t pair = 0; pair < 32; ++pair) {
-                        q_halves[q_halves_base_5 + q_at + pair] = largest_beside[pair * 2];
-                        q_halves[q_halves_base_6 + q_at + pair] = largest_beside[pair * 2 + 1];
-                    }
-                }
-            }
-        }
-        if (S == 3) {
-            const int64_t q_place = q_first % 2 * 528 + q_first / 2;
-            const int64_t q_place_3 = (1 + q_first) % 2 * 528 + (1 + q_first) / 2;
-            const int64_t q_place_4 = (2 + q_first) % 2 * 528 + (2 + q_first) / 2;
-            for (int64_t p_line = 0; p_line < p_lines; ++p_line) {
-                const int64_t q_halves_base_7 = p_line * 1056 + q_place;
-                const int64_t q_halves_base_8 = p_line * 1056 + q_place_3;
-                const int64_t q_halves_base_9 = p_line * 1056 + q_place_4;
-                const int64_t y_base = n * (C * YH * YW) + (c * YH + (p_band + p_line)) * YW
-                    + q_block;
-                for (int64_t q_run_2 = 0; q_run_2 < q_lanes; q_run_2 += 32) {
-                    const int64_t q_at_2 = cvmgen_min_i64(q_run_2, q_lanes - 32);
-                    for (int64_t q_side_2_few = 0; q_side_2_few < 32; ++q_side_2_few) {
-                        int64_t largest = INT64_MIN;
-                        largest = cvmgen_max_i64(largest,
-                            q_halves[q_halves_base_7 + q_at_2 + q_side_2_few]);
-                        largest = cvmgen_max_i64(largest,
-                            q_halves[q_halves_base_8 + q_at_2 + q_side_2_few]);
-                        largest = cvmgen_max_i64(largest,
-                            q_halves[q_halves_base_9 + q_at_2 + q_side_2_few]);
-                        y[y_base + q_at_2 + q_side_2_few] =
-                            cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
-                    }
-                }
-            }
-        } else {
-            for (int64_t p_line = 0; p_line < p_lines; ++p_line) {
-                if (S == 2) {
-                    const int64_t q_place = q_first % 2 * 528 + q_first / 2;
-                    const int64_t q_place_2 = (1 + q_first) % 2 * 528 + (1 + q_first) / 2;
-                    const int64_t q_halves_base_10 = p_line * 1056 + q_place;
-                    const int64_t q_halves_base_11 = p_line * 1056 + q_place_2;
-                    const int64_t y_base_2 = n * (C * YH * YW) + (c * YH + (p_band + p_line)) * YW
+            if (S == 3) {
+                const int64_t r_low_2 = cvmgen_max_i64(0, PH - SH * p_band - SH * p_line);
+                const int64_t r_high_2 = cvmgen_min_i64(R, H + PH - SH * p_band - SH * p_line);
+                if (r_high_2 - r_low_2 == 3) {
+                    const int64_t x_base = n * (C * H * W)
+                        + (c * H + ((p_band + p_line) * SH - PH + r_low_2)) * W + q_block * SW - PW;
+                    const int64_t x_base_2 = n * (C * H * W)
+                        + (c * H + ((p_band + p_line) * SH - PH + (r_low_2 + 1))) * W + q_block
+                        * SW - PW;
+                    const int64_t x_base_3 = n * (C * H * W)
+                        + (c * H + ((p_band + p_line) * SH - PH + (r_low_2 + 2))) * W + q_block
+                        * SW - PW;
+                    const int64_t y_base = n * (C * YH * YW) + (c * YH + (p_band + p_line)) * YW
                         + q_block;
-                    for (int64_t q_run_2 = 0; q_run_2 < q_lanes; q_run_2 += 32) {
-                        const int64_t q_at_2 = cvmgen_min_i64(q_run_2, q_lanes - 32);
-                        for (int64_t q_side_2_few = 0; q_side_2_few < 32; ++q_side_2_few) {
+                    for (int64_t q_run_short = q_first; q_run_short < q_behind; q_run_short += 32) {
+                        const int64_t q_at = cvmgen_min_i64(q_run_short, q_behind - 32);
+                        const int64_t q_column_2 = q_at * 2 + 1;
+                        int64_t largest_beside[64];
+                        for (int64_t q_side_few = 0; q_side_few < 64; ++q_side_few) {
                             int64_t largest = INT64_MIN;
                             largest = cvmgen_max_i64(largest,
-                                q_halves[q_halves_base_10 + q_at_2 + q_side_2_few]);
+                                cvmgen_max_key_f64(x[x_base + q_column_2 + q_side_few]));
                             largest = cvmgen_max_i64(largest,
-                                q_halves[q_halves_base_11 + q_at_2 + q_side_2_few]);
-                            y[y_base_2 + q_at_2 + q_side_2_few] =
+                                cvmgen_max_key_f64(x[x_base_2 + q_column_2 + q_side_few]));
+                            largest = cvmgen_max_i64(largest,
+                                cvmgen_max_key_f64(x[x_base_3 + q_column_2 + q_side_few]));
+                            largest_beside[q_side_few] = largest;
+                        }
+                        int64_t largest_first[32];
+                        int64_t largest_second[32];
+                        for (int64_t pair = 0; pair < 32; ++pair) {
+                            largest_first[pair] = largest_beside[pair * 2];
+                            largest_second[pair] = largest_beside[pair * 2 + 1];
+                        }
+                        int64_t largest_ahead = INT64_MIN;
+                        if (q_column_low < q_column_2) {
+                            largest_ahead = cvmgen_max_i64(largest_ahead,
+                                cvmgen_max_key_f64(x[x_base + q_column_2 - 1]));
+                            largest_ahead = cvmgen_max_i64(largest_ahead,
+                                cvmgen_max_key_f64(x[x_base_2 + q_column_2 - 1]));
+                            largest_ahead = cvmgen_max_i64(largest_ahead,
+                                cvmgen_max_key_f64(x[x_base_3 + q_column_2 - 1]));
+                        }
+                        int64_t largest_before[32];
+                        cvmgen_slide_i64(largest_before, largest_second, largest_ahead, 32);
+                        for (int64_t q_side_2 = 0; q_side_2 < 32; ++q_side_2) {
+                            int64_t largest =
+                                cvmgen_max_i64(cvmgen_max_i64(largest_before[q_side_2],
+                                largest_first[q_side_2]), largest_second[q_side_2]);
+                            y[y_base + q_at + q_side_2] =
+                                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+                        }
+                    }
+                } else if (r_high_2 - r_low_2 == 2) {
+                    const int64_t x_base_4 = n * (C * H * W)
+                        + (c * H + ((p_band + p_line) * SH - PH + r_low_2)) * W + q_block * SW - PW;
+                    const int64_t x_base_5 = n * (C * H * W)
+                        + (c * H + ((p_band + p_line) * SH - PH + (r_low_2 + 1))) * W + q_block
+                        * SW - PW;
+                    const int64_t y_base_2 = n * (C * YH * YW) + (c * YH + (p_band + p_line)) * YW
+                        + q_block;
+                    for (int64_t q_run_short = q_first; q_run_short < q_behind; q_run_short += 32) {
+                        const int64_t q_at = cvmgen_min_i64(q_run_short, q_behind - 32);
+                        const int64_t q_column_2 = q_at * 2 + 1;
+                        int64_t largest_beside[64];
+                        for (int64_t q_side_few = 0; q_side_few < 64; ++q_side_few) {
+                            int64_t largest = INT64_MIN;
+                            largest = cvmgen_max_i64(largest,
+                                cvmgen_max_key_f64(x[x_base_4 + q_column_2 + q_side_few]));
+                            largest = cvmgen_max_i64(largest,
+                                cvmgen_max_key_f64(x[x_base_5 + q_column_2 + q_side_few]));
+                            largest_beside[q_side_few] = largest;
+                        }
+                        int64_t largest_first[32];
+                        int64_t largest_second[32];
+                        for (int64_t pair = 0; pair < 32; ++pair) {
+                            largest_first[pair] = largest_beside[pair * 2];
+                            largest_second[pair] = largest_beside[pair * 2 + 1];
+                        }
+                        int64_t largest_ahead = INT64_MIN;
+                        if (q_column_low < q_column_2) {
+                            largest_ahead = cvmgen_max_i64(largest_ahead,
+                                cvmgen_max_key_f64(x[x_base_4 + q_column_2 - 1]));
+                            largest_ahead = cvmgen_max_i64(largest_ahead,
+                                cvmgen_max_key_f64(x[x_base_5 + q_column_2 - 1]));
+                        }
+                        int64_t largest_before[32];
+                        cvmgen_slide_i64(largest_before, largest_second, largest_ahead, 32);
+                        for (int64_t q_side_2 = 0; q_side_2 < 32; ++q_side_2) {
+                            int64_t largest =
+                                cvmgen_max_i64(cvmgen_max_i64(largest_before[q_side_2],
+                                largest_first[q_side_2]), largest_second[q_side_2]);
+                            y[y_base_2 + q_at + q_side_2] =
                                 cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
                         }
                     }
                 } else {
-                    const int64_t q_halves_base_12 = p_line * 1056;
+                    const int64_t x_base_6 = n * (C * H * W) + q_block * SW - PW;
                     const int64_t y_base_3 = n * (C * YH * YW) + (c * YH + (p_band + p_line)) * YW
                         + q_block;
-                    for (int64_t q_run_2 = 0; q_run_2 < q_lanes; q_run_2 += 32) {
-                        const int64_t q_at_2 = cvmgen_min_i64(q_run_2, q_lanes - 32);
-                        int64_t largest[32];
-                        for (int64_t q_side_2 = 0; q_side_2 < 32; ++q_side_2)
-                            largest[q_side_2] = INT64_MIN;
-                        for (int64_t s = 0; s < S; ++s) {
-                            const int64_t q_place = (s + q_first) % 2 * 528 + (s + q_first) / 2;
-                            for (int64_t q_side_2 = 0; q_side_2 < 32; ++q_side_2)
-                                largest[q_side_2] = cvmgen_max_i64(largest[q_side_2],
-                                    q_halves[q_halves_base_12 + q_place + q_at_2 + q_side_2]);
+                    for (int64_t q_run = q_first; q_run < q_behind; q_run += 32) {
+                        const int64_t q_at = cvmgen_min_i64(q_run, q_behind - 32);
+                        const int64_t q_column_2 = q_at * 2 + 1;
+                        int64_t largest_beside[64];
+                        for (int64_t q_side = 0; q_side < 64; ++q_side)
+                            largest_beside[q_side] = INT64_MIN;
+                        for (int64_t r = r_low_2; r < r_high_2; ++r) {
+                            for (int64_t q_side = 0; q_side < 64; ++q_side)
+                                largest_beside[q_side] = cvmgen_max_i64(largest_beside[q_side],
+                                    cvmgen_max_key_f64(x[x_base_6
+                                    + (c * H + ((p_band + p_line) * SH - PH + r)) * W + q_column_2
+                                    + q_side]));
                         }
-                        for (int64_t q_side_2 = 0; q_side_2 < 32; ++q_side_2)
-                            y[y_base_3 + q_at_2 + q_side_2] =
-                                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest[q_side_2]));
+                        int64_t largest_first[32];
+                        int64_t largest_second[32];
+                        for (int64_t pair = 0; pair < 32; ++pair) {
+                            largest_first[pair] = largest_beside[pair * 2];
+                            largest_second[pair] = largest_beside[pair * 2 + 1];
+                        }
+                        int64_t largest_ahead = INT64_MIN;
+                        if (q_column_low < q_column_2) {
+                            for (int64_t r = r_low_2; r < r_high_2; ++r)
+                                largest_ahead = cvmgen_max_i64(largest_ahead,
+                                    cvmgen_max_key_f64(x[x_base_6
+                                    + (c * H + ((p_band + p_line) * SH - PH + r)) * W + q_column_2
+                                    - 1]));
+                        }
+                        int64_t largest_before[32];
+                        cvmgen_slide_i64(largest_before, largest_second, largest_ahead, 32);
+                        for (int64_t q_side_2 = 0; q_side_2 < 32; ++q_side_2) {
+                            int64_t largest =
+                                cvmgen_max_i64(cvmgen_max_i64(largest_before[q_side_2],
+                                largest_first[q_side_2]), largest_second[q_side_2]);
+                            y[y_base_3 + q_at + q_side_2] =
+                                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+                        }
+                    }
+                }
+            } else {
+                const int64_t r_low_4 = cvmgen_max_i64(0, PH - SH * p_band - SH * p_line);
+                const int64_t r_high_4 = cvmgen_min_i64(R, H + PH - SH * p_band - SH * p_line);
+                if (r_high_4 - r_low_4 == 3) {
+                    const int64_t x_base_7 = n * (C * H * W)
+                        + (c * H + ((p_band + p_line) * SH - PH + r_low_4)) * W + q_block * SW - PW;
+                    const int64_t x_base_8 = n * (C * H * W)
+                        + (c * H + ((p_band + p_line) * SH - PH + (r_low_4 + 1))) * W + q_block
+                        * SW - PW;
+                    const int64_t x_base_9 = n * (C * H * W)
+                        + (c * H + ((p_band + p_line) * SH - PH + (r_low_4 + 2))) * W + q_block
+                        * SW - PW;
+                    const int64_t y_base_4 = n * (C * YH * YW) + (c * YH + (p_band + p_line)) * YW
+                        + q_block;
+                    for (int64_t q_run_2_short = q_first; q_run_2_short < q_behind;
+                        q_run_2_short += 32) {
+                        const int64_t q_at_2 = cvmgen_min_i64(q_run_2_short, q_behind - 32);
+                        const int64_t q_column_3 = q_at_2 * 2;
+                        int64_t largest_beside_2[64];
+                        for (int64_t q_side_3_few = 0; q_side_3_few < 64; ++q_side_3_few) {
+                            int64_t largest = INT64_MIN;
+                            largest = cvmgen_max_i64(largest,
+                                cvmgen_max_key_f64(x[x_base_7 + q_column_3 + q_side_3_few]));
+                            largest = cvmgen_max_i64(largest,
+                                cvmgen_max_key_f64(x[x_base_8 + q_column_3 + q_side_3_few]));
+                            largest = cvmgen_max_i64(largest,
+                                cvmgen_max_key_f64(x[x_base_9 + q_column_3 + q_side_3_few]));
+                            largest_beside_2[q_side_3_few] = largest;
+                        }
+                        int64_t largest_first_2[32];
+                        int64_t largest_second_2[32];
+                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
+                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
+                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
+                        }
+                        for (int64_t q_side_4 = 0; q_side_4 < 32; ++q_side_4) {
+                            int64_t largest = cvmgen_max_i64(largest_first_2[q_side_4],
+                                largest_second_2[q_side_4]);
+                            y[y_base_4 + q_at_2 + q_side_4] =
+                                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+                        }
+                    }
+                } else if (r_high_4 - r_low_4 == 2) {
+                    const int64_t x_base_10 = n * (C * H * W)
+                        + (c * H + ((p_band + p_line) * SH - PH + r_low_4)) * W + q_block * SW - PW;
+                    const int64_t x_base_11 = n * (C * H * W)
+                        + (c * H + ((p_band + p_line) * SH - PH + (r_low_4 + 1))) * W + q_block
+                        * SW - PW;
+                    const int64_t y_base_5 = n * (C * YH * YW) + (c * YH + (p_band + p_line)) * YW
+                        + q_block;
+                    for (int64_t q_run_2_short = q_first; q_run_2_short < q_behind;
+                        q_run_2_short += 32) {
+                        const int64_t q_at_2 = cvmgen_min_i64(q_run_2_short, q_behind - 32);
+                        const int64_t q_column_3 = q_at_2 * 2;
+                        int64_t largest_beside_2[64];
+                        for (int64_t q_side_3_few = 0; q_side_3_few < 64; ++q_side_3_few) {
+                            int64_t largest = INT64_MIN;
+                            largest = cvmgen_max_i64(largest,
+                                cvmgen_max_key_f64(x[x_base_10 + q_column_3 + q_side_3_few]));
+                            largest = cvmgen_max_i64(largest,
+                                cvmgen_max_key_f64(x[x_base_11 + q_column_3 + q_side_3_few]));
+                            largest_beside_2[q_side_3_few] = largest;
+                        }
+                        int64_t largest_first_2[32];
+                        int64_t largest_second_2[32];
+                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
+                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
+                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
+                        }
+                        for (int64_t q_side_4 = 0; q_side_4 < 32; ++q_side_4) {
+                            int64_t largest = cvmgen_max_i64(largest_first_2[q_side_4],
+                                largest_second_2[q_side_4]);
+                            y[y_base_5 + q_at_2 + q_side_4] =
+                                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+                        }
+                    }
+                } else {
+                    const int64_t x_base_12 = n * (C * H * W) + q_block * SW - PW;
+                    const int64_t y_base_6 = n * (C * YH * YW) + (c * YH + (p_band + p_line)) * YW
+                        + q_block;
+                    for (int64_t q_run_2 = q_first; q_run_2 < q_behind; q_run_2 += 32) {
+                        const int64_t q_at_2 = cvmgen_min_i64(q_run_2, q_behind - 32);
+                        const int64_t q_column_3 = q_at_2 * 2;
+                        int64_t largest_beside_2[64];
+                        for (int64_t q_side_3 = 0; q_side_3 < 64; ++q_side_3)
+                            largest_beside_2[q_side_3] = INT64_MIN;
+                        for (int64_t r = r_low_4; r < r_high_4; ++r) {
+                            for (int64_t q_side_3 = 0; q_side_3 < 64; ++q_side_3)
+                                largest_beside_2[q_side_3] =
+                                    cvmgen_max_i64(largest_beside_2[q_side_3],
+                                    cvmgen_max_key_f64(x[x_base_12
+                                    + (c * H + ((p_band + p_line) * SH - PH + r)) * W + q_column_3
+                                    + q_side_3]));
+                        }
+                        int64_t largest_first_2[32];
+                        int64_t largest_second_2[32];
+                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
+                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
+                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
+                        }
+                        for (int64_t q_side_4 = 0; q_side_4 < 32; ++q_side_4) {
+                            int64_t largest = cvmgen_max_i64(largest_first_2[q_side_4],
+                                largest_second_2[q_side_4]);
+                            y[y_base_6 + q_at_2 + q_side_4] =
+                                cvmgen_stored_f64(cvmgen_of_max_key_f64(largest));
+                        }
                     }
                 }
             }
@@ -412,45 +504,45 @@ static void max_pool_y_part_2(const void *context, int64_t low, int64_t high) {
             for (int64_t q_column = q_column_high; q_column < q_columns; ++q_column)
                 q_column_largest[q_column] = INT64_MIN;
             for (int64_t p_line = 0; p_line < p_lines; ++p_line) {
-                const int64_t r_low_3 = cvmgen_max_i64(0, PH - SH * p_band - SH * p_line);
-                const int64_t r_high_3 = cvmgen_min_i64(R, H + PH - SH * p_band - SH * p_line);
-                if (r_high_3 - r_low_3 == 3) {
+                const int64_t r_low_5 = cvmgen_max_i64(0, PH - SH * p_band - SH * p_line);
+                const int64_t r_high_5 = cvmgen_min_i64(R, H + PH - SH * p_band - SH * p_line);
+                if (r_high_5 - r_low_5 == 3) {
                     for (int64_t q_column_tall = q_column_low; q_column_tall < q_column_high;
                         ++q_column_tall) {
                         int64_t largest = INT64_MIN;
                         largest = cvmgen_max_i64(largest,
                             cvmgen_max_key_f64(x[n * (C * H * W)
-                            + ((c * H + ((p_band + p_line) * SH - PH + r_low_3)) * W
+                            + ((c * H + ((p_band + p_line) * SH - PH + r_low_5)) * W
                             + (q_column_tall + (q_block * SW - PW)))]));
                         largest = cvmgen_max_i64(largest,
                             cvmgen_max_key_f64(x[n * (C * H * W)
-                            + ((c * H + ((p_band + p_line) * SH - PH + (r_low_3 + 1))) * W
+                            + ((c * H + ((p_band + p_line) * SH - PH + (r_low_5 + 1))) * W
                             + (q_column_tall + (q_block * SW - PW)))]));
                         largest = cvmgen_max_i64(largest,
                             cvmgen_max_key_f64(x[n * (C * H * W)
-                            + ((c * H + ((p_band + p_line) * SH - PH + (r_low_3 + 2))) * W
+                            + ((c * H + ((p_band + p_line) * SH - PH + (r_low_5 + 2))) * W
                             + (q_column_tall + (q_block * SW - PW)))]));
                         q_column_largest[q_column_tall] = largest;
                     }
-                } else if (r_high_3 - r_low_3 == 2) {
+                } else if (r_high_5 - r_low_5 == 2) {
                     for (int64_t q_column_tall = q_column_low; q_column_tall < q_column_high;
                         ++q_column_tall) {
                         int64_t largest = INT64_MIN;
                         largest = cvmgen_max_i64(largest,
                             cvmgen_max_key_f64(x[n * (C * H * W)
-                            + ((c * H + ((p_band + p_line) * SH - PH + r_low_3)) * W
+                            + ((c * H + ((p_band + p_line) * SH - PH + r_low_5)) * W
                             + (q_column_tall + (q_block * SW - PW)))]));
                         largest = cvmgen_max_i64(largest,
                             cvmgen_max_key_f64(x[n * (C * H * W)
-                            + ((c * H + ((p_band + p_line) * SH - PH + (r_low_3 + 1))) * W
+                            + ((c * H + ((p_band + p_line) * SH - PH + (r_low_5 + 1))) * W
                             + (q_column_tall + (q_block * SW - PW)))]));
                         q_column_largest[q_column_tall] = largest;
                     }
                 } else {
                     for (int64_t q_column = q_column_low; q_column < q_column_high; ++q_column)
                         q_column_largest[q_column] = INT64_MIN;
-                    const int64_t r_whole = r_low_3 + (r_high_3 - r_low_3) / 3 * 3;
-                    for (int64_t r = r_low_3; r < r_whole; r += 3) {
+                    const int64_t r_whole = r_low_5 + (r_high_5 - r_low_5) / 3 * 3;
+                    for (int64_t r = r_low_5; r < r_whole; r += 3) {
                         for (int64_t q_column = q_column_low; q_column < q_column_high;
                             ++q_column) {
                             int64_t q_column_largest_so_far = q_column_largest[q_column];
@@ -469,7 +561,7 @@ static void max_pool_y_part_2(const void *context, int64_t low, int64_t high) {
                             q_column_largest[q_column] = q_column_largest_so_far;
                         }
                     }
-                    for (int64_t r = r_whole; r < r_high_3; ++r) {
+                    for (int64_t r = r_whole; r < r_high_5; ++r) {
                         for (int64_t q_column = q_column_low; q_column < q_column_high; ++q_column)
                             q_column_largest[q_column] = cvmgen_max_i64(q_column_largest[q_column],
                                 cvmgen_max_key_f64(x[n * (C * H * W)
@@ -589,13 +681,13 @@ static void max_pool_y_part_2(const void *context, int64_t low, int64_t high) {
             for (int64_t p_line = 0; p_line < p_lines; ++p_line) {
                 for (int64_t q_lane = 0; q_lane < q_lanes; ++q_lane) {
                     int64_t largest = INT64_MIN;
-                    const int64_t r_low_4 = cvmgen_max_i64(0, PH - SH * p_band - SH * p_line);
-                    const int64_t r_high_4 = cvmgen_min_i64(R, H + PH - SH * p_band - SH * p_line);
-                    const int64_t s_low = cvmgen_max_i64(0, PW - SW * q_block - SW * q_lane);
-                    const int64_t s_high = cvmgen_min_i64(S, PW - SW * q_block - SW * q_lane + W);
-                    for (int64_t r = r_low_4; r < r_high_4; ++r) {
+                    const int64_t r_low_6 = cvmgen_max_i64(0, PH - SH * p_band - SH * p_line);
+                    const int64_t r_high_6 = cvmgen_min_i64(R, H + PH - SH * p_band - SH * p_line);
+                    const int64_t s_low_2 = cvmgen_max_i64(0, PW - SW * q_block - SW * q_lane);
+                    const int64_t s_high_2 = cvmgen_min_i64(S, PW - SW * q_block - SW * q_lane + W);
+                    for (int64_t r = r_low_6; r < r_high_6; ++r) {
                         const int64_t place = (p_band + p_line) * SH - PH + r;
-                        for (int64_t s = s_low; s < s_high; ++s) {
+                        for (int64_t s = s_low_2; s < s_high_2; ++s) {
                             const int64_t i = place;
                             const int64_t j = (q_block + q_lane) * SW - PW + s;
                             largest = cvmgen_max_i64(largest,
@@ -625,10 +717,11 @@ static void max_pool_y(const max_pool_plan *plan, const double *restrict x,
             q_columns);
         const int64_t q_column_high = cvmgen_max_i64(cvmgen_min_i64(q_columns, PW - SW * q_block
             + W), q_column_low);
-        if (SW == 2 && R <= 3 && S <= 3 && q_column_low <= 32 && q_columns <= 1024 && q_column_high
-            - q_column_low >= 64 && q_lanes >= 32) {
-            const max_pool_y_part_call call = {plan, x, y, q_block, q_lanes, q_columns,
-                q_column_low, q_column_high};
+        const int64_t q_first = cvmgen_max_i64(0, q_column_low + 3 - S) / 2;
+        const int64_t q_behind = cvmgen_min_i64(q_lanes, (q_column_high + 2 - S) / 2);
+        if (SW == 2 && 2 <= S && R <= 3 && S <= 3 && q_behind - q_first >= 32) {
+            const max_pool_y_part_call call = {plan, x, y, q_block, q_lanes, q_column_low, q_first,
+                q_behind};
             cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096, max_pool_y_part,
                          &call);
         } else {
