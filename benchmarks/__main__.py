@@ -4,8 +4,9 @@
                          [--also TARGET] [--json FILE] [--check [FILE]]
     python -m benchmarks --readme [FILE]
 
-Calls are measured in turns and compared by medians. Each number of threads has a process of its
-own. Libraries that are not installed are listed as absent.
+Calls are measured in turns and compared by medians, in several processes for each number of
+threads: of a row the one in the middle counts. Libraries that are not installed are listed as
+absent.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def main() -> int:
     print(report.header(), flush=True)
     effort = "quick" if given.quick else "busy" if given.busy else "whole"
     tasks = [Task(count, given.only, effort, given.also) for count in counts]
-    measurement = measured(tasks, show)
+    measurement = measured(tasks, show, lambda text: print(text, file=sys.stderr, flush=True))
     for text in (*report.summary(measurement), *report.rates(measurement)):
         print(text)
     if given.json is not None:

@@ -14,20 +14,23 @@ from benchmarks.cases import Call
 class Effort:
     """How long to measure.
 
-    rounds: turns of each call; least: seconds that a turn takes at least; pause: seconds before
-    a turn, in which threads that another library left spinning go to sleep; shortest: the shortest
-    turn counts and not the median
+    passes: how many processes measure all, one after the other: where memory lies, and what else
+    the machine does for some seconds, is another thing in each; rounds: turns of each call in each
+    of them; least: seconds that a turn takes at least; pause: seconds before a turn, in which
+    threads that another library left spinning go to sleep; shortest: the shortest turn counts and
+    not the median
     """
 
-    rounds: int = 9
+    passes: int = 3
+    rounds: int = 7
     least: float = 0.01
     pause: float = 0.0
     shortest: bool = False
 
 
-QUICK = Effort(rounds=3, least=0.003)
+QUICK = Effort(passes=1, rounds=3, least=0.003)
 # For a machine that does other work too: turns so short that some of them are left alone.
-BUSY = Effort(rounds=25, least=0.001, shortest=True)
+BUSY = Effort(passes=1, rounds=25, least=0.001, shortest=True)
 
 
 def seconds(function: Callable[[], object], repeats: int) -> float:

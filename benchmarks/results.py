@@ -85,26 +85,41 @@ def library_of(name: str) -> str:
     return name.split(",", 1)[0]
 
 
-def met(goal: Goal, row: Row) -> bool | None:
-    """Whether a row meets a goal; None where the goal says nothing of it, or nothing is known."""
+def reached(goal: Goal, row: Row) -> float | None:
+    """The speed of a row as a share of the goal; None where the goal says nothing of the row, or
+    nothing is known."""
     match goal:
         case OfProbe(share):
-            return None if row.share is None else row.share >= share
+            return None if row.share is None else row.share / share
         case OfPeers(factor, libraries):
             best = row.best_peer(libraries)
-            return None if best is None else row.ours <= factor * best[1]
+            return None if best is None else factor * best[1] / row.ours
         case Within(microseconds, threads):
-            if threads is not None and threads != row.threads:
-                return None
-            return row.ours <= microseconds
+            return None if threads not in (None, row.threads) else microseconds / row.ours
         case _:
             assert_never(goal)
 
 
 def all_met(goals: Sequence[Goal], row: Row) -> bool | None:
-    """None where no goal says anything of the row."""
-    found = [each for goal in goals if (each := met(goal, row)) is not None]
-    return all(found) if found else None
+    """Whether a row meets its goals; None where none says anything of it."""
+    found = [each for goal in goals if (each := reached(goal, row)) is not None]
+    return min(found) >= 1 if found else None
+
+
+def standing(goals: Sequence[Goal], row: Row) -> float:
+    """How a row stands to what it is measured by, more for faster: the goal that it is nearest to
+    missing; without goals the probe, the best peer or the clock."""
+    found = [each for goal in goals if (each := reached(goal, row)) is not None]
+    if found:
+        return min(found)
+    yardsticks = (each for each in (row.share, row.ratio) if each is not None)
+    return next(yardsticks, 1 / row.ours)
+
+
+def middle(goals: Sequence[Goal], rows: Sequence[Row]) -> Row:
+    """Of rows of one workload the one that stands in the middle, of two the slower one."""
+    ranked = sorted(rows, key=lambda row: standing(goals, row))
+    return ranked[(len(ranked) - 1) // 2]
 
 
 def write(path: Path, measurement: Measurement) -> None:

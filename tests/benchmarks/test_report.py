@@ -81,7 +81,7 @@ def test_the_section_goes_between_the_marks(tmp_path: Path) -> None:
     report.insert(page, report.section(WHOLE))
     text = page.read_text()
     assert text.startswith(
-        f"before\n{report.BEGIN}\n\na CPU (2 cores; avx2), gcc 12; numpy 2.4; medians of 9 turns"
+        f"before\n{report.BEGIN}\n\na CPU (2 cores; avx2), gcc 12; numpy 2.4; medians of 7 turns"
     )
     assert text.endswith(f"|\n\n{report.END}\nafter\n")
     assert "old" not in text

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks.cases import Goal, OfPeers, OfProbe, Within
-from benchmarks.results import Measurement, Row, all_met, compare, met, read, write
+from benchmarks.results import Measurement, Row, all_met, compare, middle, read, standing, write
 
 ROW = Row(
     "dense", 2, ours=50.0, probe=40.0,
@@ -46,7 +47,25 @@ GOALS = [
 
 @pytest.mark.parametrize(("goal", "expected", "why"), GOALS)
 def test_goals(goal: Goal, expected: bool | None, why: str) -> None:
-    assert met(goal, ROW) is expected, why
+    assert all_met([goal], ROW) is expected, why
+
+
+STANDINGS = [
+    ((OfProbe(0.5), OfPeers(2.0)), "the goal nearest to being missed"),
+    ((Within(1.0, threads=1),), "goals that say nothing of it"),
+    ((), "none"),
+]
+
+
+@pytest.mark.parametrize(("goals", "why"), STANDINGS, ids=[row[-1] for row in STANDINGS])
+def test_the_row_in_the_middle_of_several_processes(goals: tuple[Goal, ...], why: str) -> None:
+    rows = [replace(ROW, ours=ours) for ours in (3.0, 1.0, 9.0, 2.0, 8.0)]
+    assert middle(goals, rows) == rows[0], why
+    assert middle(goals, rows[:2]) == rows[0], "the slower one of two"
+    # A state of the machine in which all is slow changes nothing in how a row stands.
+    slow = replace(ROW, ours=ROW.ours * 2, probe=(ROW.probe or 0) * 2)
+    slow = replace(slow, peers={name: time * 2 for name, time in ROW.peers.items()})
+    assert standing(goals, slow) == pytest.approx(standing(goals, ROW))
 
 
 def test_all_goals_that_say_something_must_be_met() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.machine import describe
 from benchmarks.results import Measurement, Row
-from benchmarks.session import measured, take
+from benchmarks.session import Session, measured
 from benchmarks.worker import Task, environment
 from cvmgen.build import c_compiler
 from cvmgen.errors import BuildError
@@ -21,7 +21,7 @@ def compiler() -> None:
 
 
 def test_what_a_worker_tells_is_kept() -> None:
-    whole, shown = Measurement({}, {}, {}, {}, []), list[Row]()
+    session, shown = Session(Measurement({}, {}, {}, {}, [])), list[Row]()
     row = {"workload": "w", "threads": 2, "ours": 1.5, "peers": {"numpy": 1.0}, "wrong": ["numpy"]}
     for message in (
         {"absent": {"numba": "none"}},
@@ -30,7 +30,8 @@ def test_what_a_worker_tells_is_kept() -> None:
         {"missing": {"m": "no model"}},
         {"row": row},
     ):
-        take(whole, message, 2, lambda row, whole: shown.append(row))
+        session.take(message, 2, lambda row, whole: shown.append(row))
+    whole = session.whole
     assert whole.absent == {"numba": "none"}
     assert whole.versions == {"numpy": "2.4"}
     assert whole.rates == {"2": {"copy GB/s": 10.0}}
@@ -38,6 +39,16 @@ def test_what_a_worker_tells_is_kept() -> None:
     assert whole.rows == shown == [Row("w", 2, 1.5, {"numpy": 1.0}, wrong=("numpy",))]
     assert whole.row("w", 2) is shown[0]
     assert whole.row("w", 1) is None
+
+
+def test_of_several_passes_one_row_counts() -> None:
+    session, name = Session(Measurement({}, {}, {}, {}, [])), "abs, 16 M"
+    for number, ours in enumerate((2.0, 4.0, 1.0)):
+        row = {"workload": name, "threads": 2, "ours": ours, "probe": 2.0, "wrong": []}
+        told = {"row": row, "rates": {"copy GB/s": 10.0 + number}}
+        session.take(told, 2, lambda row, whole: None)
+    assert session.whole.rows == [Row(name, 2, 2.0, probe=2.0)]
+    assert session.whole.rates == {"2": {"copy GB/s": 11.0}}
 
 
 def test_a_run() -> None:
