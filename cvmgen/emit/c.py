@@ -29,7 +29,7 @@ HEADERS = {
     "cvmgen_moves.h": r"\bcvmgen_move_",
     "cvmgen_turns.h": r"\bcvmgen_turn_runs\(",
     "cvmgen_slides.h": r"\bcvmgen_slide_",
-    "cvmgen_runs.h": r"\bcvmgen_(copy|fill)_",
+    "cvmgen_runs.h": r"\bcvmgen_(copy_|fill_|fetch\()",
     "cvmgen_threads.h": r"\bcvmgen_share\(",
 }
 

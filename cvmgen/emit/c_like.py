@@ -316,6 +316,8 @@ class CPrinter:
                 return [self.turn(statement)]
             case i.Slide():
                 return [self.slide(statement)]
+            case i.Fetch(place=place, ahead=ahead):
+                return [f"cvmgen_fetch({self.address(place)}, {ahead});"]
             case i.Loop():
                 return self.loop(statement)
             case i.If():

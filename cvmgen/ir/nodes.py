@@ -438,6 +438,15 @@ class Slide:
 
 
 @dataclass(frozen=True, slots=True)
+class Fetch:
+    """What lies so many bytes behind a place is read soon; there may be no memory there."""
+
+    place: Load
+    ahead: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class Fill:
     """target[k * step] = value for k < count, from the place on; `type`: of the elements."""
 
@@ -567,6 +576,7 @@ Stmt = (
     | Move
     | Turn
     | Slide
+    | Fetch
     | Fill
     | Loop
     | PackLoop

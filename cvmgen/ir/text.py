@@ -73,6 +73,8 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             return [f"turn {text(count)}: {places}"]
         case i.Slide(target=target, source=source, first=first, count=count):
             return [f"slide {count}: {text(target)} = {text(first)}, {text(source)}"]
+        case i.Fetch(place=place, ahead=ahead):
+            return [f"fetch {text(place)} + {ahead} bytes"]
         case i.Fill(target=target, step=step, value=value, count=count):
             return [f"fill {text(count)}: {text(target)} by {text(step)} = {text(value)}"]
         case i.Loop(index=index, low=low, high=high, body=body, parallel=parallel):

@@ -160,6 +160,8 @@ class Verifier:
                 self.tensor(target.tensor, self.written, "an output")
                 self.operands(target, scope)
                 self.expressions((source, first), scope)
+            case i.Fetch(place=place):
+                self.expr(place, scope)
             case i.Fill(target=target, step=step, value=value, count=count):
                 self.tensor(target.tensor, self.written, "an output")
                 self.operands(target, scope)

@@ -127,7 +127,7 @@ class Typer(ValueTyper):
                 return replace(statement, extents=shape, precision=saturated(value, type_name))
             case i.Merge() | i.Array() | i.Overflow():
                 return statement
-            case i.Copy() | i.Move() | i.Turn() | i.Slide() | i.Fill():
+            case i.Copy() | i.Move() | i.Turn() | i.Slide() | i.Fetch() | i.Fill():
                 return statement
             case i.Cases(branches=branches):
                 done_branches = tuple(

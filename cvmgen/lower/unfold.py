@@ -182,6 +182,7 @@ class Unfold:
                 | i.Move()
                 | i.Turn()
                 | i.Slide()
+                | i.Fetch()
                 | i.Fill()
             ):
                 self.out.append(statement)

@@ -12,6 +12,19 @@ void cvmgen_copy_steps_long(void *to, const void *from, int64_t bytes, int64_t c
                             int64_t to_step, int64_t from_step);
 void cvmgen_fill_long(void *to, const void *value, int64_t bytes, int64_t count, int64_t step);
 
+/* What the compiler can be told: to fetch a line that is read or written soon. */
+#ifdef __GNUC__
+#define CVMGEN_SOON(place) __builtin_prefetch(place)
+#define CVMGEN_SOON_WRITTEN(place) __builtin_prefetch(place, 1)
+#else
+#define CVMGEN_SOON(place) (void)(place)
+#define CVMGEN_SOON_WRITTEN(place) (void)(place)
+#endif
+/* So many bytes behind a place, where there may be no memory. */
+static inline void cvmgen_fetch(const void *place, int64_t ahead) {
+    CVMGEN_SOON((const void *)((uintptr_t)place + (uintptr_t)ahead));
+}
+
 /* Up to 32 bytes, of which those in the middle may be copied twice: a row of a few elements is
    there before a call of memcpy would have begun. */
 static inline void cvmgen_copy_few(char *to, const char *from, int64_t bytes) {

@@ -16,14 +16,6 @@ static inline int64_t cvmgen_pieces(int64_t count, int64_t size) {
     return (count + size - 1) / size;
 }
 
-/* What the compiler can be told: to fetch a line that is read or written soon. */
-#ifdef __GNUC__
-#define CVMGEN_SOON(place) __builtin_prefetch(place)
-#define CVMGEN_SOON_WRITTEN(place) __builtin_prefetch(place, 1)
-#else
-#define CVMGEN_SOON(place) (void)(place)
-#define CVMGEN_SOON_WRITTEN(place) (void)(place)
-#endif
 #define CVMGEN_LINE 64 /* bytes that caches fetch at once */
 
 /* Whether both sides have elements side by side, along different dimensions. */

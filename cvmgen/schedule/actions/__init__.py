@@ -152,7 +152,7 @@ ACTIONS: Mapping[str, Kind] = {
         ("append LOOP",), "entries are stored always, and counted where they pass", append
     ),
     "overlap": Kind(
-        ("overlap LOOP by NUMBER into NEW",),
+        ("overlap LOOP by NUMBER, NUMBER into NEW",),
         "short rows are stored by whole vectors, over what comes behind",
         overlap,
     ),

@@ -8,6 +8,7 @@ from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, replaced, substitute
 from cvmgen.lower.copies import BITS_OF, VECTOR
+from cvmgen.schedule.actions.base import signed
 from cvmgen.schedule.actions.split import lets
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten
@@ -16,13 +17,19 @@ from cvmgen.schedule.subject import Subject
 ZERO, ONE = i.Const(0), i.Const(1)
 
 
+WORDS = ("first", "second")  # rows that are asked before one of them is stored
+AT_ONCE = len(WORDS)
+
+
 def overlap(subject: Subject, use: Use) -> Subject:
-    """Rows that fit into so many bytes take them all with them, but for the last ones.
+    """Rows that fit into so many bytes take them all with them, but for the last ones. Two of them
+    are asked before they are stored: a row may wait for stores whose places are like its own. What
+    is read so many bytes later, as the second number says, is fetched.
 
     What is stored behind a row is overwritten by what belongs there. Legal for rows that are stored
     one behind the other, each over the one before if that did not count; other loops stay.
     """
-    names, bytes_, role = set(use.loops(subject, 0)), use.number(1), use.roles(2)[0]
+    names, bytes_, role = set(use.loops(subject, 0)), use.number(1), use.roles(3)[0]
     used = subject.taken
     made: dict[str, None] = {}
     if bytes_ != VECTOR:
@@ -31,7 +38,7 @@ def overlap(subject: Subject, use: Use) -> Subject:
     def change(statement: i.Stmt) -> Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
-        rows = appended(statement, bytes_)
+        rows = appended(statement, bytes_, use.number(2))
         if rows is None or any(each.value != ZERO for each in lets(subject.body, rows.step.name)):
             return None
         index = fresh(f"{statement.index}_{role}", used)
@@ -49,6 +56,7 @@ class Appended:
     copy: i.Copy
     step: i.Accumulate
     elements: int  # of a vector
+    ahead: int  # how many bytes, where what is read later is fetched
 
     def most(self, subject: Subject) -> i.Expr:
         """How many rows there are, counted from the first one, behind which whole vectors fit."""
@@ -75,36 +83,57 @@ class Appended:
 
     def in_vectors(self, index: str, subject: Subject, used: set[str]) -> Block:
         """The rows that have enough others behind them, and then the last ones."""
-        row, span, elements = self.copy.count, self.loop.span, i.Const(self.elements)
+        row, span = self.copy.count, self.loop.span
         tensors = self.copy.source.tensor, self.copy.target.tensor
-        end, source, target = (
-            i.Var(fresh(name, used)) for name in (f"{index}s", *(f"{each}_at" for each in tensors))
+        most, pairs, source, target = (
+            i.Var(fresh(name, used))
+            for name in (f"{index}s", f"{index}_pairs", *(f"{each}_at" for each in tensors))
         )
         begin, place = self.first
-        stored = replace(
-            self.copy,
-            source=replace(self.copy.source, offset=source),
-            target=replace(self.copy.target, offset=target),
-            count=elements,
-        )
-        kept = i.Binary("*", self.walked(self.step.value, index, source), row)
-        body = (
-            stored,
-            replace(self.step, name=target.name, value=kept),
-            i.Accumulate(source.name, "+", row, span),
-        )
         count = i.Call("floor_div", (algebra.simplify(i.Binary("-", target, place)), row))
+        size = i.Const(AT_ONCE)
         return (
-            i.Let(end.name, "i64", self.most(subject), span),
+            i.Let(most.name, "i64", self.most(subject), span),
+            i.Let(pairs.name, "i64", i.Binary("truncdiv", most, size), span),
             i.Let(source.name, "i64", begin, span),
             i.Let(target.name, "i64", place, span),
-            i.Loop(index, ZERO, end, body, 0, span),
+            i.Loop(index, ZERO, pairs, self.pair(index, source, target, used), 0, span),
             i.Assign(self.step.name, count, span),
-            replace(self.loop, low=end),
+            replace(self.loop, low=i.Binary("*", pairs, size)),
         )
 
-    def walked(self, test: i.Expr, index: str, source: i.Var) -> i.Expr:
-        """What is asked of a row, by its place where that is as far from each element."""
+    def pair(self, index: str, source: i.Var, target: i.Var, used: set[str]) -> Block:
+        """Rows, asked first and then stored, each over the one before if that is not kept."""
+        row, span = self.copy.count, self.loop.span
+        asked: list[i.Stmt] = []
+        stored: list[i.Stmt] = []
+        for number in range(AT_ONCE):
+            before = algebra.simplify(i.Binary("*", i.Const(number), row))
+            place = algebra.total((source, before))
+            at = i.Binary("+", i.Binary("*", i.Var(index), i.Const(AT_ONCE)), i.Const(number))
+            kept = i.Var(fresh(f"{index}_{WORDS[number]}", used))
+            test = self.walked(self.step.value, algebra.simplify(at), source, before)
+            asked.append(i.Let(kept.name, "i64", test, span))
+            stored += (
+                replace(
+                    self.copy,
+                    source=replace(self.copy.source, offset=place),
+                    target=replace(self.copy.target, offset=target),
+                    count=i.Const(self.elements),
+                ),
+                replace(self.step, name=target.name, value=i.Binary("*", kept, row)),
+            )
+        walk = algebra.normal(i.Binary("*", i.Const(AT_ONCE), row))
+        return (
+            i.Fetch(replace(self.copy.source, offset=source), self.ahead, span),
+            *asked,
+            *stored,
+            i.Accumulate(source.name, "+", walk, span),
+        )
+
+    def walked(self, test: i.Expr, index: i.Expr, source: i.Expr, before: i.Expr) -> i.Expr:
+        """What is asked of a row that has others before it, by its place where that is as far from
+        each element."""
         begin = self.copy.source.offset
 
         def change(node: object) -> object:
@@ -113,13 +142,14 @@ class Appended:
             behind = algebra.normal(i.Binary("-", node.offset, begin))
             if self.loop.index in names_in(behind):
                 return node
-            return replace(node, offset=algebra.simplify(i.Binary("+", source, behind)))
+            rest = algebra.normal(i.Binary("+", before, behind))
+            return replace(node, offset=algebra.total((source, *signed(rest))))
 
-        found: i.Expr = substitute(replaced(test, change), {self.loop.index: i.Var(index)})
+        found: i.Expr = substitute(replaced(test, change), {self.loop.index: index})
         return found
 
 
-def appended(loop: i.Loop, bytes_: int) -> Appended | None:
+def appended(loop: i.Loop, bytes_: int, ahead: int) -> Appended | None:
     """The loop, if rows that it stores may fit into so many bytes."""
     match loop.body:
         case (
@@ -141,4 +171,4 @@ def appended(loop: i.Loop, bytes_: int) -> Appended | None:
     apart = source[0].get(i.Var(loop.index), ZERO), target[0].get(i.Var(name), ZERO)
     if not all(algebra.equal(each, row) for each in apart):
         return None
-    return Appended(loop, copy, step, elements)
+    return Appended(loop, copy, step, elements, ahead)

@@ -106,42 +106,21 @@ static void get_valid_count_Y_int8_int8_part(const void *context, int64_t low, i
     for (int64_t b = low; b < high; ++b) {
         int64_t count = 0;
         const int64_t q_rows = K <= 32 ? cvmgen_max_i64(0, N - cvmgen_ceildiv(32, K)) : 0;
+        const int64_t q_row_pairs = q_rows / 2;
         int64_t X_at = b * N * K;
         int64_t Y_at = b * N * K;
-        const int64_t q_row_whole = q_rows / 8 * 8;
-        for (int64_t q_row = 0; q_row < q_row_whole; q_row += 8) {
+        for (int64_t q_row = 0; q_row < q_row_pairs; ++q_row) {
+            cvmgen_fetch(&X[X_at], 6144);
+            const int64_t q_row_first = (int64_t)(X[X_at + 1] > (int32_t)score_threshold);
+            const int64_t q_row_second = (int64_t)(X[X_at + K + 1] > (int32_t)score_threshold);
             cvmgen_copy_vector(&Y[Y_at], &X[X_at]);
-            Y_at += (int64_t)(X[X_at + 1] > (int32_t)score_threshold) * K;
-            X_at += K;
-            cvmgen_copy_vector(&Y[Y_at], &X[X_at]);
-            Y_at += (int64_t)(X[X_at + 1] > (int32_t)score_threshold) * K;
-            X_at += K;
-            cvmgen_copy_vector(&Y[Y_at], &X[X_at]);
-            Y_at += (int64_t)(X[X_at + 1] > (int32_t)score_threshold) * K;
-            X_at += K;
-            cvmgen_copy_vector(&Y[Y_at], &X[X_at]);
-            Y_at += (int64_t)(X[X_at + 1] > (int32_t)score_threshold) * K;
-            X_at += K;
-            cvmgen_copy_vector(&Y[Y_at], &X[X_at]);
-            Y_at += (int64_t)(X[X_at + 1] > (int32_t)score_threshold) * K;
-            X_at += K;
-            cvmgen_copy_vector(&Y[Y_at], &X[X_at]);
-            Y_at += (int64_t)(X[X_at + 1] > (int32_t)score_threshold) * K;
-            X_at += K;
-            cvmgen_copy_vector(&Y[Y_at], &X[X_at]);
-            Y_at += (int64_t)(X[X_at + 1] > (int32_t)score_threshold) * K;
-            X_at += K;
-            cvmgen_copy_vector(&Y[Y_at], &X[X_at]);
-            Y_at += (int64_t)(X[X_at + 1] > (int32_t)score_threshold) * K;
-            X_at += K;
-        }
-        for (int64_t q_row = q_row_whole; q_row < q_rows; ++q_row) {
-            cvmgen_copy_vector(&Y[Y_at], &X[X_at]);
-            Y_at += (int64_t)(X[X_at + 1] > (int32_t)score_threshold) * K;
-            X_at += K;
+            Y_at += q_row_first * K;
+            cvmgen_copy_vector(&Y[Y_at], &X[X_at + K]);
+            Y_at += q_row_second * K;
+            X_at += 2 * K;
         }
         count = cvmgen_floor_div(Y_at - b * N * K, K);
-        for (int64_t q = q_rows; q < N; ++q) {
+        for (int64_t q = q_row_pairs * 2; q < N; ++q) {
             cvmgen_copy_i8(&Y[(b * N + count) * K], &X[(b * N + q) * K], K);
             count += (int64_t)(X[(b * N + q) * K + 1] > (int32_t)score_threshold);
         }
@@ -247,42 +226,21 @@ static void get_valid_count_Y_int32_int32_part(const void *context, int64_t low,
     for (int64_t b = low; b < high; ++b) {
         int64_t count = 0;
         const int64_t q_rows = K <= 8 ? cvmgen_max_i64(0, N - cvmgen_ceildiv(8, K)) : 0;
+        const int64_t q_row_pairs = q_rows / 2;
         int64_t X_at = b * N * K;
         int64_t Y_at = b * N * K;
-        const int64_t q_row_whole = q_rows / 8 * 8;
-        for (int64_t q_row = 0; q_row < q_row_whole; q_row += 8) {
+        for (int64_t q_row = 0; q_row < q_row_pairs; ++q_row) {
+            cvmgen_fetch(&X[X_at], 6144);
+            const int64_t q_row_first = (int64_t)(X[X_at + 1] > (int32_t)score_threshold);
+            const int64_t q_row_second = (int64_t)(X[X_at + K + 1] > (int32_t)score_threshold);
             cvmgen_copy_vector(&Y[Y_at], &X[X_at]);
-            Y_at += (int64_t)(X[X_at + 1] > (int32_t)score_threshold) * K;
-            X_at += K;
-            cvmgen_copy_vector(&Y[Y_at], &X[X_at]);
-            Y_at += (int64_t)(X[X_at + 1] > (int32_t)score_threshold) * K;
-            X_at += K;
-            cvmgen_copy_vector(&Y[Y_at], &X[X_at]);
-            Y_at += (int64_t)(X[X_at + 1] > (int32_t)score_threshold) * K;
-            X_at += K;
-            cvmgen_copy_vector(&Y[Y_at], &X[X_at]);
-            Y_at += (int64_t)(X[X_at + 1] > (int32_t)score_threshold) * K;
-            X_at += K;
-            cvmgen_copy_vector(&Y[Y_at], &X[X_at]);
-            Y_at += (int64_t)(X[X_at + 1] > (int32_t)score_threshold) * K;
-            X_at += K;
-            cvmgen_copy_vector(&Y[Y_at], &X[X_at]);
-            Y_at += (int64_t)(X[X_at + 1] > (int32_t)score_threshold) * K;
-            X_at += K;
-            cvmgen_copy_vector(&Y[Y_at], &X[X_at]);
-            Y_at += (int64_t)(X[X_at + 1] > (int32_t)score_threshold) * K;
-            X_at += K;
-            cvmgen_copy_vector(&Y[Y_at], &X[X_at]);
-            Y_at += (int64_t)(X[X_at + 1] > (int32_t)score_threshold) * K;
-            X_at += K;
-        }
-        for (int64_t q_row = q_row_whole; q_row < q_rows; ++q_row) {
-            cvmgen_copy_vector(&Y[Y_at], &X[X_at]);
-            Y_at += (int64_t)(X[X_at + 1] > (int32_t)score_threshold) * K;
-            X_at += K;
+            Y_at += q_row_first * K;
+            cvmgen_copy_vector(&Y[Y_at], &X[X_at + K]);
+            Y_at += q_row_second * K;
+            X_at += 2 * K;
         }
         count = cvmgen_floor_div(Y_at - b * N * K, K);
-        for (int64_t q = q_rows; q < N; ++q) {
+        for (int64_t q = q_row_pairs * 2; q < N; ++q) {
             cvmgen_copy_i32(&Y[(b * N + count) * K], &X[(b * N + q) * K], K);
             count += (int64_t)(X[(b * N + q) * K + 1] > (int32_t)score_threshold);
         }
