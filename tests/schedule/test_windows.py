@@ -206,6 +206,40 @@ def test_taps_whose_factors_go_another_way_stay_two_loops() -> None:
     assert f"totals@[x_flat] = totals@[x_flat] + {read}" in map(str.strip, lines)
 
 
+PIECES = f"{STAGED}\nclip filled\npieces filled by 32 into part\npieces flat by 64 into side"
+
+
+def test_pieces_that_may_run_twice_overlap_at_the_end() -> None:
+    lines = after(CONVOLVED, PIECES)
+    enough = "if x_filled_high - x_filled_low >= 32:"
+    assert between(lines, enough, "for 0 <= tap < P * Q:")[:-1] == [
+        enough,
+        "  for x_filled_low <= x_filled_piece < x_filled_high by 32:",
+        "    let x_filled_at: i64 = min_i64(x_filled_piece, x_filled_high - 32)",
+        "    for 0 <= x_filled_part < 32:",
+        "      window@[row + (x_filled_at + x_filled_part)] = "
+        "X@[(c * H + place) * W + (x_first + (x_filled_at + x_filled_part) - 1)]",
+        "else:",
+        "  for x_filled_low <= x_filled < x_filled_high:",
+        "    window@[row + x_filled] = X@[(c * H + place) * W + (x_first + x_filled - 1)]",
+    ]
+    assert "for 0 <= window_filled < window_size:" in map(str.strip, lines), "nothing is read"
+
+
+def test_pieces_that_accumulate_leave_a_rest() -> None:
+    lines = after(CONVOLVED, PIECES)
+    place, value = "totals@[{0}]", "u64(window@[{0} + taps@[tap]] * K@[c * P * Q + tap])"
+    first, one = "x_flat_piece + x_flat_side", "x_flat"
+    assert between(lines, "for 0 <= tap < P * Q:", "for 0 <= y_finished < y_count:")[1:-1] == [
+        "  let x_flat_whole: i64 = x_flats tdiv 64 * 64",
+        "  for 0 <= x_flat_piece < x_flat_whole by 64:",
+        "    for 0 <= x_flat_side < 64:",
+        f"      {place} = {place} + {value}".format(first),
+        "  for x_flat_whole <= x_flat < x_flats:",
+        f"    {place} = {place} + {value}".format(one),
+    ]
+
+
 def test_padding_that_might_make_nan_is_not_added() -> None:
     assert after(OF_REALS, STAGED) == ["changes nothing"]
 

@@ -20,6 +20,7 @@ from cvmgen.schedule.actions.move import move
 from cvmgen.schedule.actions.overlap import overlap
 from cvmgen.schedule.actions.parallelise import parallelise
 from cvmgen.schedule.actions.peel import peel
+from cvmgen.schedule.actions.pieces import pieces
 from cvmgen.schedule.actions.reorder import reorder
 from cvmgen.schedule.actions.separate import separate
 from cvmgen.schedule.actions.specialise import beside, specialise, unswitch, version
@@ -76,6 +77,11 @@ ACTIONS: Mapping[str, Kind] = {
     ),
     "move": Kind(
         ("move LOOPS",), "loops that only move the elements of a box become one call", move
+    ),
+    "pieces": Kind(
+        ("pieces LOOPS by NUMBER into NEW",),
+        "loops go by pieces of one length, of which the last ones may overlap",
+        pieces,
     ),
     "peel": Kind(
         ("peel LOOP into NEW, NEW, NEW",), "the middle of a loop gets rid of guards", peel

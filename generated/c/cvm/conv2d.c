@@ -169,7 +169,7 @@ typedef struct conv2d_Y_int8_int8_part_call {
     int64_t x_blocks;
     int64_t y_blocks;
 } conv2d_Y_int8_int8_part_call;
-CVMGEN_FOR_AVX2
+CVMGEN_FOR_AVX512
 static void conv2d_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
     const conv2d_Y_int8_int8_part_call *const call = context;
     const conv2d_plan *const plan = call->plan;
@@ -226,17 +226,45 @@ static void conv2d_Y_int8_int8_part(const void *context, int64_t low, int64_t hi
                         const int64_t row = ((y_phase * x_phases + x_phase) * y_held + y_filled)
                             * x_pitch;
                         if (SW == 1) {
-                            for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                ++x_filled)
-                                window[row + x_filled] =
-                                    X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
-                                    + (x_first + x_filled - PW + x_phase)];
+                            if (x_filled_high - x_filled_low >= 32) {
+                                for (int64_t x_filled_piece = x_filled_low;
+                                    x_filled_piece < x_filled_high; x_filled_piece += 32) {
+                                    const int64_t x_filled_at = cvmgen_min_i64(x_filled_piece,
+                                        x_filled_high - 32);
+                                    for (int64_t x_filled_part = 0; x_filled_part < 32;
+                                        ++x_filled_part)
+                                        window[row + (x_filled_at + x_filled_part)] =
+                                            X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                            + (x_first + (x_filled_at + x_filled_part) - PW
+                                            + x_phase)];
+                                }
+                            } else {
+                                for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
+                                    ++x_filled)
+                                    window[row + x_filled] =
+                                        X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                        + (x_first + x_filled - PW + x_phase)];
+                            }
                         } else if (SW == 2) {
-                            for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                ++x_filled)
-                                window[row + x_filled] =
-                                    X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
-                                    + ((x_first + x_filled) * 2 - PW + x_phase)];
+                            if (x_filled_high - x_filled_low >= 32) {
+                                for (int64_t x_filled_piece_2 = x_filled_low;
+                                    x_filled_piece_2 < x_filled_high; x_filled_piece_2 += 32) {
+                                    const int64_t x_filled_at_2 = cvmgen_min_i64(x_filled_piece_2,
+                                        x_filled_high - 32);
+                                    for (int64_t x_filled_part_2 = 0; x_filled_part_2 < 32;
+                                        ++x_filled_part_2)
+                                        window[row + (x_filled_at_2 + x_filled_part_2)] =
+                                            X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                            + ((x_first + (x_filled_at_2 + x_filled_part_2)) * 2
+                                            - PW + x_phase)];
+                                }
+                            } else {
+                                for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
+                                    ++x_filled)
+                                    window[row + x_filled] =
+                                        X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                        + ((x_first + x_filled) * 2 - PW + x_phase)];
+                            }
                         } else {
                             for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
                                 ++x_filled)
@@ -249,7 +277,32 @@ static void conv2d_Y_int8_int8_part(const void *context, int64_t low, int64_t hi
             }
             const int64_t tap_whole = KH * KW / 9 * 9;
             for (int64_t tap = 0; tap < tap_whole; tap += 9) {
-                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
+                const int64_t x_flat_whole = x_flats / 64 * 64;
+                for (int64_t x_flat_piece = 0; x_flat_piece < x_flat_whole; x_flat_piece += 64) {
+                    for (int64_t x_flat_side = 0; x_flat_side < 64; ++x_flat_side) {
+                        uint32_t totals_so_far = totals[x_flat_piece + x_flat_side];
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side + taps[tap]]
+                            * W[(oc * IC + ic) * KH * KW + tap]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 1]] * W[(oc * IC + ic) * KH * KW + (tap + 1)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 2]] * W[(oc * IC + ic) * KH * KW + (tap + 2)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 3]] * W[(oc * IC + ic) * KH * KW + (tap + 3)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 4]] * W[(oc * IC + ic) * KH * KW + (tap + 4)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 5]] * W[(oc * IC + ic) * KH * KW + (tap + 5)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 6]] * W[(oc * IC + ic) * KH * KW + (tap + 6)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 7]] * W[(oc * IC + ic) * KH * KW + (tap + 7)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 8]] * W[(oc * IC + ic) * KH * KW + (tap + 8)]);
+                        totals[x_flat_piece + x_flat_side] = totals_so_far;
+                    }
+                }
+                for (int64_t x_flat = x_flat_whole; x_flat < x_flats; ++x_flat) {
                     uint32_t totals_so_far = totals[x_flat];
                     totals_so_far += (uint32_t)(window[x_flat + taps[tap]]
                         * W[(oc * IC + ic) * KH * KW + tap]);
@@ -274,7 +327,21 @@ static void conv2d_Y_int8_int8_part(const void *context, int64_t low, int64_t hi
             }
             const int64_t tap_whole_2 = tap_whole + (KH * KW - tap_whole) / 3 * 3;
             for (int64_t tap = tap_whole; tap < tap_whole_2; tap += 3) {
-                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
+                const int64_t x_flat_whole_2 = x_flats / 64 * 64;
+                for (int64_t x_flat_piece_2 = 0; x_flat_piece_2 < x_flat_whole_2;
+                    x_flat_piece_2 += 64) {
+                    for (int64_t x_flat_side_2 = 0; x_flat_side_2 < 64; ++x_flat_side_2) {
+                        uint32_t totals_so_far_2 = totals[x_flat_piece_2 + x_flat_side_2];
+                        totals_so_far_2 += (uint32_t)(window[x_flat_piece_2 + x_flat_side_2
+                            + taps[tap]] * W[(oc * IC + ic) * KH * KW + tap]);
+                        totals_so_far_2 += (uint32_t)(window[x_flat_piece_2 + x_flat_side_2
+                            + taps[tap + 1]] * W[(oc * IC + ic) * KH * KW + (tap + 1)]);
+                        totals_so_far_2 += (uint32_t)(window[x_flat_piece_2 + x_flat_side_2
+                            + taps[tap + 2]] * W[(oc * IC + ic) * KH * KW + (tap + 2)]);
+                        totals[x_flat_piece_2 + x_flat_side_2] = totals_so_far_2;
+                    }
+                }
+                for (int64_t x_flat = x_flat_whole_2; x_flat < x_flats; ++x_flat) {
                     uint32_t totals_so_far_2 = totals[x_flat];
                     totals_so_far_2 += (uint32_t)(window[x_flat + taps[tap]]
                         * W[(oc * IC + ic) * KH * KW + tap]);
@@ -286,7 +353,15 @@ static void conv2d_Y_int8_int8_part(const void *context, int64_t low, int64_t hi
                 }
             }
             for (int64_t tap = tap_whole_2; tap < KH * KW; ++tap) {
-                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
+                const int64_t x_flat_whole_3 = x_flats / 64 * 64;
+                for (int64_t x_flat_piece_3 = 0; x_flat_piece_3 < x_flat_whole_3;
+                    x_flat_piece_3 += 64) {
+                    for (int64_t x_flat_side_3 = 0; x_flat_side_3 < 64; ++x_flat_side_3)
+                        totals[x_flat_piece_3
+                            + x_flat_side_3] += (uint32_t)(window[x_flat_piece_3 + x_flat_side_3
+                            + taps[tap]] * W[(oc * IC + ic) * KH * KW + tap]);
+                }
+                for (int64_t x_flat = x_flat_whole_3; x_flat < x_flats; ++x_flat)
                     totals[x_flat] += (uint32_t)(window[x_flat + taps[tap]]
                         * W[(oc * IC + ic) * KH * KW + tap]);
             }
@@ -535,7 +610,7 @@ typedef struct conv2d_Y_int8_int32_part_call {
     int64_t x_blocks;
     int64_t y_blocks;
 } conv2d_Y_int8_int32_part_call;
-CVMGEN_FOR_AVX2
+CVMGEN_FOR_AVX512
 static void conv2d_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
     const conv2d_Y_int8_int32_part_call *const call = context;
     const conv2d_plan *const plan = call->plan;
@@ -592,17 +667,45 @@ static void conv2d_Y_int8_int32_part(const void *context, int64_t low, int64_t h
                         const int64_t row = ((y_phase * x_phases + x_phase) * y_held + y_filled)
                             * x_pitch;
                         if (SW == 1) {
-                            for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                ++x_filled)
-                                window[row + x_filled] =
-                                    X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
-                                    + (x_first + x_filled - PW + x_phase)];
+                            if (x_filled_high - x_filled_low >= 32) {
+                                for (int64_t x_filled_piece = x_filled_low;
+                                    x_filled_piece < x_filled_high; x_filled_piece += 32) {
+                                    const int64_t x_filled_at = cvmgen_min_i64(x_filled_piece,
+                                        x_filled_high - 32);
+                                    for (int64_t x_filled_part = 0; x_filled_part < 32;
+                                        ++x_filled_part)
+                                        window[row + (x_filled_at + x_filled_part)] =
+                                            X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                            + (x_first + (x_filled_at + x_filled_part) - PW
+                                            + x_phase)];
+                                }
+                            } else {
+                                for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
+                                    ++x_filled)
+                                    window[row + x_filled] =
+                                        X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                        + (x_first + x_filled - PW + x_phase)];
+                            }
                         } else if (SW == 2) {
-                            for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                ++x_filled)
-                                window[row + x_filled] =
-                                    X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
-                                    + ((x_first + x_filled) * 2 - PW + x_phase)];
+                            if (x_filled_high - x_filled_low >= 32) {
+                                for (int64_t x_filled_piece_2 = x_filled_low;
+                                    x_filled_piece_2 < x_filled_high; x_filled_piece_2 += 32) {
+                                    const int64_t x_filled_at_2 = cvmgen_min_i64(x_filled_piece_2,
+                                        x_filled_high - 32);
+                                    for (int64_t x_filled_part_2 = 0; x_filled_part_2 < 32;
+                                        ++x_filled_part_2)
+                                        window[row + (x_filled_at_2 + x_filled_part_2)] =
+                                            X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                            + ((x_first + (x_filled_at_2 + x_filled_part_2)) * 2
+                                            - PW + x_phase)];
+                                }
+                            } else {
+                                for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
+                                    ++x_filled)
+                                    window[row + x_filled] =
+                                        X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                        + ((x_first + x_filled) * 2 - PW + x_phase)];
+                            }
                         } else {
                             for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
                                 ++x_filled)
@@ -615,7 +718,32 @@ static void conv2d_Y_int8_int32_part(const void *context, int64_t low, int64_t h
             }
             const int64_t tap_whole = KH * KW / 9 * 9;
             for (int64_t tap = 0; tap < tap_whole; tap += 9) {
-                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
+                const int64_t x_flat_whole = x_flats / 64 * 64;
+                for (int64_t x_flat_piece = 0; x_flat_piece < x_flat_whole; x_flat_piece += 64) {
+                    for (int64_t x_flat_side = 0; x_flat_side < 64; ++x_flat_side) {
+                        uint32_t totals_so_far = totals[x_flat_piece + x_flat_side];
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side + taps[tap]]
+                            * W[(oc * IC + ic) * KH * KW + tap]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 1]] * W[(oc * IC + ic) * KH * KW + (tap + 1)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 2]] * W[(oc * IC + ic) * KH * KW + (tap + 2)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 3]] * W[(oc * IC + ic) * KH * KW + (tap + 3)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 4]] * W[(oc * IC + ic) * KH * KW + (tap + 4)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 5]] * W[(oc * IC + ic) * KH * KW + (tap + 5)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 6]] * W[(oc * IC + ic) * KH * KW + (tap + 6)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 7]] * W[(oc * IC + ic) * KH * KW + (tap + 7)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 8]] * W[(oc * IC + ic) * KH * KW + (tap + 8)]);
+                        totals[x_flat_piece + x_flat_side] = totals_so_far;
+                    }
+                }
+                for (int64_t x_flat = x_flat_whole; x_flat < x_flats; ++x_flat) {
                     uint32_t totals_so_far = totals[x_flat];
                     totals_so_far += (uint32_t)(window[x_flat + taps[tap]]
                         * W[(oc * IC + ic) * KH * KW + tap]);
@@ -640,7 +768,21 @@ static void conv2d_Y_int8_int32_part(const void *context, int64_t low, int64_t h
             }
             const int64_t tap_whole_2 = tap_whole + (KH * KW - tap_whole) / 3 * 3;
             for (int64_t tap = tap_whole; tap < tap_whole_2; tap += 3) {
-                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
+                const int64_t x_flat_whole_2 = x_flats / 64 * 64;
+                for (int64_t x_flat_piece_2 = 0; x_flat_piece_2 < x_flat_whole_2;
+                    x_flat_piece_2 += 64) {
+                    for (int64_t x_flat_side_2 = 0; x_flat_side_2 < 64; ++x_flat_side_2) {
+                        uint32_t totals_so_far_2 = totals[x_flat_piece_2 + x_flat_side_2];
+                        totals_so_far_2 += (uint32_t)(window[x_flat_piece_2 + x_flat_side_2
+                            + taps[tap]] * W[(oc * IC + ic) * KH * KW + tap]);
+                        totals_so_far_2 += (uint32_t)(window[x_flat_piece_2 + x_flat_side_2
+                            + taps[tap + 1]] * W[(oc * IC + ic) * KH * KW + (tap + 1)]);
+                        totals_so_far_2 += (uint32_t)(window[x_flat_piece_2 + x_flat_side_2
+                            + taps[tap + 2]] * W[(oc * IC + ic) * KH * KW + (tap + 2)]);
+                        totals[x_flat_piece_2 + x_flat_side_2] = totals_so_far_2;
+                    }
+                }
+                for (int64_t x_flat = x_flat_whole_2; x_flat < x_flats; ++x_flat) {
                     uint32_t totals_so_far_2 = totals[x_flat];
                     totals_so_far_2 += (uint32_t)(window[x_flat + taps[tap]]
                         * W[(oc * IC + ic) * KH * KW + tap]);
@@ -652,7 +794,15 @@ static void conv2d_Y_int8_int32_part(const void *context, int64_t low, int64_t h
                 }
             }
             for (int64_t tap = tap_whole_2; tap < KH * KW; ++tap) {
-                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
+                const int64_t x_flat_whole_3 = x_flats / 64 * 64;
+                for (int64_t x_flat_piece_3 = 0; x_flat_piece_3 < x_flat_whole_3;
+                    x_flat_piece_3 += 64) {
+                    for (int64_t x_flat_side_3 = 0; x_flat_side_3 < 64; ++x_flat_side_3)
+                        totals[x_flat_piece_3
+                            + x_flat_side_3] += (uint32_t)(window[x_flat_piece_3 + x_flat_side_3
+                            + taps[tap]] * W[(oc * IC + ic) * KH * KW + tap]);
+                }
+                for (int64_t x_flat = x_flat_whole_3; x_flat < x_flats; ++x_flat)
                     totals[x_flat] += (uint32_t)(window[x_flat + taps[tap]]
                         * W[(oc * IC + ic) * KH * KW + tap]);
             }
@@ -902,7 +1052,7 @@ typedef struct conv2d_Y_int32_int8_part_call {
     int64_t x_blocks;
     int64_t y_blocks;
 } conv2d_Y_int32_int8_part_call;
-CVMGEN_FOR_AVX2
+CVMGEN_FOR_AVX512
 static void conv2d_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
     const conv2d_Y_int32_int8_part_call *const call = context;
     const conv2d_plan *const plan = call->plan;
@@ -959,17 +1109,47 @@ static void conv2d_Y_int32_int8_part(const void *context, int64_t low, int64_t h
                         const int64_t row = ((y_phase * x_phases + x_phase) * y_held + y_filled)
                             * x_pitch;
                         if (SW == 1) {
-                            for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                ++x_filled)
-                                window[row + x_filled] =
-                                    (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
-                                    + (x_first + x_filled - PW + x_phase)];
+                            if (x_filled_high - x_filled_low >= 32) {
+                                for (int64_t x_filled_piece = x_filled_low;
+                                    x_filled_piece < x_filled_high; x_filled_piece += 32) {
+                                    const int64_t x_filled_at = cvmgen_min_i64(x_filled_piece,
+                                        x_filled_high - 32);
+                                    for (int64_t x_filled_part = 0; x_filled_part < 32;
+                                        ++x_filled_part)
+                                        window[row + (x_filled_at + x_filled_part)] =
+                                            (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH
+                                            + h) * XW
+                                            + (x_first + (x_filled_at + x_filled_part) - PW
+                                            + x_phase)];
+                                }
+                            } else {
+                                for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
+                                    ++x_filled)
+                                    window[row + x_filled] =
+                                        (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h)
+                                        * XW + (x_first + x_filled - PW + x_phase)];
+                            }
                         } else if (SW == 2) {
-                            for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                ++x_filled)
-                                window[row + x_filled] =
-                                    (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
-                                    + ((x_first + x_filled) * 2 - PW + x_phase)];
+                            if (x_filled_high - x_filled_low >= 32) {
+                                for (int64_t x_filled_piece_2 = x_filled_low;
+                                    x_filled_piece_2 < x_filled_high; x_filled_piece_2 += 32) {
+                                    const int64_t x_filled_at_2 = cvmgen_min_i64(x_filled_piece_2,
+                                        x_filled_high - 32);
+                                    for (int64_t x_filled_part_2 = 0; x_filled_part_2 < 32;
+                                        ++x_filled_part_2)
+                                        window[row + (x_filled_at_2 + x_filled_part_2)] =
+                                            (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH
+                                            + h) * XW
+                                            + ((x_first + (x_filled_at_2 + x_filled_part_2)) * 2
+                                            - PW + x_phase)];
+                                }
+                            } else {
+                                for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
+                                    ++x_filled)
+                                    window[row + x_filled] =
+                                        (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h)
+                                        * XW + ((x_first + x_filled) * 2 - PW + x_phase)];
+                            }
                         } else {
                             for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
                                 ++x_filled)
@@ -982,7 +1162,32 @@ static void conv2d_Y_int32_int8_part(const void *context, int64_t low, int64_t h
             }
             const int64_t tap_whole = KH * KW / 9 * 9;
             for (int64_t tap = 0; tap < tap_whole; tap += 9) {
-                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
+                const int64_t x_flat_whole = x_flats / 64 * 64;
+                for (int64_t x_flat_piece = 0; x_flat_piece < x_flat_whole; x_flat_piece += 64) {
+                    for (int64_t x_flat_side = 0; x_flat_side < 64; ++x_flat_side) {
+                        uint32_t totals_so_far = totals[x_flat_piece + x_flat_side];
+                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
+                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 1]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 1)];
+                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 2]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 2)];
+                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 3]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 3)];
+                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 4]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 4)];
+                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 5]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 5)];
+                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 6]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 6)];
+                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 7]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 7)];
+                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 8]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 8)];
+                        totals[x_flat_piece + x_flat_side] = totals_so_far;
+                    }
+                }
+                for (int64_t x_flat = x_flat_whole; x_flat < x_flats; ++x_flat) {
                     uint32_t totals_so_far = totals[x_flat];
                     totals_so_far += window[x_flat + taps[tap]]
                         * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
@@ -1007,7 +1212,21 @@ static void conv2d_Y_int32_int8_part(const void *context, int64_t low, int64_t h
             }
             const int64_t tap_whole_2 = tap_whole + (KH * KW - tap_whole) / 3 * 3;
             for (int64_t tap = tap_whole; tap < tap_whole_2; tap += 3) {
-                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
+                const int64_t x_flat_whole_2 = x_flats / 64 * 64;
+                for (int64_t x_flat_piece_2 = 0; x_flat_piece_2 < x_flat_whole_2;
+                    x_flat_piece_2 += 64) {
+                    for (int64_t x_flat_side_2 = 0; x_flat_side_2 < 64; ++x_flat_side_2) {
+                        uint32_t totals_so_far_2 = totals[x_flat_piece_2 + x_flat_side_2];
+                        totals_so_far_2 += window[x_flat_piece_2 + x_flat_side_2 + taps[tap]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
+                        totals_so_far_2 += window[x_flat_piece_2 + x_flat_side_2 + taps[tap + 1]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 1)];
+                        totals_so_far_2 += window[x_flat_piece_2 + x_flat_side_2 + taps[tap + 2]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 2)];
+                        totals[x_flat_piece_2 + x_flat_side_2] = totals_so_far_2;
+                    }
+                }
+                for (int64_t x_flat = x_flat_whole_2; x_flat < x_flats; ++x_flat) {
                     uint32_t totals_so_far_2 = totals[x_flat];
                     totals_so_far_2 += window[x_flat + taps[tap]]
                         * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
@@ -1019,7 +1238,15 @@ static void conv2d_Y_int32_int8_part(const void *context, int64_t low, int64_t h
                 }
             }
             for (int64_t tap = tap_whole_2; tap < KH * KW; ++tap) {
-                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
+                const int64_t x_flat_whole_3 = x_flats / 64 * 64;
+                for (int64_t x_flat_piece_3 = 0; x_flat_piece_3 < x_flat_whole_3;
+                    x_flat_piece_3 += 64) {
+                    for (int64_t x_flat_side_3 = 0; x_flat_side_3 < 64; ++x_flat_side_3)
+                        totals[x_flat_piece_3 + x_flat_side_3] += window[x_flat_piece_3
+                            + x_flat_side_3 + taps[tap]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
+                }
+                for (int64_t x_flat = x_flat_whole_3; x_flat < x_flats; ++x_flat)
                     totals[x_flat] += window[x_flat + taps[tap]]
                         * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
             }
@@ -1207,7 +1434,7 @@ typedef struct conv2d_Y_int32_int32_part_call {
     int64_t x_blocks;
     int64_t y_blocks;
 } conv2d_Y_int32_int32_part_call;
-CVMGEN_FOR_AVX2
+CVMGEN_FOR_AVX512
 static void conv2d_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
     const conv2d_Y_int32_int32_part_call *const call = context;
     const conv2d_plan *const plan = call->plan;
@@ -1264,17 +1491,47 @@ static void conv2d_Y_int32_int32_part(const void *context, int64_t low, int64_t 
                         const int64_t row = ((y_phase * x_phases + x_phase) * y_held + y_filled)
                             * x_pitch;
                         if (SW == 1) {
-                            for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                ++x_filled)
-                                window[row + x_filled] =
-                                    (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
-                                    + (x_first + x_filled - PW + x_phase)];
+                            if (x_filled_high - x_filled_low >= 32) {
+                                for (int64_t x_filled_piece = x_filled_low;
+                                    x_filled_piece < x_filled_high; x_filled_piece += 32) {
+                                    const int64_t x_filled_at = cvmgen_min_i64(x_filled_piece,
+                                        x_filled_high - 32);
+                                    for (int64_t x_filled_part = 0; x_filled_part < 32;
+                                        ++x_filled_part)
+                                        window[row + (x_filled_at + x_filled_part)] =
+                                            (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH
+                                            + h) * XW
+                                            + (x_first + (x_filled_at + x_filled_part) - PW
+                                            + x_phase)];
+                                }
+                            } else {
+                                for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
+                                    ++x_filled)
+                                    window[row + x_filled] =
+                                        (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h)
+                                        * XW + (x_first + x_filled - PW + x_phase)];
+                            }
                         } else if (SW == 2) {
-                            for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                ++x_filled)
-                                window[row + x_filled] =
-                                    (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
-                                    + ((x_first + x_filled) * 2 - PW + x_phase)];
+                            if (x_filled_high - x_filled_low >= 32) {
+                                for (int64_t x_filled_piece_2 = x_filled_low;
+                                    x_filled_piece_2 < x_filled_high; x_filled_piece_2 += 32) {
+                                    const int64_t x_filled_at_2 = cvmgen_min_i64(x_filled_piece_2,
+                                        x_filled_high - 32);
+                                    for (int64_t x_filled_part_2 = 0; x_filled_part_2 < 32;
+                                        ++x_filled_part_2)
+                                        window[row + (x_filled_at_2 + x_filled_part_2)] =
+                                            (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH
+                                            + h) * XW
+                                            + ((x_first + (x_filled_at_2 + x_filled_part_2)) * 2
+                                            - PW + x_phase)];
+                                }
+                            } else {
+                                for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
+                                    ++x_filled)
+                                    window[row + x_filled] =
+                                        (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h)
+                                        * XW + ((x_first + x_filled) * 2 - PW + x_phase)];
+                            }
                         } else {
                             for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
                                 ++x_filled)
@@ -1287,7 +1544,32 @@ static void conv2d_Y_int32_int32_part(const void *context, int64_t low, int64_t 
             }
             const int64_t tap_whole = KH * KW / 9 * 9;
             for (int64_t tap = 0; tap < tap_whole; tap += 9) {
-                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
+                const int64_t x_flat_whole = x_flats / 64 * 64;
+                for (int64_t x_flat_piece = 0; x_flat_piece < x_flat_whole; x_flat_piece += 64) {
+                    for (int64_t x_flat_side = 0; x_flat_side < 64; ++x_flat_side) {
+                        uint32_t totals_so_far = totals[x_flat_piece + x_flat_side];
+                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
+                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 1]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 1)];
+                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 2]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 2)];
+                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 3]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 3)];
+                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 4]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 4)];
+                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 5]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 5)];
+                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 6]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 6)];
+                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 7]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 7)];
+                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 8]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 8)];
+                        totals[x_flat_piece + x_flat_side] = totals_so_far;
+                    }
+                }
+                for (int64_t x_flat = x_flat_whole; x_flat < x_flats; ++x_flat) {
                     uint32_t totals_so_far = totals[x_flat];
                     totals_so_far += window[x_flat + taps[tap]]
                         * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
@@ -1312,7 +1594,21 @@ static void conv2d_Y_int32_int32_part(const void *context, int64_t low, int64_t 
             }
             const int64_t tap_whole_2 = tap_whole + (KH * KW - tap_whole) / 3 * 3;
             for (int64_t tap = tap_whole; tap < tap_whole_2; tap += 3) {
-                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat) {
+                const int64_t x_flat_whole_2 = x_flats / 64 * 64;
+                for (int64_t x_flat_piece_2 = 0; x_flat_piece_2 < x_flat_whole_2;
+                    x_flat_piece_2 += 64) {
+                    for (int64_t x_flat_side_2 = 0; x_flat_side_2 < 64; ++x_flat_side_2) {
+                        uint32_t totals_so_far_2 = totals[x_flat_piece_2 + x_flat_side_2];
+                        totals_so_far_2 += window[x_flat_piece_2 + x_flat_side_2 + taps[tap]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
+                        totals_so_far_2 += window[x_flat_piece_2 + x_flat_side_2 + taps[tap + 1]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 1)];
+                        totals_so_far_2 += window[x_flat_piece_2 + x_flat_side_2 + taps[tap + 2]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 2)];
+                        totals[x_flat_piece_2 + x_flat_side_2] = totals_so_far_2;
+                    }
+                }
+                for (int64_t x_flat = x_flat_whole_2; x_flat < x_flats; ++x_flat) {
                     uint32_t totals_so_far_2 = totals[x_flat];
                     totals_so_far_2 += window[x_flat + taps[tap]]
                         * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
@@ -1324,7 +1620,15 @@ static void conv2d_Y_int32_int32_part(const void *context, int64_t low, int64_t 
                 }
             }
             for (int64_t tap = tap_whole_2; tap < KH * KW; ++tap) {
-                for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
+                const int64_t x_flat_whole_3 = x_flats / 64 * 64;
+                for (int64_t x_flat_piece_3 = 0; x_flat_piece_3 < x_flat_whole_3;
+                    x_flat_piece_3 += 64) {
+                    for (int64_t x_flat_side_3 = 0; x_flat_side_3 < 64; ++x_flat_side_3)
+                        totals[x_flat_piece_3 + x_flat_side_3] += window[x_flat_piece_3
+                            + x_flat_side_3 + taps[tap]]
+                            * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
+                }
+                for (int64_t x_flat = x_flat_whole_3; x_flat < x_flats; ++x_flat)
                     totals[x_flat] += window[x_flat + taps[tap]]
                         * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
             }

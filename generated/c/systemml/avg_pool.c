@@ -174,7 +174,7 @@ typedef struct avg_pool_y_part_call {
     int64_t q_blocks;
     int64_t p_blocks;
 } avg_pool_y_part_call;
-CVMGEN_FOR_AVX2
+CVMGEN_FOR_AVX512
 static void avg_pool_y_part(const void *context, int64_t low, int64_t high) {
     const avg_pool_y_part_call *const call = context;
     const avg_pool_plan *const plan = call->plan;
@@ -227,14 +227,44 @@ static void avg_pool_y_part(const void *context, int64_t low, int64_t high) {
                     const int64_t row = ((p_phase * q_phases + q_phase) * p_held + p_filled)
                         * q_pitch;
                     if (SW == 1) {
-                        for (int64_t q_filled = q_filled_low; q_filled < q_filled_high; ++q_filled)
-                            window[row + q_filled] = x[n * (C * H * W)
-                                + ((c * H + place) * W + (q_first + q_filled - PW + q_phase))];
+                        if (q_filled_high - q_filled_low >= 32) {
+                            for (int64_t q_filled_piece = q_filled_low;
+                                q_filled_piece < q_filled_high; q_filled_piece += 32) {
+                                const int64_t q_filled_at = cvmgen_min_i64(q_filled_piece,
+                                    q_filled_high - 32);
+                                for (int64_t q_filled_part = 0; q_filled_part < 32; ++q_filled_part)
+                                    window[row + (q_filled_at + q_filled_part)] = x[n * (C * H * W)
+                                        + ((c * H + place) * W
+                                        + (q_first + (q_filled_at + q_filled_part) - PW
+                                        + q_phase))];
+                            }
+                        } else {
+                            for (int64_t q_filled = q_filled_low; q_filled < q_filled_high;
+                                ++q_filled)
+                                window[row + q_filled] = x[n * (C * H * W)
+                                    + ((c * H + place) * W + (q_first + q_filled - PW + q_phase))];
+                        }
                     } else if (SW == 2) {
-                        for (int64_t q_filled = q_filled_low; q_filled < q_filled_high; ++q_filled)
-                            window[row + q_filled] = x[n * (C * H * W)
-                                + ((c * H + place) * W
-                                + ((q_first + q_filled) * 2 - PW + q_phase))];
+                        if (q_filled_high - q_filled_low >= 32) {
+                            for (int64_t q_filled_piece_2 = q_filled_low;
+                                q_filled_piece_2 < q_filled_high; q_filled_piece_2 += 32) {
+                                const int64_t q_filled_at_2 = cvmgen_min_i64(q_filled_piece_2,
+                                    q_filled_high - 32);
+                                for (int64_t q_filled_part_2 = 0; q_filled_part_2 < 32;
+                                    ++q_filled_part_2)
+                                    window[row + (q_filled_at_2 + q_filled_part_2)] = x[n
+                                        * (C * H * W)
+                                        + ((c * H + place) * W
+                                        + ((q_first + (q_filled_at_2 + q_filled_part_2)) * 2 - PW
+                                        + q_phase))];
+                            }
+                        } else {
+                            for (int64_t q_filled = q_filled_low; q_filled < q_filled_high;
+                                ++q_filled)
+                                window[row + q_filled] = x[n * (C * H * W)
+                                    + ((c * H + place) * W
+                                    + ((q_first + q_filled) * 2 - PW + q_phase))];
+                        }
                     } else {
                         for (int64_t q_filled = q_filled_low; q_filled < q_filled_high; ++q_filled)
                             window[row + q_filled] = x[n * (C * H * W)
@@ -246,7 +276,23 @@ static void avg_pool_y_part(const void *context, int64_t low, int64_t high) {
         }
         const int64_t tap_whole = R * S / 9 * 9;
         for (int64_t tap = 0; tap < tap_whole; tap += 9) {
-            for (int64_t q_flat = 0; q_flat < q_flats; ++q_flat) {
+            const int64_t q_flat_whole = q_flats / 64 * 64;
+            for (int64_t q_flat_piece = 0; q_flat_piece < q_flat_whole; q_flat_piece += 64) {
+                for (int64_t q_flat_side = 0; q_flat_side < 64; ++q_flat_side) {
+                    double totals_so_far = totals[q_flat_piece + q_flat_side];
+                    totals_so_far += window[q_flat_piece + q_flat_side + taps[tap]];
+                    totals_so_far += window[q_flat_piece + q_flat_side + taps[tap + 1]];
+                    totals_so_far += window[q_flat_piece + q_flat_side + taps[tap + 2]];
+                    totals_so_far += window[q_flat_piece + q_flat_side + taps[tap + 3]];
+                    totals_so_far += window[q_flat_piece + q_flat_side + taps[tap + 4]];
+                    totals_so_far += window[q_flat_piece + q_flat_side + taps[tap + 5]];
+                    totals_so_far += window[q_flat_piece + q_flat_side + taps[tap + 6]];
+                    totals_so_far += window[q_flat_piece + q_flat_side + taps[tap + 7]];
+                    totals_so_far += window[q_flat_piece + q_flat_side + taps[tap + 8]];
+                    totals[q_flat_piece + q_flat_side] = totals_so_far;
+                }
+            }
+            for (int64_t q_flat = q_flat_whole; q_flat < q_flats; ++q_flat) {
                 double totals_so_far = totals[q_flat];
                 totals_so_far += window[q_flat + taps[tap]];
                 totals_so_far += window[q_flat + taps[tap + 1]];
@@ -262,7 +308,18 @@ static void avg_pool_y_part(const void *context, int64_t low, int64_t high) {
         }
         const int64_t tap_whole_2 = tap_whole + (R * S - tap_whole) / 3 * 3;
         for (int64_t tap = tap_whole; tap < tap_whole_2; tap += 3) {
-            for (int64_t q_flat = 0; q_flat < q_flats; ++q_flat) {
+            const int64_t q_flat_whole_2 = q_flats / 64 * 64;
+            for (int64_t q_flat_piece_2 = 0; q_flat_piece_2 < q_flat_whole_2;
+                q_flat_piece_2 += 64) {
+                for (int64_t q_flat_side_2 = 0; q_flat_side_2 < 64; ++q_flat_side_2) {
+                    double totals_so_far_2 = totals[q_flat_piece_2 + q_flat_side_2];
+                    totals_so_far_2 += window[q_flat_piece_2 + q_flat_side_2 + taps[tap]];
+                    totals_so_far_2 += window[q_flat_piece_2 + q_flat_side_2 + taps[tap + 1]];
+                    totals_so_far_2 += window[q_flat_piece_2 + q_flat_side_2 + taps[tap + 2]];
+                    totals[q_flat_piece_2 + q_flat_side_2] = totals_so_far_2;
+                }
+            }
+            for (int64_t q_flat = q_flat_whole_2; q_flat < q_flats; ++q_flat) {
                 double totals_so_far_2 = totals[q_flat];
                 totals_so_far_2 += window[q_flat + taps[tap]];
                 totals_so_far_2 += window[q_flat + taps[tap + 1]];
@@ -271,7 +328,14 @@ static void avg_pool_y_part(const void *context, int64_t low, int64_t high) {
             }
         }
         for (int64_t tap = tap_whole_2; tap < R * S; ++tap) {
-            for (int64_t q_flat = 0; q_flat < q_flats; ++q_flat)
+            const int64_t q_flat_whole_3 = q_flats / 64 * 64;
+            for (int64_t q_flat_piece_3 = 0; q_flat_piece_3 < q_flat_whole_3;
+                q_flat_piece_3 += 64) {
+                for (int64_t q_flat_side_3 = 0; q_flat_side_3 < 64; ++q_flat_side_3)
+                    totals[q_flat_piece_3 + q_flat_side_3] += window[q_flat_piece_3 + q_flat_side_3
+                        + taps[tap]];
+            }
+            for (int64_t q_flat = q_flat_whole_3; q_flat < q_flats; ++q_flat)
                 totals[q_flat] += window[q_flat + taps[tap]];
         }
         for (int64_t p_finished = 0; p_finished < p_count; ++p_finished) {

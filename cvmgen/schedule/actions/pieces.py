@@ -1,0 +1,91 @@
+"""`pieces`: loops of any length as pieces of one length, of which the last ones may overlap."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cvmgen import algebra
+from cvmgen.algebra import simplify
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import fresh, substitute, walk
+from cvmgen.lower.guards import assigned
+from cvmgen.schedule.actions.jam import multiple
+from cvmgen.schedule.actions.specialise import reads
+from cvmgen.schedule.dependences import read_tensors, stored_tensors
+from cvmgen.schedule.forms import Use
+from cvmgen.schedule.guards import ZERO
+from cvmgen.schedule.rewriting import Block, placed, rewritten
+from cvmgen.schedule.subject import Subject
+
+
+def pieces(subject: Subject, use: Use) -> Subject:
+    """Loops go by so many iterations at a time. Compilers write such pieces as vectors alone, in
+    registers, where a loop of any length has pointers to hold and iterations one by one at its end.
+
+    Legal for every loop over a range: what is left behind the last whole piece goes one by one.
+    Where iterations store what does not depend on what they store, and may so run twice, the last
+    piece begins earlier instead, if there are enough for one. Loops that read no elements a known
+    step apart stay.
+    """
+    names, size = set(use.loops(subject, 0)), use.number(1)
+    used, role = subject.taken, use.roles(2)[0]
+    made: dict[str, None] = {}
+    if size < 2:
+        use.refuse(f"a piece has 2 iterations at least, not {size}", "leave the action out")
+
+    def change(statement: i.Stmt) -> Block | None:
+        if not isinstance(statement, i.Loop) or statement.index not in names:
+            return None
+        if not even(statement):
+            return None
+        index = fresh(f"{statement.index}_{role}", used)
+        made[index] = None
+        form = overlapping if again(statement) else whole
+        return form(statement, size, index, used)
+
+    return subject.with_body(rewritten(subject.body, change)).with_roles({role: tuple(made)})
+
+
+def even(loop: i.Loop) -> bool:
+    """Whether neighbouring iterations of an innermost loop read elements a known step apart."""
+    index, varying = i.Var(loop.index), frozenset({loop.index, *assigned(loop.body)})
+    inner = any(isinstance(each, (i.Loop, i.Break)) for each in walk(loop.body))
+    places = [*reads(loop)]
+    if inner or not places or loop.low is None or loop.step != 1:
+        return False
+    lines = [algebra.linear(place.offset, [index], varying) for place in places]
+    return all(line and isinstance(line[0].get(index, ZERO), i.Const) for line in lines)
+
+
+def again(loop: i.Loop) -> bool:
+    """Whether iterations may run twice."""
+    plain = all(isinstance(each, (i.Let, i.Store)) for each in loop.body)
+    values = tuple(each.value for each in loop.body if isinstance(each, (i.Let, i.Store)))
+    return plain and not read_tensors(values) & stored_tensors(loop)
+
+
+def overlapping(loop: i.Loop, size: int, index: str, used: set[str]) -> Block:
+    assert loop.low is not None
+    piece, at = (i.Var(fresh(f"{loop.index}_{word}", used)) for word in ("piece", "at"))
+    last = simplify(i.Binary("-", loop.high, i.Const(size)))
+    first = i.Let(at.name, "i64", i.Call("min_i64", (piece, last)), loop.span)
+    body = (first, inside(loop, size, index, at))
+    outer = replace(loop, index=piece.name, body=body, step=size, vector="")
+    enough = i.Compare(">=", simplify(i.Binary("-", loop.high, loop.low)), i.Const(size))
+    return (i.If(enough, (outer,), (loop,), loop.span),)
+
+
+def whole(loop: i.Loop, size: int, index: str, used: set[str]) -> Block:
+    assert loop.low is not None
+    piece, end = (i.Var(fresh(f"{loop.index}_{word}", used)) for word in ("piece", "whole"))
+    high = simplify(multiple(loop.low, loop.high, size))
+    body = (inside(loop, size, index, piece),)
+    outer = replace(loop, index=piece.name, high=end, body=body, step=size, vector="")
+    return (i.Let(end.name, "i64", high, loop.span), outer, replace(loop, low=end))
+
+
+def inside(loop: i.Loop, size: int, index: str, first: i.Expr) -> i.Loop:
+    """The iterations of a piece."""
+    place = i.Binary("+", first, i.Var(index))
+    body = placed(substitute(loop.body, {loop.index: place}))
+    return replace(loop, index=index, low=ZERO, high=i.Const(size), body=body)
