@@ -1,1 +1,37 @@
-"""Formula to loop nests: one pass, one file, one public function."""
+"""Formula to loop nests: one pass, one file, one public function.
+
+`translate` makes a nest of loops around a store of each equation. Then, in this order, with what a
+pass is for where it is not for all targets:
+
+- parts (`known_parts.py`): known lists beside other slots of an input's shape, and extents of
+  outputs that take computing, get names
+- lift (`lift.py`): the loop over a variadic input's tensors, and folds over host values, leave
+  the nests
+- unfold (`unfold.py`): reductions become loops with an accumulator, bindings locals
+- guards (`guards.py`): conditions and locals move out to where they belong
+- ahead (`ahead.py`): reductions that do not depend on a loop stand in front of it; in CUDA the
+  outermost loops keep theirs
+- peel (`peel.py`): C, CUDA: leading dimensions that are indexed one by one become loops of their
+  own
+- split (`split.py`): C, CUDA: loops whose index is divided become two, where it is proved that
+  they may
+- offsets (`offsets.py`): multi-indices become offsets, with strides that the host computes
+- eager (`eager.py`): C, CUDA: elements at the place of the loop are loaded before a choice
+  between them
+- flatten (`flatten.py`): a box that every access walks whole is one flat loop
+- host_values (`host_values.py`): what nests need of lists is computed once a call
+- walks (`walks.py`): C, CUDA: a box of open rank becomes rows and a strided run
+- unfold_all (`unfold.py`): C, CUDA: comprehensions become loops that fill lists
+- compaction (`compaction.py`): C: a list that only says which rows an output begins with is not
+  kept: one nest moves each row as it is found
+- decisions (`decisions.py`): C: tests that look for a deciding element become cheap comparisons,
+  cheapest first
+- types (`types.py`, `typed_statements.py`): C, CUDA: machine types, once for each storage type,
+  while emitting; `settled.py` takes out what they decide
+
+numpy is printed from `parts` and `lift` alone: indices become axes (`indices.py`), divided ones
+digits of a place, accesses views (`arrays.py`), reductions operations on arrays, lists masks;
+what is made element by element is a chain of operations in spare arrays, block by block
+(`emit/numpy_chains.py`). `lower/idioms.py` finds maxima, clips and shifts, `lower/widths.py` the
+integers that hold a whole nest.
+"""
