@@ -65,7 +65,7 @@ def clipped(loop: i.Loop, subject: Subject, used: set[str]) -> Block | None:
 
 def lifted(found: Block, ends: set[str]) -> Block:
     """The ends of loops inside, and of those behind a test, in front of a loop that does not change
-    them: one for all that are the same."""
+    them: one for all that are the same. Elements may be there behind the test only."""
     *before, loop = found
     assert isinstance(loop, i.Loop)
     varying = assigned((loop,))
@@ -79,7 +79,7 @@ def lifted(found: Block, ends: set[str]) -> Block:
             return None
         varying.discard(statement.name)
         value: i.Expr = substitute(statement.value, others)
-        if names_in(value) & varying:
+        if names_in(value) & varying or any(isinstance(each, i.Load) for each in walk(value)):
             varying.add(statement.name)
             return None
         if value in same:

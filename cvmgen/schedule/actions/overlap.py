@@ -10,6 +10,7 @@ from cvmgen.ir.visit import fresh, names_in, replaced, substitute
 from cvmgen.lower.copies import BITS_OF, VECTOR
 from cvmgen.schedule.actions.base import signed
 from cvmgen.schedule.actions.split import lets
+from cvmgen.schedule.dependences import read_tensors
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
@@ -167,6 +168,8 @@ def appended(loop: i.Loop, bytes_: int, ahead: int) -> Appended | None:
     source = algebra.linear(copy.source.offset, [i.Var(loop.index)], frozenset({loop.index, name}))
     target = algebra.linear(copy.target.offset, [i.Var(name)], frozenset({loop.index, name}))
     if source is None or target is None or name in names_in(step.value):
+        return None
+    if copy.target.tensor in read_tensors(step.value):
         return None
     apart = source[0].get(i.Var(loop.index), ZERO), target[0].get(i.Var(name), ZERO)
     if not all(algebra.equal(each, row) for each in apart):
