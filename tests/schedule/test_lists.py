@@ -60,17 +60,23 @@ def test_rows_up_to_a_length_and_one_run_behind_them() -> None:
 def test_rows_are_moved_before_the_test() -> None:
     found = lines(ROWS.format(end="N", test="X[b, q, 1] > least"))
     assert "const int64_t q_rows = cvmgen_max_i64(0, N - 4);" in found, "whose vectors stay inside"
-    at = found.index("for (int64_t q_row = 0; q_row < q_row_pairs; ++q_row) {")
+    at = found.index("for (int64_t q_row = 1; q_row < q_row_pairs; ++q_row) {")
     assert found[at + 1 : at + 9] == [
-        "cvmgen_fetch(&X[X_at], 6144);",
-        "const int64_t q_row_first = (int64_t)(X[X_at + 1] > (int32_t)least);",
-        "const int64_t q_row_second = (int64_t)(X[X_at + 3] > (int32_t)least);",
-        "cvmgen_copy_vector(&Y[Y_at], &X[X_at]);",
-        "Y_at += q_row_first * 2;",
-        "cvmgen_copy_vector(&Y[Y_at], &X[X_at + 2]);",
-        "Y_at += q_row_second * 2;",
         "X_at += 4;",
-    ], "two are asked before one of them is stored"
+        "cvmgen_fetch(&X[X_at], 6144);",
+        "int8_t q_row_third[32];",
+        "cvmgen_copy_vector(q_row_third, &X[X_at]);",
+        "const int64_t q_row_third_kept = (int64_t)(X[X_at + 1] > (int32_t)least);",
+        "int8_t q_row_fourth[32];",
+        "cvmgen_copy_vector(q_row_fourth, &X[X_at + 2]);",
+        "const int64_t q_row_fourth_kept = (int64_t)(X[X_at + 3] > (int32_t)least);",
+    ], "the next rows are read and asked"
+    assert found[at + 9 : at + 13] == [
+        "cvmgen_copy_vector(&Y[Y_at], q_row_first);",
+        "Y_at += q_row_first_kept * 2;",
+        "cvmgen_copy_vector(&Y[Y_at], q_row_second);",
+        "Y_at += q_row_second_kept * 2;",
+    ], "before those in front of them are stored"
     at = found.index("cvmgen_copy_i32(&Y[(b * N + count) * 2], &X[(b * N + q) * 2], 2);")
     assert found[at - 1] == "for (int64_t q = q_row_pairs * 2; q < N; ++q) {"
     assert "cvmgen_fill_i32(&Y[(b * N + count) * 2], -1, (N - count) * 2);" in found[at:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cvmgen import algebra
@@ -18,14 +19,15 @@ from cvmgen.schedule.subject import Subject
 ZERO, ONE = i.Const(0), i.Const(1)
 
 
-WORDS = ("first", "second")  # rows that are asked before one of them is stored
-AT_ONCE = len(WORDS)
+AT_ONCE = 2  # rows that are stored while as many others are read
+FIRST, NEXT = ("first", "second"), ("third", "fourth")
 
 
 def overlap(subject: Subject, use: Use) -> Subject:
     """Rows that fit into so many bytes take them all with them, but for the last ones. Two of them
-    are asked before they are stored: a row may wait for stores whose places are like its own. What
-    is read so many bytes later, as the second number says, is fetched.
+    are stored when the next two have been read and asked: what is read waits for stores, if their
+    places are like its own. What is read so many bytes later, as the second number says, is
+    fetched.
 
     What is stored behind a row is overwritten by what belongs there. Legal for rows that are stored
     one behind the other, each over the one before if that did not count; other loops stay.
@@ -47,6 +49,18 @@ def overlap(subject: Subject, use: Use) -> Subject:
         return rows.in_vectors(index, subject, used)
 
     return subject.with_body(rewritten(subject.body, change)).with_roles({role: tuple(made)})
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The names of an array of a row's elements, and of the local that says whether it is kept."""
+
+    elements: str
+    kept: str
+
+    @classmethod
+    def of(cls, name: str, used: set[str]) -> Row:
+        return cls(fresh(name, used), fresh(f"{name}_kept", used))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,39 +112,81 @@ class Appended:
             i.Let(pairs.name, "i64", i.Binary("truncdiv", most, size), span),
             i.Let(source.name, "i64", begin, span),
             i.Let(target.name, "i64", place, span),
-            i.Loop(index, ZERO, pairs, self.pair(index, source, target, used), 0, span),
+            i.If(
+                i.Compare(">", pairs, ZERO),
+                self.in_pairs(i.Var(index), pairs, source, target, used),
+                (),
+                span,
+            ),
             i.Assign(self.step.name, count, span),
             replace(self.loop, low=i.Binary("*", pairs, size)),
         )
 
-    def pair(self, index: str, source: i.Var, target: i.Var, used: set[str]) -> Block:
-        """Rows, asked first and then stored, each over the one before if that is not kept."""
+    def in_pairs(
+        self, index: i.Var, pairs: i.Var, source: i.Var, target: i.Var, used: set[str]
+    ) -> Block:
+        """Rows, each stored over the one before if that is not kept."""
         row, span = self.copy.count, self.loop.span
-        asked: list[i.Stmt] = []
-        stored: list[i.Stmt] = []
-        for number in range(AT_ONCE):
-            before = algebra.simplify(i.Binary("*", i.Const(number), row))
-            place = algebra.total((source, before))
-            at = i.Binary("+", i.Binary("*", i.Var(index), i.Const(AT_ONCE)), i.Const(number))
-            kept = i.Var(fresh(f"{index}_{WORDS[number]}", used))
-            test = self.walked(self.step.value, algebra.simplify(at), source, before)
-            asked.append(i.Let(kept.name, "i64", test, span))
-            stored += (
-                replace(
-                    self.copy,
-                    source=replace(self.copy.source, offset=place),
-                    target=replace(self.copy.target, offset=target),
-                    count=i.Const(self.elements),
-                ),
-                replace(self.step, name=target.name, value=i.Binary("*", kept, row)),
-            )
-        walk = algebra.normal(i.Binary("*", i.Const(AT_ONCE), row))
-        return (
-            i.Fetch(replace(self.copy.source, offset=source), self.ahead, span),
-            *asked,
-            *stored,
-            i.Accumulate(source.name, "+", walk, span),
+        first, later = (
+            [Row.of(f"{index.name}_{word}", used) for word in words] for words in (FIRST, NEXT)
         )
+        walk = algebra.normal(i.Binary("*", i.Const(AT_ONCE), row))
+        body = (
+            i.Accumulate(source.name, "+", walk, span),
+            i.Fetch(replace(self.copy.source, offset=source), self.ahead, span),
+            *self.read(later, index, source),
+            *self.stored(first, target),
+            *(
+                each
+                for one, other in zip(first, later, strict=True)
+                for each in (
+                    self.copied(one.elements, other.elements),
+                    i.Assign(one.kept, i.Var(other.kept), span),
+                )
+            ),
+        )
+        return (
+            *self.read(first, ZERO, source),
+            i.Loop(index.name, ONE, pairs, body, 0, span),
+            *self.stored(first, target),
+        )
+
+    def read(self, rows: Sequence[Row], pair: i.Expr, source: i.Var) -> Block:
+        """The rows of a pair, and whether they are kept."""
+        done: list[i.Stmt] = []
+        for number, row in enumerate(rows):
+            before = algebra.simplify(i.Binary("*", i.Const(number), self.copy.count))
+            at = i.Binary("+", i.Binary("*", pair, i.Const(AT_ONCE)), i.Const(number))
+            test = self.walked(self.step.value, algebra.simplify(at), source, before)
+            place = replace(self.copy.source, offset=algebra.total((source, before)))
+            done += (
+                i.Array(row.elements, self.copy.type, self.elements, self.loop.span),
+                self.copied(row.elements, place),
+                i.Let(row.kept, "i64", test, self.loop.span),
+            )
+        return tuple(done)
+
+    def stored(self, rows: Sequence[Row], target: i.Var) -> Block:
+        place = replace(self.copy.target, offset=target)
+        return tuple(
+            each
+            for row in rows
+            for each in (
+                self.copied(place, row.elements),
+                replace(
+                    self.step,
+                    name=target.name,
+                    value=i.Binary("*", i.Var(row.kept), self.copy.count),
+                ),
+            )
+        )
+
+    def copied(self, to: str | i.Load, source: str | i.Load) -> i.Copy:
+        """A vector, between an array and a tensor or another array."""
+        target, origin = (
+            i.Load(each, None, ZERO) if isinstance(each, str) else each for each in (to, source)
+        )
+        return replace(self.copy, target=target, source=origin, count=i.Const(self.elements))
 
     def walked(self, test: i.Expr, index: i.Expr, source: i.Expr, before: i.Expr) -> i.Expr:
         """What is asked of a row that has others before it, by its place where that is as far from

@@ -109,15 +109,36 @@ static void get_valid_count_Y_int8_int8_part(const void *context, int64_t low, i
         const int64_t q_row_pairs = q_rows / 2;
         int64_t X_at = b * N * K;
         int64_t Y_at = b * N * K;
-        for (int64_t q_row = 0; q_row < q_row_pairs; ++q_row) {
-            cvmgen_fetch(&X[X_at], 6144);
-            const int64_t q_row_first = (int64_t)(X[X_at + 1] > (int32_t)score_threshold);
-            const int64_t q_row_second = (int64_t)(X[X_at + K + 1] > (int32_t)score_threshold);
-            cvmgen_copy_vector(&Y[Y_at], &X[X_at]);
-            Y_at += q_row_first * K;
-            cvmgen_copy_vector(&Y[Y_at], &X[X_at + K]);
-            Y_at += q_row_second * K;
-            X_at += 2 * K;
+        if (q_row_pairs > 0) {
+            int8_t q_row_first[32];
+            cvmgen_copy_vector(q_row_first, &X[X_at]);
+            int64_t q_row_first_kept = (int64_t)(X[X_at + 1] > (int32_t)score_threshold);
+            int8_t q_row_second[32];
+            cvmgen_copy_vector(q_row_second, &X[X_at + K]);
+            int64_t q_row_second_kept = (int64_t)(X[X_at + K + 1] > (int32_t)score_threshold);
+            for (int64_t q_row = 1; q_row < q_row_pairs; ++q_row) {
+                X_at += 2 * K;
+                cvmgen_fetch(&X[X_at], 6144);
+                int8_t q_row_third[32];
+                cvmgen_copy_vector(q_row_third, &X[X_at]);
+                const int64_t q_row_third_kept = (int64_t)(X[X_at + 1] > (int32_t)score_threshold);
+                int8_t q_row_fourth[32];
+                cvmgen_copy_vector(q_row_fourth, &X[X_at + K]);
+                const int64_t q_row_fourth_kept = (int64_t)(X[X_at + K
+                    + 1] > (int32_t)score_threshold);
+                cvmgen_copy_vector(&Y[Y_at], q_row_first);
+                Y_at += q_row_first_kept * K;
+                cvmgen_copy_vector(&Y[Y_at], q_row_second);
+                Y_at += q_row_second_kept * K;
+                cvmgen_copy_vector(q_row_first, q_row_third);
+                q_row_first_kept = q_row_third_kept;
+                cvmgen_copy_vector(q_row_second, q_row_fourth);
+                q_row_second_kept = q_row_fourth_kept;
+            }
+            cvmgen_copy_vector(&Y[Y_at], q_row_first);
+            Y_at += q_row_first_kept * K;
+            cvmgen_copy_vector(&Y[Y_at], q_row_second);
+            Y_at += q_row_second_kept * K;
         }
         count = cvmgen_floor_div(Y_at - b * N * K, K);
         for (int64_t q = q_row_pairs * 2; q < N; ++q) {
@@ -229,15 +250,36 @@ static void get_valid_count_Y_int32_int32_part(const void *context, int64_t low,
         const int64_t q_row_pairs = q_rows / 2;
         int64_t X_at = b * N * K;
         int64_t Y_at = b * N * K;
-        for (int64_t q_row = 0; q_row < q_row_pairs; ++q_row) {
-            cvmgen_fetch(&X[X_at], 6144);
-            const int64_t q_row_first = (int64_t)(X[X_at + 1] > (int32_t)score_threshold);
-            const int64_t q_row_second = (int64_t)(X[X_at + K + 1] > (int32_t)score_threshold);
-            cvmgen_copy_vector(&Y[Y_at], &X[X_at]);
-            Y_at += q_row_first * K;
-            cvmgen_copy_vector(&Y[Y_at], &X[X_at + K]);
-            Y_at += q_row_second * K;
-            X_at += 2 * K;
+        if (q_row_pairs > 0) {
+            int32_t q_row_first[8];
+            cvmgen_copy_vector(q_row_first, &X[X_at]);
+            int64_t q_row_first_kept = (int64_t)(X[X_at + 1] > (int32_t)score_threshold);
+            int32_t q_row_second[8];
+            cvmgen_copy_vector(q_row_second, &X[X_at + K]);
+            int64_t q_row_second_kept = (int64_t)(X[X_at + K + 1] > (int32_t)score_threshold);
+            for (int64_t q_row = 1; q_row < q_row_pairs; ++q_row) {
+                X_at += 2 * K;
+                cvmgen_fetch(&X[X_at], 6144);
+                int32_t q_row_third[8];
+                cvmgen_copy_vector(q_row_third, &X[X_at]);
+                const int64_t q_row_third_kept = (int64_t)(X[X_at + 1] > (int32_t)score_threshold);
+                int32_t q_row_fourth[8];
+                cvmgen_copy_vector(q_row_fourth, &X[X_at + K]);
+                const int64_t q_row_fourth_kept = (int64_t)(X[X_at + K
+                    + 1] > (int32_t)score_threshold);
+                cvmgen_copy_vector(&Y[Y_at], q_row_first);
+                Y_at += q_row_first_kept * K;
+                cvmgen_copy_vector(&Y[Y_at], q_row_second);
+                Y_at += q_row_second_kept * K;
+                cvmgen_copy_vector(q_row_first, q_row_third);
+                q_row_first_kept = q_row_third_kept;
+                cvmgen_copy_vector(q_row_second, q_row_fourth);
+                q_row_second_kept = q_row_fourth_kept;
+            }
+            cvmgen_copy_vector(&Y[Y_at], q_row_first);
+            Y_at += q_row_first_kept * K;
+            cvmgen_copy_vector(&Y[Y_at], q_row_second);
+            Y_at += q_row_second_kept * K;
         }
         count = cvmgen_floor_div(Y_at - b * N * K, K);
         for (int64_t q = q_row_pairs * 2; q < N; ++q) {
