@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cvmgen.build import c_compiler
@@ -14,6 +18,14 @@ FLAGS = (
     "sse4_2", "avx2", "fma", "avx_vnni", "avx512f", "avx512bw", "avx512vl", "avx512_vnni",
     "avx512_bf16", "amx_int8", "asimddp", "i8mm", "sve",
 )  # fmt: skip
+
+
+@contextmanager
+def own_copy(library: Path) -> Iterator[Path]:
+    """A copy of a file for one process: the pages of a library stay where they are in memory while
+    others load the same file, and some places are slower."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(shutil.copy(library, folder))
 
 
 def describe() -> dict[str, str]:

@@ -12,13 +12,17 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 import cvmgen
 import cvmgen.graph
 from benchmarks.cases import Array, Call, Problem
+from benchmarks.machine import own_copy
+from cvmgen.api.library import compiled
 from cvmgen.errors import CvmgenError
+from cvmgen.paths import generated_folder
 
 NAME = "cvmgen"
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,7 +46,10 @@ class Missing(Exception):
 
 @cache
 def library(target: str = "c") -> Any:
-    return cvmgen.load(target)
+    if target != "c":
+        return cvmgen.load(target)
+    with own_copy(compiled(generated_folder())) as own:
+        return cvmgen.load(target, library=own)
 
 
 def calls(problem: Problem, also: Sequence[str] = ()) -> list[Call]:
@@ -143,8 +150,11 @@ def model(problem: Problem) -> Iterator[Call]:
     with tempfile.TemporaryDirectory() as folder:
         files = (str(MODEL / "symbol.json"), str(MODEL / "params.bin"))
         command = [sys.executable, "-m", "cvmgen", "build", "--model", *files, "--out", folder]
-        subprocess.run(command, stdout=sys.stderr, check=True)
-        network = load_model(Path(folder))
+        # A cache of its own, so that no other process has loaded the same file.
+        own = {**os.environ, "CVMGEN_CACHE": str(Path(folder, "cache"))}
+        subprocess.run(command, stdout=sys.stderr, check=True, env=own)
+        with patch.dict(os.environ, own):
+            network = load_model(Path(folder))
     yield Call(NAME, partial(network, picture), lambda: outputs(network(picture)))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.cases import Array, Call, Problem
-from benchmarks.machine import describe
+from benchmarks.machine import describe, own_copy
 from benchmarks.measure import Effort, timings
 from cvmgen.build import compile_library
 from cvmgen.memory import new_array
@@ -42,7 +42,8 @@ class Probes:
         sources = {name: (POOL / name).read_text() for name in POOLED}
         sources |= {"probes.c": SOURCE.read_text(), "machine.h": machine}
         path = compile_library(sources, name="probes", flags=("-march=native",))
-        self.library = ctypes.CDLL(str(path))
+        with own_copy(path) as own:
+            self.library = ctypes.CDLL(str(own))
         self.library.cvmgen_set_threads(threads)
         self.threads = threads
         self.library.probe_dot_name.restype = ctypes.c_char_p
