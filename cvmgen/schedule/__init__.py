@@ -20,12 +20,12 @@ what places share out of loops.
 
 `tile` leaves the nest as it is and adds a plan for the register tile (`lower/tiling.py`), which
 `cvmgen_contract.c` carries out: `cvmgen_image.c` stages rows as bytes, `cvmgen_panels.c` packs
-columns; what follows from a contraction alone stays in the workspace of a bound call. In threads,
-rows that lie as they would be staged are read in place: the tile of AVX512-VNNI makes bytes of
-elements. `cvmgen_tile_*.c` makes blocks of totals: intrinsics in a file for each kind of
-processor, and plain C compiled for several instruction sets. Its meaning is a formula in
-`intrinsics.sched` that tests evaluate for each variant; `schedule/intrinsics.py` checks the block
-against the code.
+columns; what follows from a contraction alone stays in the workspace of a bound call. Where there
+is work for threads, rows that lie as they would be staged are read in place: the tile of
+AVX512-VNNI makes bytes of elements. `cvmgen_tile_*.c` makes blocks of totals: intrinsics in a
+file for each kind of processor, and plain C compiled for several instruction sets. Its meaning is
+a formula in `intrinsics.sched` that tests evaluate for each variant; `schedule/intrinsics.py`
+checks the block against the code.
 
 Kernels with vector loops are compiled for several instruction sets where the compiler can, and
 the loader chooses. A loop in threads is a function for a part of its iterations
