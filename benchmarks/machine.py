@@ -24,7 +24,7 @@ FLAGS = (
 def own_copy(library: Path) -> Iterator[Path]:
     """A copy of a file for one process: the pages of a library stay where they are in memory while
     others load the same file, and some places are slower."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         yield Path(shutil.copy(library, folder))
 
 

@@ -7,7 +7,7 @@ entries, loads) goes in as an opaque symbol and comes out as it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import sympy
 
@@ -158,6 +158,21 @@ def total(parts: Iterable[i.Expr]) -> i.Expr:
         else:
             result = i.Binary("+", result, part)
     return i.Const(0) if result is None else result
+
+
+def signed(expr: i.Expr, sign: int = 1) -> Iterator[i.Expr]:
+    """The terms of a sum, those that are subtracted with a factor of -1."""
+    match expr:
+        case i.Binary(op="+", left=left, right=right):
+            yield from signed(left, sign)
+            yield from signed(right, sign)
+        case i.Binary(op="-", left=left, right=right):
+            yield from signed(left, sign)
+            yield from signed(right, -sign)
+        case i.Const(value=int(value)):
+            yield i.Const(sign * value)
+        case _:
+            yield expr if sign == 1 else i.Binary("*", i.Const(-1), expr)
 
 
 def negation(expr: i.Expr) -> i.Expr | None:

@@ -1,10 +1,10 @@
 """Which mapping a nest gets: the first one of the schedules for CUDA that knows its shape.
 
 How the iterations of a nest become threads is a mapping, chosen while emitting by the shape of
-the nest and never by the name of an operator (`emit/cuda_choice.py`, in the order and with the
-numbers of `spec/schedules/cuda.sched`); each is an analysis in `lower/`, a printer in `emit/` and
-a header with what is the same for all nests. The host chooses at each call between a mapping's
-kernels, by extents.
+the nest and never by the name of an operator (in the order and with the numbers of
+`spec/schedules/cuda.sched`); each is an analysis in `lower/`, a printer in `emit/` and a header
+with what is the same for all nests. The host chooses at each call between a mapping's kernels, by
+extents.
 
 - contraction (`lower/contraction.py`, `emit/cuda_contractions.py`): a sum of products of two
   inputs: tiles of totals from int8 slices in shared memory, by tensor cores

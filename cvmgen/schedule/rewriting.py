@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from cvmgen.algebra import simplify
@@ -56,3 +56,16 @@ def renamed(body: Block, old: str, new: str) -> Block:
     """The block with another name for an index."""
     result: Block = substitute(body, {old: i.Var(new)})
     return result
+
+
+def with_names(body: Block, new: Mapping[str, str]) -> Block:
+    """The block with other names for the indices of loops."""
+
+    def change(node: object) -> object:
+        if isinstance(node, i.Loop) and node.index in new:
+            return replace(node, index=new[node.index])
+        return node
+
+    loops_named: Block = rebuild(body, change)
+    named: Block = substitute(loops_named, {old: i.Var(name) for old, name in new.items()})
+    return named

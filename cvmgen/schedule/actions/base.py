@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from cvmgen.algebra import total
+from cvmgen.algebra import signed, total
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, replaced, walk
 from cvmgen.lower.guards import assigned
@@ -51,21 +50,6 @@ def base(subject: Subject, use: Use) -> Subject:
         return (*lets, loop)
 
     return subject.with_body(rewritten(subject.body, change))
-
-
-def signed(expr: i.Expr, sign: int = 1) -> Iterator[i.Expr]:
-    """The terms of a sum, those that are subtracted with a factor of -1."""
-    match expr:
-        case i.Binary(op="+", left=left, right=right):
-            yield from signed(left, sign)
-            yield from signed(right, sign)
-        case i.Binary(op="-", left=left, right=right):
-            yield from signed(left, sign)
-            yield from signed(right, -sign)
-        case i.Const(value=int(value)):
-            yield i.Const(sign * value)
-        case _:
-            yield expr if sign == 1 else i.Binary("*", i.Const(-1), expr)
 
 
 def is_product(node: object) -> bool:

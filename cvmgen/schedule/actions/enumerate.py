@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterator
 
 from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import fresh, names_in, rebuild, substitute, walk
+from cvmgen.ir.visit import fresh, names_in, walk
 from cvmgen.lower.guards import assigned
 from cvmgen.schedule.actions.unroll import passes
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import ZERO
-from cvmgen.schedule.rewriting import Block, loops, placed, rewritten
+from cvmgen.schedule.rewriting import Block, loops, placed, rewritten, with_names
 from cvmgen.schedule.subject import Subject
 
 
@@ -90,16 +89,3 @@ def with_iterations(
         return None
 
     return placed(rewritten((outer,), change))
-
-
-def with_names(body: Block, new: Mapping[str, str]) -> Block:
-    """The block with other names for the indices of loops."""
-
-    def change(node: object) -> object:
-        if isinstance(node, i.Loop) and node.index in new:
-            return replace(node, index=new[node.index])
-        return node
-
-    renamed: Block = rebuild(body, change)
-    named: Block = substitute(renamed, {old: i.Var(name) for old, name in new.items()})
-    return named

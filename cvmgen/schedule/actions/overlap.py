@@ -9,15 +9,12 @@ from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, replaced, substitute
 from cvmgen.lower.copies import BITS_OF, VECTOR
-from cvmgen.schedule.actions.base import signed
 from cvmgen.schedule.actions.split import lets
 from cvmgen.schedule.dependences import read_tensors
 from cvmgen.schedule.forms import Use
+from cvmgen.schedule.guards import ONE, ZERO
 from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
-
-ZERO, ONE = i.Const(0), i.Const(1)
-
 
 AT_ONCE = 2  # rows that are stored while as many others are read
 FIRST, NEXT = ("first", "second"), ("third", "fourth")
@@ -200,7 +197,7 @@ class Appended:
             if self.loop.index in names_in(behind):
                 return node
             rest = algebra.normal(i.Binary("+", before, behind))
-            return replace(node, offset=algebra.total((source, *signed(rest))))
+            return replace(node, offset=algebra.total((source, *algebra.signed(rest))))
 
         found: i.Expr = substitute(replaced(test, change), {self.loop.index: index})
         return found

@@ -13,7 +13,7 @@ from cvmgen.lower.guards import assigned, conjunction
 from cvmgen.schedule.dependences import Locals, read_tensors
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import MEASURES, product
-from cvmgen.schedule.rewriting import Block, loops, rewritten
+from cvmgen.schedule.rewriting import Block, loops, rewritten, with_names
 from cvmgen.schedule.subject import Subject
 
 ZERO, ONE = i.Const(0), i.Const(1)
@@ -98,12 +98,11 @@ def versioned(
         needed, steps = found
         enough = i.Compare(">=", product(MEASURES[measure](subject, statement)), i.Const(least))
         copy = with_steps(statement, steps)
-        for each in dict.fromkeys(each.index for each in loops((statement,), names)):
-            index = fresh(f"{each}_{role}", used)
-            made[index] = None
-            copy = renamed_loop(copy, each, index)
+        found_in = dict.fromkeys(each.index for each in loops((statement,), names))
+        new = {each: fresh(f"{each}_{role}", used) for each in found_in}
+        made.update(dict.fromkeys(new.values()))
         test = conjunction([*needed, enough])
-        return (i.If(test, (copy,), (statement,), statement.span),)
+        return (i.If(test, with_names((copy,), new), (statement,), statement.span),)
 
     return subject.with_body(rewritten(subject.body, change)).with_roles({role: tuple(made)})
 
@@ -255,17 +254,3 @@ def with_steps(loop: i.Loop, values: Steps) -> i.Loop:
 
     result: i.Loop = rebuild(loop, change)
     return result
-
-
-def renamed_loop(loop: i.Loop, old: str, new: str) -> i.Loop:
-    """The loop with another name for an index that it or a loop in it has."""
-
-    def change(statement: i.Stmt) -> Block | None:
-        if isinstance(statement, i.Loop) and statement.index == old:
-            body = substitute(statement.body, {old: i.Var(new)})
-            return (replace(statement, index=new, body=body),)
-        return None
-
-    (found,) = rewritten((loop,), change)
-    assert isinstance(found, i.Loop)
-    return found
