@@ -1,6 +1,7 @@
 # make            set up, write and compile the kernels, run the digits example
 # make test       all tests but the slow ones;  make test-all  those too
 # make orders     all tests of conformance of CUDA text on the CPU, in reverse and random order
+# make fuzz       invented formulas, schedules and files, 50 times as many as in tests (FUZZ=50)
 # make sanitize   CUDA kernels on the CPU under sanitizers and the race detector
 # make emulated   kernels and models of the C target on other processors, under emulation
 # make mutants    what every step of testing CUDA text makes of bugs put into it, as a table
@@ -16,6 +17,8 @@ VENV ?= .venv
 PYTHON ?= python3
 PYTEST_FLAGS ?= --numprocesses=auto --maxprocesses=8
 BENCH_FLAGS ?=
+FUZZ ?= 50
+FUZZ_SEED ?= $(shell date +%s)
 PEERS ?=
 
 BIN := $(VENV)/bin
@@ -23,7 +26,7 @@ BIN := $(VENV)/bin
 # reinstalls anything, and a moved checkout does.
 STAMP := $(VENV)/.installed-$(shell { cat pyproject.toml; pwd; } | cksum | cut -d ' ' -f 1)
 
-.PHONY: demo build test test-all orders sanitize emulated mutants check format readme bench bench-peers bench-check bench-baseline bench-readme gpu-test gpu-sanitize gpu-bench clean
+.PHONY: demo build test test-all fuzz orders sanitize emulated mutants check format readme bench bench-peers bench-check bench-baseline bench-readme gpu-test gpu-sanitize gpu-bench clean
 
 demo: build
 	@$(BIN)/python examples/digits/demo.py
@@ -53,6 +56,10 @@ orders: $(STAMP)
 	  CVMGEN_TEST_TARGETS=c,cuda-cpu CVMGEN_TEST_ORDER=$$order \
 	    $(BIN)/python -m pytest $(PYTEST_FLAGS) tests/conformance tests/opsets || exit 1; \
 	done
+
+fuzz: $(STAMP)
+	@echo "again with: make fuzz FUZZ=$(FUZZ) FUZZ_SEED=$(FUZZ_SEED)"
+	@CVMGEN_FUZZ=$(FUZZ) CVMGEN_FUZZ_SEED=$(FUZZ_SEED) $(BIN)/python -m pytest $(PYTEST_FLAGS) tests/fuzz
 
 sanitize: $(STAMP)
 	@$(BIN)/python -m pytest $(PYTEST_FLAGS) -m '' tests/emit/test_cuda_races.py tests/emit/test_cuda_sanitized.py
