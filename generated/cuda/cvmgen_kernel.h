@@ -123,8 +123,19 @@ CVMGEN_FUNCTION int64_t cvmgen_to_int(double a) {
     return a <= -9223372036854775808.0 ? INT64_MIN : (int64_t)a;
 }
 /* What is stored of a real number: rounded to nearest even, NaN in its one form. */
+#ifdef __CUDA_ARCH__
+/* The choice is one of bits: a GPU gives NaN that it computes or converts a form of its own, as
+   0x7fffffff, and a choice of numbers may be made before the conversion. */
+CVMGEN_FUNCTION float cvmgen_stored_f32(double a) {
+    return __int_as_float(a != a ? 0x7fc00000 : __float_as_int((float)a));
+}
+CVMGEN_FUNCTION double cvmgen_stored_f64(double a) {
+    return __longlong_as_double(a != a ? 0x7ff8000000000000 : __double_as_longlong(a));
+}
+#else
 CVMGEN_FUNCTION float cvmgen_stored_f32(double a) { return a != a ? (float)CVMGEN_NAN : (float)a; }
 CVMGEN_FUNCTION double cvmgen_stored_f64(double a) { return a != a ? CVMGEN_NAN : a; }
+#endif
 
 /* ---------------------------------------------------------------- lists */
 

@@ -48,10 +48,10 @@ enum { CVMGEN_EXACT_DEPTH = INT32_MAX / (128 * 128) };
 static inline __device__ void cvmgen_mma(int32_t (&sums)[4], const uint32_t (&a)[4],
                                          const uint32_t (&b)[2]) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
-        "{ %0, %1, %2, %3 }, { %4, %5, %6, %7 }, { %8, %9 }, { %0, %1, %2, %3 };"
-        : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+                 "{ %0, %1, %2, %3 }, { %4, %5, %6, %7 }, { %8, %9 }, { %0, %1, %2, %3 };"
+                 : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #else
     const uint32_t all = 0xffffffffu, lane = threadIdx.x % 32;
     const uint64_t rows[2] = {a[0] | (uint64_t)a[2] << 32, a[1] | (uint64_t)a[3] << 32};
@@ -268,6 +268,7 @@ static inline __device__ void cvmgen_multiply_mma(cvmgen_sums &sums, const int8_
     const int32_t q = threadIdx.x % 4, row = cvmgen_first_row();
     const int32_t column = (int32_t)threadIdx.x / 64 * CVMGEN_WARP_COLUMNS +
                            (int32_t)threadIdx.x % 32 / 4;
+    __syncwarp(); /* staging may part the lanes of a warp; what follows takes them together */
     CVMGEN_UNROLL
     for (int32_t chunk = 0; chunk < CVMGEN_SLICE / 16; chunk += 2) {
         uint32_t a[ROWS][4], b[COLUMNS][2];
