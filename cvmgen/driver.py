@@ -39,6 +39,7 @@ from cvmgen.source import Span, SpecError, SpecErrors
 from cvmgen.spec.check import check_files, read_folder
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.parse import parse_at
+from cvmgen.spec.scope import is_ours
 from cvmgen.spec.words import PYTHON_WORDS
 
 Pass = Callable[[i.Program], i.Program]
@@ -111,6 +112,8 @@ class Target:
     operator_file: str
     header_file: str
     support_file: str
+    emit_interface: Callable[[Operator], str] | None = None  # where operators have headers
+    interface_file: str = "{opset}/{name}.h"
 
 
 TARGETS: Mapping[str, Target] = {
@@ -140,6 +143,7 @@ TARGETS: Mapping[str, Target] = {
         operator_file="{opset}/{name}.c",
         header_file="{opset}.h",
         support_file="{name}",
+        emit_interface=c_support.emit_interface,
     ),
     "cuda": Target(
         CUDA,
@@ -149,6 +153,7 @@ TARGETS: Mapping[str, Target] = {
         operator_file="{opset}/{name}.cu",
         header_file="{opset}.h",
         support_file="{name}",
+        emit_interface=cuda.emit_interface,
     ),
 }
 
@@ -292,11 +297,12 @@ def operator_texts(
     for passes in (MANIFEST_PASSES, *(TARGETS[name].passes for name in targets)):
         if passes not in programs:
             programs[passes] = lower(operator, passes)
-    paths = operator_files(operator, targets)
-    files = {
-        path: emitted(name, operator, programs[TARGETS[name].passes], schedules)
-        for name, path in zip(targets, paths, strict=True)
-    }
+    files = {}
+    for name in targets:
+        program = programs[TARGETS[name].passes]
+        files[operator_file(operator, name)] = emitted(name, operator, program, schedules)
+        if emit_interface := TARGETS[name].emit_interface:
+            files[interface_file(operator, name)] = emit_interface(operator)
     return Texts(files, interface.manifest_entry(programs[MANIFEST_PASSES]))
 
 
@@ -329,10 +335,13 @@ def callable_opsets(operators: Iterable[Operator]) -> None:
     """Refuse operators in no opset, and opsets whose name no program can write."""
     errors = []
     for opset, (first, *_) in by_opset(operators).items():
-        if opset and opset.isascii() and opset.isidentifier() and opset not in PYTHON_WORDS:
-            continue
         message = f"the opset '{opset}' has a name that programs cannot write"
         hint = "name the folder with letters, digits and '_'"
+        if opset and opset.isascii() and opset.isidentifier() and opset not in PYTHON_WORDS:
+            if not is_ours(opset):
+                continue
+            message = f"the opset '{opset}' has the name of what all opsets share"
+            hint = "name the folder otherwise"
         if not opset:
             message = f"the operator '{first.name}' is in no opset"
             hint = "move the file into a folder of the spec, which names the opset"
@@ -352,12 +361,26 @@ def shared_files(
             yield target.support_file.format(opset=opset, name=support), text
 
 
+def operator_file(operator: Operator, name: str) -> str:
+    """The name below generated/ of the operator's file for a target."""
+    file = TARGETS[name].operator_file.format(opset=operator.opset, name=operator.name)
+    return f"{name}/{file}"
+
+
+def interface_file(operator: Operator, name: str) -> str:
+    """The name below generated/ of the operator's header, on targets that have one."""
+    file = TARGETS[name].interface_file.format(opset=operator.opset, name=operator.name)
+    return f"{name}/{file}"
+
+
 def operator_files(operator: Operator, targets: Iterable[str]) -> list[str]:
     """The names below generated/ of the files that belong to one operator alone."""
-    return [
-        f"{name}/{TARGETS[name].operator_file.format(opset=operator.opset, name=operator.name)}"
-        for name in targets
-    ]
+    found = []
+    for name in targets:
+        found.append(operator_file(operator, name))
+        if TARGETS[name].emit_interface:
+            found.append(interface_file(operator, name))
+    return found
 
 
 def emitted(

@@ -122,7 +122,9 @@ def test_names_of_generated_files(operators: tuple[Operator, ...]) -> None:
         "c/cvmgen_x86.h",
         "c/toy.h",
         "c/toy/double.c",
+        "c/toy/double.h",
         "c/toy/next.c",
+        "c/toy/next.h",
         "manifest.json",
         "python/toy/__init__.py",
         "python/toy/_reals.py",
@@ -133,6 +135,7 @@ def test_names_of_generated_files(operators: tuple[Operator, ...]) -> None:
     ]
     assert driver.operator_files(operators[0], ("c", "python")) == [
         "c/toy/double.c",
+        "c/toy/double.h",
         "python/toy/double.py",
     ]
     assert all(text.endswith("\n") for text in files.values())

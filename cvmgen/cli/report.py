@@ -120,12 +120,14 @@ def files(
     folder: Path, operators: Iterable[Operator], schedules: Schedules, progress: Progress
 ) -> Iterator[File]:
     # Imported here: they need sympy, and what is wrong with the command line is told without.
-    from cvmgen.driver import kernel_classes, operator_files
+    from cvmgen.driver import interface_file, kernel_classes, operator_file
 
-    headers = {path.name: read(path) for path in sorted((folder / "cuda").glob("*.h"))}
+    # Of other operators none: they would compile this one again.
+    shared = {path.name: read(path) for path in sorted((folder / "cuda").glob("cvmgen*.h"))}
     for operator in operators:
         progress.step(f"lowering {operator.full_name}")
-        (path,) = operator_files(operator, ["cuda"])
+        path, own = operator_file(operator, "cuda"), interface_file(operator, "cuda")
+        headers = {**shared, own.removeprefix("cuda/"): read(folder / own)}
         source, classes = read(folder / path), kernel_classes(operator, schedules)
         yield File(operator.full_name, path.removeprefix("cuda/"), source, headers, classes)
 

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from cvmgen.cli.exits import Exit
 from cvmgen.cli.progress import Progress
 from cvmgen.cli.specs import read_operators
-from cvmgen.driver import TARGETS, operator_files
+from cvmgen.driver import TARGETS, operator_file
 from cvmgen.errors import CvmgenError
 from cvmgen.paths import generated_folder
 from cvmgen.spec.formula import Operator
@@ -84,8 +84,9 @@ def row(operator: Operator, folder: Path) -> Iterator[str]:
     name, line = operator.span.source.name, operator.span.line
     yield f"`{operator.name}`"
     yield f"[{PurePosixPath(name).name}:{line}]({name}#L{line})"
-    for path in operator_files(operator, TARGETS):
-        yield "runs" if (folder / path).is_file() else "not built"
+    for target in TARGETS:
+        path = folder / operator_file(operator, target)
+        yield "runs" if path.is_file() else "not built"
     aliases = f" Also `{'`, `'.join(operator.aliases)}`." if operator.aliases else ""
     yield escaped(" ".join(operator.doc.split())) + aliases
 

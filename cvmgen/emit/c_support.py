@@ -91,9 +91,20 @@ def dtype_bytes() -> str:
 
 
 def emit_header(opset: str, operators: Iterable[Operator]) -> str:
-    """The public header of an opset."""
-    declarations = "\n\n".join(declaration(operator) for operator in operators)
-    return render("c/opset.h.j2", opset=opset, guard=opset.upper(), declarations=declarations)
+    """The public header of an opset, which includes those of its operators."""
+    names = [operator.name for operator in operators]
+    return render("c/opset.h.j2", opset=opset, guard=opset.upper(), names=names)
+
+
+def emit_interface(operator: Operator) -> str:
+    """The public header of one operator: what calls it needs no more, and no other one's edit
+    compiles it again."""
+    return render(
+        "c/interface.h.j2",
+        full_name=operator.full_name,
+        name=interface.c_name(operator),
+        declaration=declaration(operator),
+    )
 
 
 def declaration(operator: Operator) -> str:

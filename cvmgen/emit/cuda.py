@@ -51,6 +51,9 @@ HEADERS = (
 )
 """What kernels include besides the headers of C."""
 
+STREAM = "cvmgen_stream.h"
+"""What the headers of operators include besides."""
+
 CPU_FILES = (
     "cvmgen_cpu.h",
     "cvmgen_cpu_vectors.h",
@@ -102,7 +105,7 @@ def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
         "mask_megabytes": mask_bytes >> 20,
         "mask_columns": isqrt(8 * mask_bytes) // 64 + 1,
     }
-    own = (*HEADERS, *(f"cpu/{name}" for name in CPU_FILES))
+    own = (*HEADERS, STREAM, *(f"cpu/{name}" for name in CPU_FILES))
     return {
         **{name: shared[name] for name in c_support.HEADERS},
         **{name: render(f"cuda/{name}.j2", **values) for name in own},
@@ -120,14 +123,19 @@ def mask_size(settings: Names[str, Settings]) -> int:
 
 
 def emit_header(opset: str, operators: Iterable[Operator]) -> str:
-    """The public header of an opset, for C and C++; it needs no CUDA header."""
-    operators = tuple(operators)
+    """The public header of an opset, which includes those of its operators."""
+    names = [operator.name for operator in operators]
+    return render("cuda/opset.h.j2", opset=opset, guard=opset.upper(), names=names)
+
+
+def emit_interface(operator: Operator) -> str:
+    """The public header of one operator, for C and C++; it needs no CUDA header."""
     return render(
-        "cuda/opset.h.j2",
-        opset=opset,
-        guard=opset.upper(),
-        c_header=c_support.emit_header(opset, operators).strip(),
-        declarations="\n\n".join(map(declaration, operators)),
+        "cuda/interface.h.j2",
+        full_name=operator.full_name,
+        name=interface.c_name(operator),
+        c_header=c_support.emit_interface(operator).strip(),
+        declaration=declaration(operator),
     )
 
 

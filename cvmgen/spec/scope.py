@@ -40,6 +40,7 @@ class Symbol:
 
 
 MOST_NAMES = 8
+OURS = "cvmgen"
 ROLE_WORDS = {
     "const": "a constant",
     "input": "an input",
@@ -75,7 +76,15 @@ def operator_name(name: str, span: Span) -> str:
     if name in MODULE_NAMES:
         message = f"'{name}' stands for something else in the module of every operator"
         raise SpecError(span, message, f"write '{name}_', for example")
+    if is_ours(name):
+        message = f"'{name}' is the name of what all generated operators share"
+        raise SpecError(span, message, f"take a name that does not begin with '{OURS}'")
     return name
+
+
+def is_ours(name: str) -> bool:
+    """Whether files and functions that operators include are named so: `cvmgen`, `cvmgen_run`."""
+    return name == OURS or name.startswith(f"{OURS}_")
 
 
 def word_of(language: str, name: str, span: Span) -> SpecError:

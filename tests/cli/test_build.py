@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from cvmgen.api.library import compiled
 from cvmgen.emit import c_support, cuda, numpy, python
 
 from .conftest import Command, Outcome, contents, start
@@ -36,7 +37,13 @@ SHARED = {
 
 def own_files(name: str) -> set[str]:
     modules = {f"numpy/toy/{name}.py", f"python/toy/{name}.py"}
-    return {f"c/toy/{name}.c", f"cuda/toy/{name}.cu", *modules}
+    headers = {f"{target}/toy/{name}.h" for target in ("c", "cuda")}
+    return {f"c/toy/{name}.c", f"cuda/toy/{name}.cu", *headers, *modules}
+
+
+def texts_of(name: str) -> set[str]:
+    """The files that depend on an operator's formula, not on its interface alone."""
+    return {each for each in own_files(name) if not each.endswith(".h")}
 
 
 def edit(spec: Path, old: str, new: str) -> None:
@@ -90,7 +97,7 @@ def test_a_build_of_nothing_new_imports_nothing_heavy(
 def test_an_edited_formula_touches_its_own_files(build: Build, spec: Path) -> None:
     build()
     edit(spec, "Y[d...] = 2 * X[d...]", "Y[d...] = X[d...] + X[d...]")
-    expected = dict.fromkeys(own_files("double"), ("changed", "the formula of toy.double changed"))
+    expected = dict.fromkeys(texts_of("double"), ("changed", "the formula of toy.double changed"))
     assert changes(build("--json")) == expected | {
         "manifest.json": ("changed", "toy.double changed")
     }
@@ -128,6 +135,46 @@ def test_a_new_operator_is_new(build: Build, spec: Path) -> None:
     assert not found.keys() & (own_files("double") | own_files("shifted"))
 
 
+ANOTHER = """operator another {
+  "9 X."
+  input  X : cvm[n]
+  output Y : cvm[n] precision p(X) + 4
+  Y[i] = 9 * X[i]
+}
+
+operator double"""
+EDITS = [
+    ("operator double", ANOTHER, "a new operator in front"),
+    ("attr   by = 1 in [0, 8)", "attr   by = 3 in [0, 5)", "a default and a range"),
+    ("X[d...] + by\n", "X[d...] + by + by - by\n", "a formula"),
+    ("  attr   by", "  attr   more = 1\n  attr   by", "an attribute more"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "why"), EDITS)
+def test_an_edit_compiles_what_was_edited(
+    build: Build, spec: Path, cache: Path, old: str, new: str, why: str
+) -> None:
+    assert build("--target", "c").code == 0
+    before = set(cache.rglob("*.o"))
+    edit(spec, old, new)
+    assert build("--target", "c").code == 0
+    assert len(set(cache.rglob("*.o")) - before) == 1, why
+
+
+def test_an_edit_compiles_what_was_edited_for_cuda(
+    build: Build, spec: Path, cache: Path, tmp_path: Path
+) -> None:
+    def compile_all() -> set[Path]:
+        assert build("--target", "cuda").code == 0
+        compiled(tmp_path / "generated", "cuda-cpu")
+        return set(cache.rglob("*.o"))
+
+    before = compile_all()
+    edit(spec, *EDITS[0][:2])
+    assert len(compile_all() - before) == 1
+
+
 def test_an_operator_that_moved_says_where_to(build: Build, spec: Path) -> None:
     build()
     edit(spec, "operator shifted", "# A comment.\noperator shifted")
@@ -144,7 +191,7 @@ def test_a_definition_in_common_is_the_reason(build: Build, spec: Path) -> None:
     build()
     (spec / "common.cvm").write_text("def scaled(x) = x + x\n")
     reason = ("changed", "a definition that it uses changed")
-    assert changes(build("--json")) == dict.fromkeys(own_files("double"), reason)
+    assert changes(build("--json")) == dict.fromkeys(texts_of("double"), reason)
     assert build("--check").code == 0
 
 
@@ -213,7 +260,7 @@ def test_one_operator_of_a_stale_folder(build: Build, spec: Path, tmp_path: Path
     edit(spec, "Y[d...] = 2 * X[d...]", "Y[d...] = X[d...] + X[d...]")
     edit(spec, "Y[d...] = X[d...] + by", "Y[d...] = by + X[d...]")
     outcome = build("toy.shifted", "--json")
-    assert changes(outcome).keys() == own_files("shifted") | {"manifest.json"}
+    assert changes(outcome).keys() == texts_of("shifted") | {"manifest.json"}
     assert outcome.json["stale"] == ["toy.double"]
     again = build("shifted")
     assert again.err == "stale too, and not built: toy.double (`cvmgen build` builds all)\n"
@@ -266,7 +313,7 @@ def test_check_of_what_is_stale(build: Build, spec: Path, tmp_path: Path) -> Non
     assert outcome.err == message
     assert contents(tmp_path) == changed, "nothing is written"
     report = build("--check", "--json").json
-    assert set(report["stale"]) == own_files("double") | {"manifest.json"}
+    assert set(report["stale"]) == texts_of("double") | {"manifest.json"}
     assert "+++ b/python/toy/double.py" in report["diff"]
     assert build("--check", "toy.shifted").code == 0
     edit(spec, "Y[d...] = X[d...] + X[d...]", "Y[d...] = 2 * X[d...]")
@@ -398,6 +445,7 @@ def test_bytes_depend_on_nothing_but_the_formulas(spec: Path, tmp_path: Path) ->
         ("", "the operator 'shifted' is in no opset"),
         ("my-ops", "the opset 'my-ops' has a name that programs cannot write"),
         ("class", "the opset 'class' has a name that programs cannot write"),
+        ("cvmgen_ops", "the opset 'cvmgen_ops' has the name of what all opsets share"),
     ],
 )
 def test_an_opset_that_no_program_can_name(

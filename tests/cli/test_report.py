@@ -35,6 +35,13 @@ def compiler() -> str:
         pytest.skip(str(error))
 
 
+def headers(folder: Path) -> dict[str, str]:
+    """What `double` includes."""
+    own = folder / "toy/double.h"
+    found = {path.name: path.read_text() for path in folder.glob("cvmgen*.h")}
+    return {**found, "toy/double.h": own.read_text()}
+
+
 @pytest.fixture
 def machine_code() -> None:
     if disassembler() is None:
@@ -72,7 +79,7 @@ def test_for_programs(build: Build, tmp_path: Path, compiler: str, machine_code:
     resources = cuda_resources(
         (folder / "toy/double.cu").read_text(),
         architecture="sm_90",
-        includes={path.name: path.read_text() for path in folder.glob("*.h")},
+        includes=headers(folder),
     )[first["kernel"]]
     assert first == {
         "operator": "toy.double",
@@ -173,13 +180,14 @@ def test_without_a_compiler(build: Build, monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_a_file_that_the_compiler_refuses(build: Build, tmp_path: Path, compiler: str) -> None:
     build("--target", "cuda")
     folder = tmp_path / "generated/cuda"
-    headers = {path.name: path.read_text() for path in folder.glob("*.h")}
     place = "spec/toy/numbers.cvm:6"
     nest = rf"( +/\* {place}: .*\*/\n)"
     source = re.sub(nest, r"\1    Z = 0;\n", (folder / "toy/double.cu").read_text(), count=1)
     line = source[: source.index("Z = 0")].count("\n") + 1
     with pytest.raises(BuildError) as caught:
-        measured(File("toy.double", "toy/double.cu", source, headers, {}), "sm_80", compiler)
+        measured(
+            File("toy.double", "toy/double.cu", source, headers(folder), {}), "sm_80", compiler
+        )
     first, second, *_ = str(caught.value).splitlines()
     assert first == f"{compiler} refuses toy/double.cu, in code that comes from {place}:"
     assert second == f'  toy/double.cu({line}): error: identifier "Z" is undefined'

@@ -47,11 +47,16 @@ def classes(name: str) -> Mapping[str, str]:
 
 @functools.cache
 def headers() -> dict[str, str]:
-    opsets: dict[str, list[f.Operator]] = {}
-    for each in operators().values():
-        opsets.setdefault(each.opset, []).append(each)
-    own = {f"{opset}.h": cuda.emit_header(opset, each) for opset, each in opsets.items()}
-    return cuda.emit_support() | own
+    """What kernels include."""
+    return cuda.emit_support()
+
+
+@functools.cache
+def interfaces() -> dict[str, str]:
+    """What callers and the host code include."""
+    return {
+        f"{each.opset}/{each.name}.h": cuda.emit_interface(each) for each in operators().values()
+    }
 
 
 NAMES = tuple(operators())
@@ -78,4 +83,7 @@ def compile_with(command: Sequence[str], folder: Path) -> None:
 
 def write_all(folder: Path) -> None:
     """All emitted files, as they lie in generated/cuda."""
-    write(headers() | {f"{name.replace('.', '/')}.cu": text(name) for name in NAMES}, folder)
+    write(
+        headers() | interfaces() | {f"{name.replace('.', '/')}.cu": text(name) for name in NAMES},
+        folder,
+    )

@@ -111,7 +111,7 @@ def test_the_headers_are_c_plus_plus_too(generated: Path, tmp_path: Path) -> Non
 
 
 def test_each_header_stands_alone(generated: Path, tmp_path: Path) -> None:
-    for header in ("cvmgen.h", "cvmgen_kernel.h", "cvmgen_runtime.h", "cvm.h"):
+    for header in ("cvmgen.h", "cvmgen_kernel.h", "cvmgen_runtime.h", "cvm.h", "cvm/relu.h"):
         user = tmp_path / "user.c"
         user.write_text(f'#include "{header}"\n#include "{header}"\nint unused;\n')
         flags = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", generated / "c")

@@ -211,9 +211,10 @@ def test_the_whole_file_compiles_with_nvcc(name: str, tmp_path: Path) -> None:
 
 
 INCLUDERS = {
-    "cuda then c": '#include "cuda.h"\n#include "c.h"\n',
-    "c then cuda": '#include "c.h"\n#include "cuda.h"\n',
-    "cuda alone": '#include "cuda.h"\n',
+    "cuda then c": '#include "cuda/cvm.h"\n#include "c/cvm.h"\n',
+    "c then cuda": '#include "c/cvm.h"\n#include "cuda/cvm.h"\n',
+    "cuda alone": '#include "cuda/cvm.h"\n',
+    "of one operator": '#include "c/cvm/relu.h"\n#include "cuda/cvm/relu.h"\n',
 }
 CALLER = """
 int call(void);
@@ -230,13 +231,11 @@ int call(void) {
 @pytest.mark.parametrize("language", ["c", "c++"])
 def test_the_header_stands_beside_that_of_c(language: str, order: str, tmp_path: Path) -> None:
     own = [each for each in operators().values() if each.opset == "cvm"]
-    files = {
-        "cvmgen.h": headers()["cvmgen.h"],
-        "cuda.h": headers()["cvm.h"],
-        "c.h": c_support.emit_header("cvm", own),
-        "caller": INCLUDERS[order] + CALLER,
-    }
-    write(files, tmp_path)
+    for folder, emitter in (("c", c_support), ("cuda", cuda)):
+        files = {f"cvm/{each.name}.h": emitter.emit_interface(each) for each in own}
+        files |= emitter.emit_support() | {"cvm.h": emitter.emit_header("cvm", own)}
+        write(files, tmp_path / folder)
+    write({"caller": INCLUDERS[order] + CALLER}, tmp_path)
     standard = "c11" if language == "c" else "c++17"
     command = ("-Wall", "-Wextra", "-Werror", f"-std={standard}", "-fsyntax-only", "caller")
     compile_with((cplusplus(), "-x", language, *command), tmp_path)

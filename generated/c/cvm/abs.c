@@ -11,7 +11,7 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
-#include "cvm.h"
+#include "cvm/abs.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct abs_plan {

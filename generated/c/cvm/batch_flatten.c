@@ -12,7 +12,7 @@
 #include "cvmgen_runtime.h"
 #include "cvmgen_runs.h"
 #include "cvmgen_threads.h"
-#include "cvm.h"
+#include "cvm/batch_flatten.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct batch_flatten_plan {

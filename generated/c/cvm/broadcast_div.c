@@ -22,7 +22,7 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
-#include "cvm.h"
+#include "cvm/broadcast_div.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct broadcast_div_plan {

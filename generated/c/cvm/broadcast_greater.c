@@ -23,7 +23,7 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
-#include "cvm.h"
+#include "cvm/broadcast_greater.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct broadcast_greater_plan {

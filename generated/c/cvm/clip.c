@@ -14,7 +14,7 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
-#include "cvm.h"
+#include "cvm/clip.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct clip_plan {

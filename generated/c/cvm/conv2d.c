@@ -29,7 +29,7 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
-#include "cvm.h"
+#include "cvm/conv2d.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct conv2d_plan {

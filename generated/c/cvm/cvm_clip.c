@@ -13,7 +13,7 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
-#include "cvm.h"
+#include "cvm/cvm_clip.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct cvm_clip_plan {

@@ -14,7 +14,7 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
-#include "cvm.h"
+#include "cvm/cvm_right_shift.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct cvm_right_shift_plan {

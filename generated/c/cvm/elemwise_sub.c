@@ -12,7 +12,7 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
-#include "cvm.h"
+#include "cvm/elemwise_sub.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct elemwise_sub_plan {

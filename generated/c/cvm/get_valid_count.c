@@ -20,7 +20,7 @@
 #include "cvmgen_runtime.h"
 #include "cvmgen_runs.h"
 #include "cvmgen_threads.h"
-#include "cvm.h"
+#include "cvm/get_valid_count.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct get_valid_count_plan {

@@ -25,7 +25,7 @@
 #include "cvmgen_runtime.h"
 #include "cvmgen_slides.h"
 #include "cvmgen_threads.h"
-#include "cvm.h"
+#include "cvm/max_pool2d.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct max_pool2d_plan {

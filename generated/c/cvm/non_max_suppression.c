@@ -45,7 +45,7 @@
 #include "cvmgen_runtime.h"
 #include "cvmgen_runs.h"
 #include "cvmgen_threads.h"
-#include "cvm.h"
+#include "cvm/non_max_suppression.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct non_max_suppression_plan {

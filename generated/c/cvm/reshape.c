@@ -16,7 +16,7 @@
 #include "cvmgen_runtime.h"
 #include "cvmgen_runs.h"
 #include "cvmgen_threads.h"
-#include "cvm.h"
+#include "cvm/reshape.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct reshape_plan {

@@ -23,7 +23,7 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_moves.h"
-#include "cvm.h"
+#include "cvm/slice_like.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct slice_like_plan {

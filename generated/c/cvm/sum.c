@@ -39,7 +39,7 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
-#include "cvm.h"
+#include "cvm/sum.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct sum_plan {

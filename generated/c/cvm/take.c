@@ -27,7 +27,7 @@
 #include "cvmgen_runtime.h"
 #include "cvmgen_runs.h"
 #include "cvmgen_threads.h"
-#include "cvm.h"
+#include "cvm/take.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct take_plan {

@@ -18,7 +18,7 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_moves.h"
-#include "cvm.h"
+#include "cvm/transpose.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct transpose_plan {

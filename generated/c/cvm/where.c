@@ -25,7 +25,7 @@
 #include "cvmgen_runtime.h"
 #include "cvmgen_runs.h"
 #include "cvmgen_threads.h"
-#include "cvm.h"
+#include "cvm/where.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct where_plan {

@@ -21,7 +21,7 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
-#include "mxnet.h"
+#include "mxnet/index_array.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct index_array_plan {

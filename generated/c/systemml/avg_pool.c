@@ -37,7 +37,7 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
-#include "systemml.h"
+#include "systemml/avg_pool.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct avg_pool_plan {

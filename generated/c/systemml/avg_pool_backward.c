@@ -36,7 +36,7 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
-#include "systemml.h"
+#include "systemml/avg_pool_backward.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct avg_pool_backward_plan {

@@ -13,7 +13,7 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
-#include "systemml.h"
+#include "systemml/bias_multiply.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct bias_multiply_plan {

@@ -36,7 +36,7 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
-#include "systemml.h"
+#include "systemml/conv2d.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct conv2d_plan {

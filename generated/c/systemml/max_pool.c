@@ -39,7 +39,7 @@
 #include "cvmgen_runtime.h"
 #include "cvmgen_slides.h"
 #include "cvmgen_threads.h"
-#include "systemml.h"
+#include "systemml/max_pool.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct max_pool_plan {

@@ -48,7 +48,7 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
-#include "systemml.h"
+#include "systemml/max_pool_backward.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct max_pool_backward_plan {

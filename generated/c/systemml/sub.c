@@ -22,7 +22,7 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
-#include "systemml.h"
+#include "systemml/sub.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct sub_plan {

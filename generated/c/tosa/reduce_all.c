@@ -29,7 +29,7 @@
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
-#include "tosa.h"
+#include "tosa/reduce_all.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct reduce_all_plan {

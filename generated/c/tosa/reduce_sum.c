@@ -30,7 +30,7 @@
 #include "cvmgen_runtime.h"
 #include "cvmgen_turns.h"
 #include "cvmgen_threads.h"
-#include "tosa.h"
+#include "tosa/reduce_sum.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct reduce_sum_plan {

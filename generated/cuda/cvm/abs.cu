@@ -97,7 +97,7 @@ cvm_abs_Y_int32_int32(const __grid_constant__ abs_Y_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/abs.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct abs_plan {

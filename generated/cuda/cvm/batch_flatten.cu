@@ -89,7 +89,7 @@ cvm_batch_flatten_Y_int32_int32(const __grid_constant__ batch_flatten_Y_values v
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/batch_flatten.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct batch_flatten_plan {

@@ -146,7 +146,7 @@ cvm_broadcast_add_Y_int32_int32(const __grid_constant__ broadcast_add_Y_values v
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/broadcast_add.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct broadcast_add_plan {

@@ -153,7 +153,7 @@ cvm_broadcast_div_Y_int32_int32(const __grid_constant__ broadcast_div_Y_values v
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/broadcast_div.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct broadcast_div_plan {

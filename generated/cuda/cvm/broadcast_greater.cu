@@ -146,7 +146,7 @@ cvm_broadcast_greater_Y_int32_int32(const __grid_constant__ broadcast_greater_Y_
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/broadcast_greater.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct broadcast_greater_plan {

@@ -145,7 +145,7 @@ cvm_broadcast_max_Y_int32_int32(const __grid_constant__ broadcast_max_Y_values v
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/broadcast_max.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct broadcast_max_plan {

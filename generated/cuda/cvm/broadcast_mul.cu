@@ -146,7 +146,7 @@ cvm_broadcast_mul_Y_int32_int32(const __grid_constant__ broadcast_mul_Y_values v
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/broadcast_mul.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct broadcast_mul_plan {

@@ -108,7 +108,7 @@ cvm_clip_Y_int32_int32(const __grid_constant__ clip_Y_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/clip.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct clip_plan {

@@ -134,7 +134,7 @@ cvm_concatenate_Y_int32_int32(const __grid_constant__ concatenate_Y_values value
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/concatenate.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct concatenate_plan {

@@ -654,7 +654,7 @@ cvm_conv2d_Y_int32_int32_direct_plain(const __grid_constant__ conv2d_Y_values va
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/conv2d.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct conv2d_plan {

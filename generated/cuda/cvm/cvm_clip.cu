@@ -95,7 +95,7 @@ cvm_cvm_clip_Y_int32_int32(const __grid_constant__ cvm_clip_Y_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/cvm_clip.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct cvm_clip_plan {

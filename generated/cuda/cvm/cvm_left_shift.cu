@@ -97,7 +97,7 @@ cvm_cvm_left_shift_Y_int32_int32(const __grid_constant__ cvm_left_shift_Y_values
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/cvm_left_shift.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct cvm_left_shift_plan {

@@ -104,7 +104,7 @@ cvm_cvm_lut_Y_int32_int32(const __grid_constant__ cvm_lut_Y_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/cvm_lut.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct cvm_lut_plan {

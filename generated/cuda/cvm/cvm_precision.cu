@@ -103,7 +103,7 @@ cvm_cvm_precision_Y_int32_int32(const __grid_constant__ cvm_precision_Y_values v
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/cvm_precision.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct cvm_precision_plan {

@@ -100,7 +100,7 @@ cvm_cvm_right_shift_Y_int32_int32(const __grid_constant__ cvm_right_shift_Y_valu
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/cvm_right_shift.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct cvm_right_shift_plan {

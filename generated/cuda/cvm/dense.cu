@@ -188,7 +188,7 @@ cvm_dense_Y_int32_int32_direct(const __grid_constant__ dense_Y_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/dense.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct dense_plan {

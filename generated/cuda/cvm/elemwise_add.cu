@@ -99,7 +99,7 @@ cvm_elemwise_add_Y_int32_int32(const __grid_constant__ elemwise_add_Y_values val
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/elemwise_add.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct elemwise_add_plan {

@@ -133,7 +133,7 @@ cvm_expand_dims_Y_int32_int32(const __grid_constant__ expand_dims_Y_values value
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/expand_dims.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct expand_dims_plan {

@@ -230,7 +230,7 @@ cvm_get_valid_count_Y_int32_int32(const __grid_constant__ get_valid_count_Y_valu
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/get_valid_count.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct get_valid_count_plan {

@@ -395,7 +395,7 @@ cvm_max_Y_2_int32_int32(const __grid_constant__ cvmgen_teams teams,
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/max.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct max_plan {

@@ -386,7 +386,7 @@ cvm_max_pool2d_Y_int32_int32_plain(const __grid_constant__ max_pool2d_Y_values v
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/max_pool2d.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct max_pool2d_plan {

@@ -89,7 +89,7 @@ cvm_negative_Y_int32_int32(const __grid_constant__ negative_Y_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/negative.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct negative_plan {

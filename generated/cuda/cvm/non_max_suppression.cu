@@ -541,7 +541,7 @@ cvm_non_max_suppression_Y_int32_int32(
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/non_max_suppression.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct non_max_suppression_plan {

@@ -89,7 +89,7 @@ cvm_relu_Y_int32_int32(const __grid_constant__ relu_Y_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/relu.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct relu_plan {

@@ -120,7 +120,7 @@ cvm_repeat_Y_int32_int32(const __grid_constant__ repeat_Y_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/repeat.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct repeat_plan {

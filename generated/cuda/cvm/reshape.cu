@@ -93,7 +93,7 @@ cvm_reshape_Y_int32_int32(const __grid_constant__ reshape_Y_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/reshape.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct reshape_plan {

@@ -130,7 +130,7 @@ cvm_slice_like_Y_int32_int32(const __grid_constant__ slice_like_Y_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/slice_like.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct slice_like_plan {

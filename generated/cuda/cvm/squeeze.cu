@@ -168,7 +168,7 @@ cvm_squeeze_Y_1_int32_int32(const int32_t *__restrict__ X, int32_t *__restrict__
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/squeeze.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct squeeze_plan {

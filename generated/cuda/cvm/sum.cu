@@ -389,7 +389,7 @@ cvm_sum_Y_2_int32_int32(const __grid_constant__ cvmgen_teams teams,
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/sum.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct sum_plan {

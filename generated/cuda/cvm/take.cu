@@ -229,7 +229,7 @@ cvm_take_Y_1_int32_int32(const __grid_constant__ take_Y_1_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/take.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct take_plan {

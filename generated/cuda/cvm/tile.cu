@@ -118,7 +118,7 @@ cvm_tile_Y_int32_int32(const __grid_constant__ tile_Y_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/tile.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct tile_plan {

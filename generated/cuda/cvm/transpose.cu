@@ -129,7 +129,7 @@ cvm_transpose_Y_int32_int32(const __grid_constant__ transpose_Y_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/transpose.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct transpose_plan {

@@ -122,7 +122,7 @@ cvm_upsampling_Y_int32_int32(const __grid_constant__ upsampling_Y_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/upsampling.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct upsampling_plan {

@@ -256,7 +256,7 @@ cvm_where_Y_1_int32_int32(const __grid_constant__ where_Y_1_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "cvm.h"
+#include "cvm/where.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct where_plan {

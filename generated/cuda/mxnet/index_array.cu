@@ -48,7 +48,7 @@ mxnet_index_array_idx(const __grid_constant__ index_array_idx_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "mxnet.h"
+#include "mxnet/index_array.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct index_array_plan {

@@ -57,7 +57,7 @@ systemml_add_Z(const __grid_constant__ add_Z_values values, const double *__rest
 }
 
 #ifndef __CUDACC_RTC__
-#include "systemml.h"
+#include "systemml/add.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct add_plan {

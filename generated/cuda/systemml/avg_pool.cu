@@ -136,7 +136,7 @@ systemml_avg_pool_y_plain(const __grid_constant__ avg_pool_y_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "systemml.h"
+#include "systemml/avg_pool.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct avg_pool_plan {

@@ -71,7 +71,7 @@ systemml_avg_pool_backward_dx(const __grid_constant__ avg_pool_backward_dx_value
 }
 
 #ifndef __CUDACC_RTC__
-#include "systemml.h"
+#include "systemml/avg_pool_backward.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct avg_pool_backward_plan {

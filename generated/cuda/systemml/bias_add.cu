@@ -42,7 +42,7 @@ systemml_bias_add_y(const __grid_constant__ bias_add_y_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "systemml.h"
+#include "systemml/bias_add.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct bias_add_plan {

@@ -42,7 +42,7 @@ systemml_bias_multiply_y(const __grid_constant__ bias_multiply_y_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "systemml.h"
+#include "systemml/bias_multiply.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct bias_multiply_plan {

@@ -144,7 +144,7 @@ systemml_conv2d_y_plain(const __grid_constant__ conv2d_y_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "systemml.h"
+#include "systemml/conv2d.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct conv2d_plan {

@@ -77,7 +77,7 @@ systemml_conv2d_backward_data_dx(const __grid_constant__ conv2d_backward_data_dx
 }
 
 #ifndef __CUDACC_RTC__
-#include "systemml.h"
+#include "systemml/conv2d_backward_data.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct conv2d_backward_data_plan {

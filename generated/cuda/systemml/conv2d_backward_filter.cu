@@ -83,7 +83,7 @@ systemml_conv2d_backward_filter_dw(
 }
 
 #ifndef __CUDACC_RTC__
-#include "systemml.h"
+#include "systemml/conv2d_backward_filter.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct conv2d_backward_filter_plan {

@@ -57,7 +57,7 @@ systemml_div_Z(const __grid_constant__ div_Z_values values, const double *__rest
 }
 
 #ifndef __CUDACC_RTC__
-#include "systemml.h"
+#include "systemml/div.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct div_plan {

@@ -58,7 +58,7 @@ systemml_intdiv_Z(const __grid_constant__ intdiv_Z_values values, const double *
 }
 
 #ifndef __CUDACC_RTC__
-#include "systemml.h"
+#include "systemml/intdiv.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct intdiv_plan {

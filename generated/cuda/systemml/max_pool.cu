@@ -138,7 +138,7 @@ systemml_max_pool_y_plain(const __grid_constant__ max_pool_y_values values,
 }
 
 #ifndef __CUDACC_RTC__
-#include "systemml.h"
+#include "systemml/max_pool.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct max_pool_plan {

@@ -114,7 +114,7 @@ systemml_max_pool_backward_dx(const __grid_constant__ max_pool_backward_dx_value
 }
 
 #ifndef __CUDACC_RTC__
-#include "systemml.h"
+#include "systemml/max_pool_backward.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct max_pool_backward_plan {

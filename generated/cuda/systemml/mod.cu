@@ -60,7 +60,7 @@ systemml_mod_Z(const __grid_constant__ mod_Z_values values, const double *__rest
 }
 
 #ifndef __CUDACC_RTC__
-#include "systemml.h"
+#include "systemml/mod.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct mod_plan {

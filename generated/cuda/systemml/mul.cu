@@ -57,7 +57,7 @@ systemml_mul_Z(const __grid_constant__ mul_Z_values values, const double *__rest
 }
 
 #ifndef __CUDACC_RTC__
-#include "systemml.h"
+#include "systemml/mul.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct mul_plan {

@@ -35,7 +35,7 @@ systemml_neg_Z(const __grid_constant__ neg_Z_values values, const double *__rest
 }
 
 #ifndef __CUDACC_RTC__
-#include "systemml.h"
+#include "systemml/neg.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct neg_plan {

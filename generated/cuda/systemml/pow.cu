@@ -62,7 +62,7 @@ systemml_pow_Z(const __grid_constant__ pow_Z_values values, const double *__rest
 }
 
 #ifndef __CUDACC_RTC__
-#include "systemml.h"
+#include "systemml/pow.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct pow_plan {

@@ -40,7 +40,7 @@ systemml_rep_ret(const __grid_constant__ rep_ret_values values, const double *__
 }
 
 #ifndef __CUDACC_RTC__
-#include "systemml.h"
+#include "systemml/rep.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct rep_plan {

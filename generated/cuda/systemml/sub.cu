@@ -57,7 +57,7 @@ systemml_sub_Z(const __grid_constant__ sub_Z_values values, const double *__rest
 }
 
 #ifndef __CUDACC_RTC__
-#include "systemml.h"
+#include "systemml/sub.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct sub_plan {

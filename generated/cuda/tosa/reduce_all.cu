@@ -76,7 +76,7 @@ tosa_reduce_all_output1_bool(const __grid_constant__ cvmgen_teams teams,
 }
 
 #ifndef __CUDACC_RTC__
-#include "tosa.h"
+#include "tosa/reduce_all.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct reduce_all_plan {

@@ -76,7 +76,7 @@ tosa_reduce_any_output1_bool(const __grid_constant__ cvmgen_teams teams,
 }
 
 #ifndef __CUDACC_RTC__
-#include "tosa.h"
+#include "tosa/reduce_any.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct reduce_any_plan {

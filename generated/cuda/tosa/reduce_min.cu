@@ -270,7 +270,7 @@ tosa_reduce_min_output1_float32(const __grid_constant__ cvmgen_teams teams,
 }
 
 #ifndef __CUDACC_RTC__
-#include "tosa.h"
+#include "tosa/reduce_min.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct reduce_min_plan {

@@ -67,7 +67,7 @@ tosa_reduce_product_output1_float32(
 }
 
 #ifndef __CUDACC_RTC__
-#include "tosa.h"
+#include "tosa/reduce_product.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct reduce_product_plan {

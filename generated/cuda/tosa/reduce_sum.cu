@@ -109,7 +109,7 @@ tosa_reduce_sum_output1_float32(const __grid_constant__ reduce_sum_output1_value
 }
 
 #ifndef __CUDACC_RTC__
-#include "tosa.h"
+#include "tosa/reduce_sum.h"
 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct reduce_sum_plan {
