@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from cvmgen.api.c_backend import CBackend
 from cvmgen.api.c_operator import COperator
 from cvmgen.api.calls import Backend
-from cvmgen.api.manifest import Manifest, OperatorInfo, read_manifest
+from cvmgen.api.manifest import Manifest, OperatorInfo, operator_of, read_manifest
 from cvmgen.api.operator import Operator
 from cvmgen.api.opsets import Operators, Opset
 from cvmgen.build import compile_library
+from cvmgen.build.files import listed_files
 from cvmgen.errors import CvmgenError
 from cvmgen.paths import generated_folder
 
@@ -166,7 +167,14 @@ def library_sources(folder: Path, target: str = "c") -> Mapping[str, str]:
     """The files that a target's library is made of, by their names below its folder."""
     language, *suffixes = COMPILED[target]
     root = folder / language
-    found = sorted(path for path in root.rglob("*") if path.suffix in suffixes)
+    known = {info.full_name for info in read_manifest(folder).operators}
+    # What else lies there is not ours, or was an operator's that is no more.
+    found = [
+        folder / name
+        for name in sorted(listed_files(folder))
+        if name.startswith(f"{language}/") and name.endswith(tuple(suffixes))
+        if operator_of(name) in {None, *known} and (folder / name).is_file()
+    ]
     if not found:
         raise CvmgenError(f"{root}: no files of the target '{language}' here; run 'cvmgen build'")
     return {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in found}

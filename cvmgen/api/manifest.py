@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from cvmgen.errors import CvmgenError
@@ -73,6 +73,21 @@ class OperatorInfo:
 class Manifest:
     operators: tuple[OperatorInfo, ...]
     dtypes: dict[str, int]
+
+
+SUFFIXES = {"python": "py", "numpy": "py", "c": "c", "cuda": "cu"}
+"""Of the files of operators, by the folder of their target."""
+
+
+def operator_of(name: str) -> str | None:
+    """The full name of the operator to which a file alone belongs, named as below the generated
+    folder; None of a file that operators share."""
+    match PurePosixPath(name).parts:
+        case target, opset, file if file.endswith(f".{SUFFIXES.get(target)}"):
+            stem = file.rpartition(".")[0]
+            return None if stem.startswith("_") else f"{opset}.{stem}"
+        case _:
+            return None
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -89,11 +89,11 @@ class Operator:
     @property
     def signature(self) -> str:
         """How the operator is called, with defaults."""
-        parts = []
+        # Behind an input that may be left out the next ones can be given by name.
+        parts, default = [], ""
         for item in self._info.inputs:
-            parts.append(f"*{item.name}" if item.variadic else item.name)
-            if item.optional:
-                parts[-1] += "=None"
+            default = "=None" if item.optional else default
+            parts.append(f"*{item.name}" if item.variadic else f"{item.name}{default}")
         if self._info.attributes and not any(item.variadic for item in self._info.inputs):
             parts.append("*")
         for attribute in self._info.attributes:

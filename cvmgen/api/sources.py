@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cvmgen.api.manifest import OperatorInfo
+from cvmgen.api.manifest import SUFFIXES, OperatorInfo
 from cvmgen.errors import CvmgenError
-
-SUFFIXES = {"python": "py", "numpy": "py", "c": "c", "cuda": "cu"}
 
 
 def source_text(folder: Path, info: OperatorInfo, target: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -30,14 +30,18 @@ class Change:
 
 
 def write_changed(
-    folder: Path, files: Mapping[str, str | bytes], *, remove_stale: bool = True
+    folder: Path,
+    files: Mapping[str, str | bytes],
+    *,
+    remove_stale: bool | Callable[[str], bool] = True,
 ) -> list[Change]:
     """Make `folder` hold `files` (relative names with `/`; text becomes UTF-8).
 
     Files that already have the wanted bytes are left alone. Each other one is replaced in one
     step, so that a reader or a crash sees the old or the new file, never a part. Files that an
-    earlier run wrote (they are in the folder's listing) and this one did not are removed, unless
-    `remove_stale` is false; any other file stays. Runs at the same time wait for each other.
+    earlier run wrote (they are in the folder's listing) and this one did not are removed: all,
+    none, or those of which `remove_stale` says so by name; any other file stays. Runs at the same
+    time wait for each other.
 
     Returns what changed, sorted by path, the listing itself left out. Raises CvmgenError when
     the system refuses; ValueError for a name that leads out of the folder.
@@ -65,6 +69,11 @@ def compare(folder: Path, files: Mapping[str, str | bytes]) -> str:
     return "".join(_difference(name, _read(folder / name), wanted.get(name)) for name in names)
 
 
+def listed_files(folder: Path) -> set[str]:
+    """The names of the files that earlier runs wrote into `folder`."""
+    return _listed(folder)
+
+
 def _encoded(files: Mapping[str, str | bytes]) -> dict[str, bytes]:
     for name in files:
         parts = PurePosixPath(name).parts
@@ -78,7 +87,9 @@ def _encoded(files: Mapping[str, str | bytes]) -> dict[str, bytes]:
     }
 
 
-def _write_locked(folder: Path, wanted: Mapping[str, bytes], remove_stale: bool) -> list[Change]:
+def _write_locked(
+    folder: Path, wanted: Mapping[str, bytes], remove_stale: bool | Callable[[str], bool]
+) -> list[Change]:
     _remove_partial(folder)
     listed = _listed(folder)
     owned = listed | wanted.keys()
@@ -86,9 +97,14 @@ def _write_locked(folder: Path, wanted: Mapping[str, bytes], remove_stale: bool)
     # next run still knows everything that was ever written.
     _replace_if_different(folder, LISTING, _listing(owned))
     changes = list(_written(folder, wanted))
-    if remove_stale:
-        changes.extend(_removed(folder, listed - wanted.keys()))
-        _replace_if_different(folder, LISTING, _listing(wanted.keys()))
+    stale = listed - wanted.keys()
+    if callable(remove_stale):
+        stale = set(filter(remove_stale, stale))
+    elif not remove_stale:
+        stale = set()
+    if stale:
+        changes.extend(_removed(folder, stale))
+        _replace_if_different(folder, LISTING, _listing(owned - stale))
     return sorted(changes, key=lambda change: change.path)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cvmgen.api.library import compiled
+from cvmgen.api.manifest import operator_of
 from cvmgen.build.files import LISTING, compare, write_changed
 from cvmgen.cli import report
 from cvmgen.cli.exits import Exit, fault, tell_warnings
@@ -73,6 +74,10 @@ class Generated:
     entries: Mapping[str, Entry]
     stale: Sequence[str]
     warnings: Sequence[SpecWarning] = ()
+
+    def lost(self, name: str) -> bool:
+        """Whether a file is that of an operator which there is no more, for whatever target."""
+        return operator_of(name) not in {None, *self.entries}
 
 
 def build(request: Request, *, as_json: bool, jobs: int | None) -> Exit:
@@ -140,8 +145,10 @@ def tell_changes(request: Request, changes: Sequence[Written], stale: Sequence[s
 def check(request: Request, *, as_json: bool) -> Exit:
     """Compare the folder with what a build would write; a unified diff where they differ."""
     with Progress() as progress:
-        files = generate(request, progress, afresh=True).files
-    kept = {} if request.whole else existing(request.folder)
+        generated = generate(request, progress, afresh=True)
+    files = generated.files
+    earlier = {} if request.whole else existing(request.folder)
+    kept = {name: text for name, text in earlier.items() if not generated.lost(name)}
     difference = compare(request.folder, {**kept, **files})
     stale = [name for name, text in sorted(files.items()) if differs(request.folder, name, text)]
     if as_json:
@@ -167,7 +174,9 @@ def bring_up_to_date(request: Request, progress: Progress) -> tuple[Sequence[Wri
     before = read_entries(request.folder)
     generated = generate(request, progress, afresh=False)
     progress.step("writing what changed")
-    changes = write_changed(request.folder, generated.files, remove_stale=request.whole)
+    changes = write_changed(
+        request.folder, generated.files, remove_stale=request.whole or generated.lost
+    )
     reasons = Reasons(before, generated.entries, known, *made_from)
     written = []
     for change in changes:

@@ -167,10 +167,12 @@ class PythonEmitter:
         return ["shapes", "precisions", *self.attribute_parameters()]
 
     def parameters(self) -> list[str]:
-        parameters = []
+        # Behind an input that may be left out the next ones can be given by name; what is missing
+        # is refused by the checks of the call.
+        parameters, default = [], ""
         for item in self.operator.inputs:
-            optional = "=None" if item.optional else ""
-            parameters.append(f"{identifier(item.name)}{optional}")
+            default = "=None" if item.optional else default
+            parameters.append(f"{identifier(item.name)}{default}")
         attributes = self.attribute_parameters() or ["*"]
         return [*parameters, *attributes, "precisions=None", "dtype=None", "out=None", "check=None"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from cvmgen.api.library import compiled
+from cvmgen.api.library import compiled, library_sources
 from cvmgen.emit import c_support, cuda, numpy, python
 
 from .conftest import Command, Outcome, contents, start
@@ -268,6 +268,32 @@ def test_one_operator_of_a_stale_folder(build: Build, spec: Path, tmp_path: Path
     formulas = {each["name"]: each["formula"] for each in manifest["operators"]}
     assert "2 * X" in formulas["double"], "it describes the file that is there"
     assert "by + X" in formulas["shifted"]
+
+
+def test_a_renamed_operator_leaves_nothing_in_any_target(
+    build: Build, spec: Path, tmp_path: Path
+) -> None:
+    build("--target", "c", "--target", "python")
+    folder = tmp_path / "generated"
+    (folder / "c/toy/mine.c").write_text("no C at all")
+    edit(spec, "operator double", "operator twofold")
+    edit(spec, "example double(", "example twofold(")
+    outcome = build("--target", "c")
+    assert outcome.code == 0, outcome.err
+    assert not list(folder.rglob("double*"))
+    assert (folder / "c/toy/mine.c").read_text() == "no C at all", "never a file of the user"
+    assert "c/toy/mine.c" not in library_sources(folder)
+
+
+def test_what_the_manifest_does_not_know_is_not_compiled(build: Build, tmp_path: Path) -> None:
+    build("--target", "c")
+    folder = tmp_path / "generated"
+    (folder / "c/toy/old.c").write_text("no C any more")
+    with (folder / ".cvmgen-files").open("a") as listing:
+        listing.write("c/toy/old.c\n")
+    assert "c/toy/old.c" not in library_sources(folder)
+    assert build("--target", "c").code == 0
+    assert not (folder / "c/toy/old.c").exists()
 
 
 def test_one_operator_of_an_empty_folder(build: Build, tmp_path: Path) -> None:
