@@ -13,7 +13,7 @@ from cvmgen import tree
 from cvmgen.dtypes import INT32, DType
 from cvmgen.emit import c, c_support, cuda, interface, numpy, python
 from cvmgen.emit.c_nests import NestEmitter
-from cvmgen.errors import CvmgenError, InternalError
+from cvmgen.errors import CvmgenError, Faults, InternalError, Strict
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
 from cvmgen.ir.verify import verify
@@ -314,19 +314,27 @@ def generate(
     targets: Iterable[str] = TARGETS,
     make: Make = operator_texts,
     schedules: Schedules | None = None,
+    faults: Faults | None = None,
 ) -> dict[str, str]:
     """The text of every generated file by its name below generated/, the manifest included.
 
     `make` gives the texts of one operator; a caller that remembers them may bring its own.
-    `schedules` are cvmgen's own if no others are given.
+    `schedules` are cvmgen's own if no others are given. With `faults`, an operator on which we
+    fail is told there and left out; otherwise the first such fault is raised.
     """
     schedules = packaged() if schedules is None else schedules
     targets = tuple(targets)
     callable_opsets(operators)
-    made = [make(operator, targets, schedules) for operator in operators]
+    faults = Strict() if faults is None else faults
+    whole: list[Operator] = []
+    made: list[Texts] = []
+    for operator in operators:
+        with faults.apart(operator.full_name, operator.span.place):
+            made.append(make(operator, targets, schedules))
+            whole.append(operator)
     files = {path: text for each in made for path, text in each.files.items()}
     for name in targets:
-        files |= {f"{name}/{path}": text for path, text in shared_files(name, operators, schedules)}
+        files |= {f"{name}/{path}": text for path, text in shared_files(name, whole, schedules)}
     files[MANIFEST] = manifest_text([each.entry for each in made])
     return files
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
 from cvmgen import support
 
 
@@ -30,9 +33,49 @@ class BuildError(CvmgenError):
     """A compiler that is missing or that refused generated code."""
 
 
+class RefusedError(BuildError):
+    """Units that a compiler refused, by name, each with what it said."""
+
+    def __init__(self, units: Mapping[str, BuildError]) -> None:
+        self.units = units
+        first, *others = units
+        rest = f"\nand {len(others)} more: {', '.join(others)}" if others else ""
+        super().__init__(f"{units[first]}{rest}")
+
+
 class CacheError(BuildError):
     """A cache that cannot be written: what compilers make has no place to lie."""
 
 
 class InternalError(Exception):
     """A fault of cvmgen itself; the message names the pass that should have prevented it."""
+
+
+class Faults:
+    """What fails in one operator and takes no other one with it: kept, and told at the end."""
+
+    def __init__(self) -> None:
+        self.errors: list[Exception] = []
+
+    @contextmanager
+    def apart(self, operator: str, place: str) -> Iterator[None]:
+        """Keep a fault of ours in what is done for one operator; errors of users come through."""
+        try:
+            yield
+        except CvmgenError:
+            raise
+        except Exception as error:
+            what = str(error)
+            if not isinstance(error, InternalError):
+                what = f"{type(error).__name__}: {error}".removesuffix(": ")
+            fault = InternalError(f"{operator} ({place}): {what}")
+            fault.__cause__ = error
+            self.errors.append(fault)
+
+
+class Strict(Faults):
+    """For callers that want the first fault at once."""
+
+    @contextmanager
+    def apart(self, operator: str, place: str) -> Iterator[None]:
+        yield

@@ -14,7 +14,7 @@ from cvmgen.api.calls import Array, Given, Inferred, Precisions
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.api.sources import source_text
 from cvmgen.dtypes import LIST_CAPACITY
-from cvmgen.errors import CvmgenError, OperatorError
+from cvmgen.errors import BuildError, CvmgenError, OperatorError
 from cvmgen.support import MAX_RANK
 
 
@@ -52,10 +52,16 @@ class ErrorStruct(ctypes.Structure):
 TensorPointer = ctypes.POINTER(TensorStruct)
 
 
-class CBackend:
-    """Calls the functions of one shared library."""
+Refused = Mapping[str, BuildError]
 
-    def __init__(self, path: Path, manifest: Manifest, folder: Path) -> None:
+
+class CBackend:
+    """Calls the functions of one shared library; `refused` are operators that it does not have,
+    and why."""
+
+    def __init__(
+        self, path: Path, manifest: Manifest, folder: Path, refused: Refused | None = None
+    ) -> None:
         try:
             self.library = ctypes.CDLL(str(path))
         except OSError as error:
@@ -65,12 +71,17 @@ class CBackend:
         self.dtypes = {np.dtype(name): code for name, code in manifest.dtypes.items()}
         self.structures = {info.function: structure(info) for info in manifest.operators}
         self.functions: dict[str, Any] = {}
+        infos = {info.full_name: info.function for info in manifest.operators}
+        self.refused = {infos[name]: error for name, error in (refused or {}).items()}
 
     def function(self, name: str) -> Any:
         if name not in self.functions:
             try:
                 found = getattr(self.library, name)
             except AttributeError:
+                owner = name.removesuffix("_infer").removesuffix("_bind").removesuffix("_cuda")
+                if owner in self.refused:
+                    raise self.refused[owner] from None
                 message = f"{self.path}: the function {name} is missing; run 'cvmgen build'"
                 raise CvmgenError(message) from None
             found.restype = ctypes.c_int

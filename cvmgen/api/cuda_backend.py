@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cvmgen.api.c_backend import CBackend, ErrorStruct, refusal
+from cvmgen.api.c_backend import CBackend, ErrorStruct, Refused, refusal
 from cvmgen.api.calls import Array, Given, Inferred, Precisions
 from cvmgen.api.cuda_cpu_backend import measuring, of_kernels, operands, several
 from cvmgen.api.device_array import DeviceArray
@@ -32,8 +32,15 @@ class CudaBackend(CBackend):
     its launches go to the driver, which finds each kernel by its name in the operator's cubin.
     """
 
-    def __init__(self, path: Path, manifest: Manifest, folder: Path, device: Device) -> None:
-        super().__init__(path, manifest, folder)
+    def __init__(
+        self,
+        path: Path,
+        manifest: Manifest,
+        folder: Path,
+        device: Device,
+        refused: Refused | None = None,
+    ) -> None:
+        super().__init__(path, manifest, folder, refused)
         self.device = device
         self._call = super().function("cvmgen_driver_call")
         self._call.argtypes = (ctypes.c_void_p,) * 7

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cvmgen import support
-from cvmgen.api.c_backend import CBackend
+from cvmgen.api.c_backend import CBackend, Refused
 from cvmgen.api.calls import Array, Given, Inferred, Pairs, Precisions
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.errors import CvmgenError, OperatorError
@@ -60,9 +60,14 @@ class CudaCpuBackend(CBackend):
     stream: int | None = None
 
     def __init__(
-        self, path: Path, manifest: Manifest, folder: Path, order: Order = "forward"
+        self,
+        path: Path,
+        manifest: Manifest,
+        folder: Path,
+        order: Order = "forward",
+        refused: Refused | None = None,
     ) -> None:
-        super().__init__(path, manifest, folder)
+        super().__init__(path, manifest, folder, refused)
         self.order, self.seed = order_code(order)
         self._this_thread = super().function("cvmgen_cpu_this_thread")
         self._this_thread.restype = ctypes.POINTER(State)

@@ -15,7 +15,7 @@ from cvmgen.api.operator import Operator
 from cvmgen.api.opsets import Operators, Opset
 from cvmgen.build import compile_library
 from cvmgen.build.files import listed_files
-from cvmgen.errors import CvmgenError
+from cvmgen.errors import BuildError, CvmgenError, RefusedError
 from cvmgen.paths import generated_folder
 
 if TYPE_CHECKING:  # of the targets only the one that is asked for is imported
@@ -64,7 +64,8 @@ def load(
         of them begin, such as "generic": then the best of these; None: the one in use, at first
         the best that this processor has. Results do not depend on it
     Raises CvmgenError for an unknown target or folder, and where "cuda" finds no driver or GPU;
-    BuildError when compiling fails, or what is compiled cannot be kept.
+    BuildError when compiling fails, or what is compiled cannot be kept. An operator that alone
+    cannot be compiled or imported says so when it is called.
     """
     if target not in TARGETS:
         raise CvmgenError(f"unknown target '{target}'; targets are {', '.join(TARGETS)}")
@@ -107,12 +108,13 @@ def make_backend(
         from cvmgen.api.python_backend import PythonBackend
 
         return PythonBackend(manifest, folder, target)
-    path = Path(library) if library is not None else compiled(folder, target)
+    refused: dict[str, BuildError] = {}
+    path = Path(library) if library is not None else compiled(folder, target, refused)
     if target == "c":
-        return CBackend(path, manifest, folder)
+        return CBackend(path, manifest, folder, refused)
     from cvmgen.api.cuda_cpu_backend import CudaCpuBackend
 
-    return CudaCpuBackend(path, manifest, folder, order)
+    return CudaCpuBackend(path, manifest, folder, order, refused)
 
 
 def cuda_backend(
@@ -120,8 +122,9 @@ def cuda_backend(
 ) -> CudaBackend:
     from cvmgen.api.cuda_backend import CudaBackend
 
-    path = Path(library) if library is not None else compiled(folder, "cuda")
-    return CudaBackend(path, manifest, folder, device)
+    refused: dict[str, BuildError] = {}
+    path = Path(library) if library is not None else compiled(folder, "cuda", refused)
+    return CudaBackend(path, manifest, folder, device, refused)
 
 
 def on_device(manifest: Manifest, backend: CudaBackend, transfer: bool = False) -> Operators:
@@ -153,9 +156,23 @@ def assembled(
     return Operators(target, named, device)
 
 
-def compiled(folder: Path, target: str = "c") -> Path:
-    """The shared library of all operators in a generated folder."""
+def compiled(folder: Path, target: str = "c", refused: dict[str, BuildError] | None = None) -> Path:
+    """The shared library of all operators in a generated folder. With `refused`, operators that
+    the compiler refuses are left out and told there, by full name."""
     sources = library_sources(folder, target)
+    try:
+        return compiled_from(sources, target)
+    except RefusedError as error:
+        owners = {unit: operator_of(f"{COMPILED[target][0]}/{unit}") for unit in error.units}
+        if refused is None or None in owners.values():
+            raise
+        rest = {name: text for name, text in sources.items() if name not in error.units}
+        library = compiled_from(rest, target)
+        refused |= {str(owners[unit]): each for unit, each in error.units.items()}
+        return library
+
+
+def compiled_from(sources: Mapping[str, str], target: str) -> Path:
     if target == "c":
         return compile_library(sources, name="cvmgen")
     from cvmgen.api.cuda_cpu_backend import PRELUDE

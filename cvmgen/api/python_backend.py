@@ -22,12 +22,17 @@ class PythonBackend:
     path."""
 
     def __init__(self, manifest: Manifest, folder: Path, target: str = "python") -> None:
-        self.folder = folder
+        self.folder, self.target = folder, target
         opsets = sorted({info.opset for info in manifest.operators})
         self.packages = {opset: load_package(folder / target / opset) for opset in opsets}
 
     def module(self, info: OperatorInfo) -> Any:
-        return importlib.import_module(f"{self.packages[info.opset]}.{info.name}")
+        try:
+            return importlib.import_module(f"{self.packages[info.opset]}.{info.name}")
+        except (ImportError, SyntaxError) as error:
+            path = self.folder / self.target / info.opset / f"{info.name}.py"
+            message = f"{path} cannot be imported: {error}; run 'cvmgen build'"
+            raise CvmgenError(message) from error
 
     def source(self, info: OperatorInfo, target: str) -> str:
         return source_text(self.folder, info, target)
@@ -78,7 +83,8 @@ def named(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load_package(folder: Path) -> str:
-    """Import a generated package under a name of its own; returns that name."""
+    """Make a generated package known under a name of its own; returns that name. Its operators
+    are imported one by one, when they are called first."""
     digest = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
     name = f"_cvmgen_{folder.name}_{digest}"
     stale = [each for each in sys.modules if each == name or each.startswith(f"{name}.")]
@@ -93,6 +99,5 @@ def load_package(folder: Path) -> str:
     package = importlib.util.module_from_spec(spec)
     sys.modules[name] = package
     importlib.invalidate_caches()
-    spec.loader.exec_module(package)
     importlib.import_module(f"{name}._support").raise_as(OperatorError)
     return name

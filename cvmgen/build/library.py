@@ -13,7 +13,7 @@ from cvmgen.build.cache import content_key, get_or_build, keep_failed, write_sou
 from cvmgen.build.compilers import Compiler, c_compiler, cpp_compiler
 from cvmgen.build.diagnostics import explain
 from cvmgen.build.process import run, workers
-from cvmgen.errors import BuildError
+from cvmgen.errors import BuildError, RefusedError
 from cvmgen.paths import checkout
 
 # What a formula may say: compare what cannot differ, or with what an int8 never reaches (each of
@@ -192,12 +192,16 @@ def _our_flags(language: _Language, sanitizers: Sequence[str]) -> tuple[str, ...
 
 
 def _compile_all(job: _Job, units: Mapping[str, str]) -> list[Path]:
-    """Objects of all units; the first failure in the order of names is reported."""
+    """Objects of all units; RefusedError with those that the compiler refuses."""
     from concurrent.futures import ThreadPoolExecutor  # a slow import
 
     with ThreadPoolExecutor(max_workers=workers()) as pool:
-        pending = [pool.submit(_object, job, unit, text) for unit, text in units.items()]
-    return [future.result() for future in pending]
+        pending = {unit: pool.submit(_object, job, unit, text) for unit, text in units.items()}
+    failed = {unit: future.exception() for unit, future in pending.items()}
+    refused = {unit: each for unit, each in failed.items() if type(each) is BuildError}
+    if refused and all(each is None or unit in refused for unit, each in failed.items()):
+        raise RefusedError(refused)
+    return [future.result() for future in pending.values()]
 
 
 def _object(job: _Job, unit: str, text: str) -> Path:

@@ -28,7 +28,7 @@ from cvmgen.cli.stamp import (
     stamp_path,
     write_stamp,
 )
-from cvmgen.errors import CvmgenError
+from cvmgen.errors import BuildError, CvmgenError, Faults
 from cvmgen.paths import schedules_folder, spec_folder
 from cvmgen.source import SpecWarning
 
@@ -80,12 +80,12 @@ class Generated:
         return operator_of(name) not in {None, *self.entries}
 
 
-def build(request: Request, *, as_json: bool, jobs: int | None) -> Exit:
+def build(request: Request, faults: Faults, *, as_json: bool, jobs: int | None) -> Exit:
     """Bring the folder up to date, compile the C library, and say what changed."""
     if jobs is not None:
         os.environ["CVMGEN_JOBS"] = str(jobs)  # read where the compilers are started
     with Progress() as progress:
-        changes, generated = bring_up_to_date(request, progress)
+        changes, generated = bring_up_to_date(request, progress, faults)
         progress.clear()
         tell_warnings(generated.warnings)
         # Told before compiling: should that fail, these files are what it failed on.
@@ -94,7 +94,9 @@ def build(request: Request, *, as_json: bool, jobs: int | None) -> Exit:
         library = None
         if "c" in request.targets:
             progress.step("compiling the C library")
-            library = compiled(request.folder)
+            refused: dict[str, BuildError] = {}
+            library = compiled(request.folder, refused=refused)
+            faults.errors += refused.values()
         found = reported(request, progress) if request.architectures else None
     if as_json:
         told: dict[str, Any] = {
@@ -103,6 +105,7 @@ def build(request: Request, *, as_json: bool, jobs: int | None) -> Exit:
             "stale": list(generated.stale),
             "warnings": [fault(each) for each in generated.warnings],
             "library": None if library is None else str(library),
+            "faults": [str(each) for each in faults.errors],
         }
         if found is not None:
             told["cuda"] = report.description(found)
@@ -142,10 +145,10 @@ def tell_changes(request: Request, changes: Sequence[Written], stale: Sequence[s
         print(f"stale too, and not built: {names} (`cvmgen build` builds all)", file=sys.stderr)
 
 
-def check(request: Request, *, as_json: bool) -> Exit:
+def check(request: Request, faults: Faults, *, as_json: bool) -> Exit:
     """Compare the folder with what a build would write; a unified diff where they differ."""
     with Progress() as progress:
-        generated = generate(request, progress, afresh=True)
+        generated = generate(request, progress, faults, afresh=True)
     files = generated.files
     earlier = {} if request.whole else existing(request.folder)
     kept = {name: text for name, text in earlier.items() if not generated.lost(name)}
@@ -162,7 +165,9 @@ def check(request: Request, *, as_json: bool) -> Exit:
     return Exit.WRONG
 
 
-def bring_up_to_date(request: Request, progress: Progress) -> tuple[Sequence[Written], Generated]:
+def bring_up_to_date(
+    request: Request, progress: Progress, faults: Faults
+) -> tuple[Sequence[Written], Generated]:
     """Write what changed; also what was generated, which is nothing where nothing changed."""
     path = stamp_path(request.folder, request.spec, request.targets, request.names)
     known = read_stamp(path)
@@ -172,7 +177,7 @@ def bring_up_to_date(request: Request, progress: Progress) -> tuple[Sequence[Wri
         if (known.spec, known.schedules, known.generator, known.files) == (*made_from, files):
             return (), Generated({}, {}, ())
     before = read_entries(request.folder)
-    generated = generate(request, progress, afresh=False)
+    generated = generate(request, progress, faults, afresh=False)
     progress.step("writing what changed")
     changes = write_changed(
         request.folder, generated.files, remove_stale=request.whole or generated.lost
@@ -182,7 +187,7 @@ def bring_up_to_date(request: Request, progress: Progress) -> tuple[Sequence[Wri
     for change in changes:
         name = change.path.relative_to(request.folder).as_posix()
         written.append(Written(name, change.kind, reasons.why(name, change.kind)))
-    if not generated.stale:
+    if not generated.stale and not faults.errors:
         names = tuple(sorted(generated.files))
         write_stamp(path, Stamp(*made_from, files_digest(request.folder, names), names))
     return written, generated
@@ -191,7 +196,7 @@ def bring_up_to_date(request: Request, progress: Progress) -> tuple[Sequence[Wri
 # ---------------------------------------------------------------- generating
 
 
-def generate(request: Request, progress: Progress, *, afresh: bool) -> Generated:
+def generate(request: Request, progress: Progress, faults: Faults, *, afresh: bool) -> Generated:
     """The text of the requested files; unless `afresh`, from the cache where it is there."""
     # Imported here: these need lark, sympy and jinja2, which an up-to-date build does not.
     from cvmgen import driver
@@ -199,25 +204,25 @@ def generate(request: Request, progress: Progress, *, afresh: bool) -> Generated
     from cvmgen.cli.texts import remembered_texts
     from cvmgen.schedule.book import read_schedules
 
-    operators = read_operators(request.spec, progress)
+    operators = read_operators(request.spec, progress, faults)
     schedules = read_schedules(request.spec)
     progress.step("generating")
     make = driver.operator_texts if afresh else remembered_texts
     if not request.names:
-        files = driver.generate(operators, request.targets, make, schedules)
+        files = driver.generate(operators, request.targets, make, schedules, faults)
         idle = []
         if "c" in request.targets and has_own_schedules(request.spec):
-            idle = of_folder(apply_all(operators, schedules, progress), request.spec)
+            idle = of_folder(apply_all(operators, schedules, progress, faults), request.spec)
         return Generated(files, entries_in(files), (), idle)
     chosen = {each.full_name for each in find_operators(operators, request.names)}
     before = read_entries(request.folder)
     members = [each for each in operators if each.full_name in chosen | before.keys()]
-    files = driver.generate(members, request.targets, make, schedules)
+    files = driver.generate(members, request.targets, make, schedules, faults)
     entries = entries_in(files)
     stale = []
     for operator in members:
         name = operator.full_name
-        if name in chosen:
+        if name in chosen or name not in entries:
             continue
         texts = {path: files.pop(path) for path in driver.operator_files(operator, request.targets)}
         if any(differs(request.folder, path, text) for path, text in texts.items()):

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 import cvmgen
-from cvmgen.cli.exits import MEANINGS, Exit, UsageError, tell
+from cvmgen.cli.exits import MEANINGS, Exit, UsageError, tell, tell_faults
+from cvmgen.errors import Faults
 from cvmgen.paths import generated_folder, spec_folder
 
 TARGETS = ("python", "numpy", "c", "cuda")
@@ -29,19 +30,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parser().parse_args(arguments)
     except SystemExit as error:  # --help, --version, or arguments that argparse refuses
         return int(error.code or 0)
+    faults = Faults()
     try:
-        code = perform(options)
+        code = perform(options, faults)
         sys.stdout.flush()
-        return int(code)
     except BrokenPipeError:
         # The reader has enough. Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(Exit.OK)
     except (Exception, KeyboardInterrupt) as error:
-        return int(tell(error, as_json=options.json, debug=options.debug))
+        code = tell(error, as_json=options.json, debug=options.debug)
+    return int(tell_faults(faults, code, debug=options.debug))
 
 
-def perform(options: argparse.Namespace) -> Exit:
+def perform(options: argparse.Namespace, faults: Faults) -> Exit:
     """Hand the options to their command; each is imported when it is wanted."""
     match options.command:
         case "build" if options.model is not None:
@@ -64,8 +66,8 @@ def perform(options: argparse.Namespace) -> Exit:
                 architectures=architectures(options),
             )
             if options.check:
-                return build.check(request, as_json=options.json)
-            return build.build(request, as_json=options.json, jobs=options.jobs)
+                return build.check(request, faults, as_json=options.json)
+            return build.build(request, faults, as_json=options.json, jobs=options.jobs)
         case "list":
             return list_operators(options)
         case "show":
@@ -84,7 +86,7 @@ def perform(options: argparse.Namespace) -> Exit:
             if options.model is not None:
                 own_schedules(options)
             return show.check_specs(
-                options.spec, options.files, model=options.model, as_json=options.json
+                options.spec, options.files, faults, model=options.model, as_json=options.json
             )
         case "derive":
             from cvmgen.cli import derive

@@ -12,7 +12,7 @@ from cvmgen.cli.progress import Progress
 from cvmgen.cli.specs import find_operator, probe_all, read_operators, spec_files
 from cvmgen.derive import adjoint
 from cvmgen.dtypes import CVM, MAX_PRECISION
-from cvmgen.errors import InternalError
+from cvmgen.errors import InternalError, Strict
 from cvmgen.source import Source, SpecError, SpecErrors, did_you_mean
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Input, Operator
@@ -67,7 +67,8 @@ def confirm(spec: Path, operator: Operator, wrt: str, text: str, progress: Progr
     files = [each for each in spec_files(spec) if each.opset in ("", operator.opset)]
     try:
         found = check_files([*files, file])
-        probe_all([each for each in found if each.span.source.name == DERIVED], progress)
+        derived = [each for each in found if each.span.source.name == DERIVED]
+        probe_all(derived, progress, Strict())
     except SpecErrors as error:
         (item,) = (each for each in operator.inputs if each.name == wrt)
         if item.dtype == CVM and all(each.message == NO_CALL for each in error.errors):

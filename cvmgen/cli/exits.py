@@ -13,6 +13,7 @@ from cvmgen.errors import (
     BuildError,
     CacheError,
     CvmgenError,
+    Faults,
     InternalError,
     ModelError,
     OperatorError,
@@ -74,6 +75,14 @@ def tell(error: BaseException, *, as_json: bool, debug: bool) -> Exit:
     print(message(error, code), file=sys.stderr)
     if as_json:
         print(json.dumps({"error": description(error, code)}, indent=2, ensure_ascii=False))
+    return code
+
+
+def tell_faults(faults: Faults, code: Exit, *, debug: bool) -> Exit:
+    """Report what failed in single operators; returns the code of the command with that."""
+    for error in faults.errors:
+        found = tell(error, as_json=False, debug=debug)
+        code = found if code in (Exit.OK, Exit.WRONG) or found is Exit.INTERNAL else code
     return code
 
 

@@ -17,6 +17,7 @@ from cvmgen.cli.specs import (
     probe_all,
     read_operators,
 )
+from cvmgen.errors import Faults
 from cvmgen.paths import schedules_folder, spec_folder
 from cvmgen.schedule.book import Schedules, read_schedules
 from cvmgen.source import SpecErrors, did_you_mean
@@ -80,7 +81,12 @@ def show(spec: Path, name: str, *, target: str | None, stage: str | None, as_jso
 
 
 def check_specs(
-    spec: Path, names: Sequence[str], *, model: tuple[Path, Path] | None, as_json: bool
+    spec: Path,
+    names: Sequence[str],
+    faults: Faults,
+    *,
+    model: tuple[Path, Path] | None,
+    as_json: bool,
 ) -> Exit:
     """Check spec files (none named: the whole folder), try their operators on small calls, and
     apply the folder's schedules to their nests, and to the steps of a model if one is given.
@@ -92,10 +98,10 @@ def check_specs(
         schedules = read_schedules(spec)
         formulas = formula_files(names, spec)
         files, asked = files_to_check(formulas, spec)
-        operators = checked(files, asked)
+        operators = checked(files, asked, faults)
         operators = tuple(each for each in operators if each.span.source.name in asked)
-        probe_all(operators, progress)
-        idle = apply_all(operators, schedules, progress)
+        operators = probe_all(operators, progress, faults)
+        idle = apply_all(operators, schedules, progress, faults)
         steps = None if model is None else applied_steps(model, schedules, progress)
     warnings = [] if formulas else of_folder(idle, spec)
     tell_warnings(warnings)
@@ -103,6 +109,7 @@ def check_specs(
         report: dict[str, Any] = {"files": sorted(asked)}
         report["operators"] = [each.full_name for each in operators]
         report["warnings"] = [fault(each) for each in warnings]
+        report["faults"] = [str(each) for each in faults.errors]
         report |= {} if steps is None else {"steps": steps}
         print(json.dumps(report, indent=2, ensure_ascii=False))
         return Exit.OK
@@ -152,23 +159,25 @@ def formula_files(names: Sequence[str], spec: Path) -> list[str]:
     return [] if schedules else list(names)
 
 
-def checked(files: Sequence[SpecFile], asked: Collection[str]) -> tuple[Operator, ...]:
+def checked(
+    files: Sequence[SpecFile], asked: Collection[str], faults: Faults
+) -> tuple[Operator, ...]:
     """The operators of `files`; raises SpecErrors with the faults in the files asked about.
 
     Other files with faults are left out, unless those asked about cannot do without them.
     """
     try:
-        return check_files(files)
+        return check_files(files, faults)
     except SpecErrors as found:
-        faults = found
-    own = [each for each in faults.errors if each.span.source.name in asked]
+        wrong = found
+    own = [each for each in wrong.errors if each.span.source.name in asked]
     if own:
         raise SpecErrors(own)
-    faulty = {each.span.source.name for each in faults.errors}
+    faulty = {each.span.source.name for each in wrong.errors}
     try:
         return check_files([each for each in files if each.source.name not in faulty])
     except SpecErrors:
-        raise faults from None
+        raise wrong from None
 
 
 def count(number: int, noun: str) -> str:

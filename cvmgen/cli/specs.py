@@ -11,6 +11,7 @@ from cvmgen.build.cache import content_key, get_or_build
 from cvmgen.cli.exits import UsageError
 from cvmgen.cli.progress import Progress
 from cvmgen.cli.stamp import PACKAGE, digest_of
+from cvmgen.errors import Faults, Strict
 from cvmgen.paths import formulas_folder
 from cvmgen.schedule.book import Schedules
 from cvmgen.source import Span, SpecError, SpecErrors, SpecWarning, did_you_mean, read_source
@@ -22,12 +23,14 @@ PROBING = ("spec", "reference", "ir", "lower")
 SCHEDULING = ("spec", "ir", "lower", "schedule", "emit")
 
 
-def read_operators(folder: Path, progress: Progress) -> tuple[Operator, ...]:
-    """The checked and probed operators of a spec folder; raises SpecErrors."""
+def read_operators(
+    folder: Path, progress: Progress, faults: Faults | None = None
+) -> tuple[Operator, ...]:
+    """The checked and probed operators of a spec folder; raises SpecErrors. With `faults`, without
+    those on which we fail."""
+    faults = Strict() if faults is None else faults
     progress.step("checking the formulas")
-    operators = check_files(spec_files(folder))
-    probe_all(operators, progress)
-    return operators
+    return probe_all(check_files(spec_files(folder), faults), progress, faults)
 
 
 def spec_files(folder: Path) -> tuple[SpecFile, ...]:
@@ -39,19 +42,26 @@ def spec_files(folder: Path) -> tuple[SpecFile, ...]:
     return files
 
 
-def probe_all(operators: Iterable[Operator], progress: Progress) -> None:
-    """Raise SpecErrors with what small calls show; sound operators are not tried again."""
+def probe_all(
+    operators: Iterable[Operator], progress: Progress, faults: Faults
+) -> tuple[Operator, ...]:
+    """The operators, tried on small calls: sound ones are not tried again. Raises SpecErrors with
+    what these show; those on which we fail are left out."""
     errors: list[SpecError] = []
+    tried: list[Operator] = []
     for operator in operators:
         progress.step(f"trying {operator.full_name} on small calls")
-        try:
-            # Spans take no part in a node's repr: only the meaning counts.
-            key = content_key({"operator": repr(operator)}, compiler=code_digest(PROBING))
-            get_or_build(key, ".sound", partial(_probe, operator))
-        except SpecErrors as found:
-            errors.extend(found.errors)
+        with faults.apart(operator.full_name, operator.span.place):
+            try:
+                # Spans take no part in a node's repr: only the meaning counts.
+                key = content_key({"operator": repr(operator)}, compiler=code_digest(PROBING))
+                get_or_build(key, ".sound", partial(_probe, operator))
+            except SpecErrors as found:
+                errors.extend(found.errors)
+            tried.append(operator)
     if errors:
         raise SpecErrors(errors)
+    return tuple(tried)
 
 
 def _probe(operator: Operator, path: Path) -> None:
@@ -67,7 +77,7 @@ def _probe(operator: Operator, path: Path) -> None:
 
 
 def apply_all(
-    operators: Iterable[Operator], schedules: Schedules, progress: Progress
+    operators: Iterable[Operator], schedules: Schedules, progress: Progress, faults: Faults
 ) -> list[SpecWarning]:
     """The actions of the schedules for C that change no nest of their class, where there are some.
 
@@ -80,14 +90,15 @@ def apply_all(
         progress.step(f"scheduling {operator.full_name}")
         parts = {"operator": repr(operator), "schedules": schedules.meaning_for("c")}
         key = content_key(parts, compiler=code_digest(SCHEDULING))
-        try:
-            path = get_or_build(key, "-changes.json", partial(_apply, operator, schedules))
-        except SpecErrors as found:
-            for error in found.errors:
-                errors.setdefault(error.span, error)
-            continue
-        for shape, places in json.loads(path.read_text(encoding="utf-8")).items():
-            changing.setdefault(shape, set()).update(places)
+        with faults.apart(operator.full_name, operator.span.place):
+            try:
+                path = get_or_build(key, "-changes.json", partial(_apply, operator, schedules))
+            except SpecErrors as found:
+                for error in found.errors:
+                    errors.setdefault(error.span, error)
+                continue
+            for shape, places in json.loads(path.read_text(encoding="utf-8")).items():
+                changing.setdefault(shape, set()).update(places)
     if errors:
         raise SpecErrors(errors.values())
     return list(_idle(schedules, changing))

@@ -14,7 +14,7 @@ from cvmgen.emit.numpy_calls import ArrayCalls
 from cvmgen.emit.numpy_loops import LoopPrinter
 from cvmgen.emit.numpy_nests import NestPrinter, mentions
 from cvmgen.emit.numpy_printer import NotAnArray, OneByOne
-from cvmgen.emit.python import PythonEmitter, emit_header, read, uses
+from cvmgen.emit.python import PythonEmitter, emit_header, is_python, read, uses
 from cvmgen.emit.python_names import identifier
 from cvmgen.emit.python_printer import indent
 from cvmgen.emit.python_text import unpacked
@@ -31,7 +31,7 @@ __all__ = ["emit_header", "emit_operator", "emit_support"]
 
 def emit_operator(program: i.Program) -> str:
     """The module of an operator whose program has reductions and multi-indices."""
-    return NumpyEmitter(program).text()
+    return is_python(NumpyEmitter(program).text())
 
 
 def emit_support() -> dict[str, str]:

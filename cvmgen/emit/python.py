@@ -36,7 +36,13 @@ from cvmgen.spec.formula import Attribute, Operator
 
 def emit_operator(program: i.Program) -> str:
     """The module of an operator whose program has been lowered with the common passes."""
-    return PythonEmitter(program).text()
+    return is_python(PythonEmitter(program).text())
+
+
+def is_python(text: str) -> str:
+    """A module that Python takes: another one would keep its whole package from being imported."""
+    compile(text, "the module", "exec")
+    return text
 
 
 def emit_support() -> dict[str, str]:

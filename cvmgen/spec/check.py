@@ -8,6 +8,7 @@ from itertools import islice, product
 from math import prod
 from pathlib import Path
 
+from cvmgen.errors import Faults, Strict
 from cvmgen.functions import FUNCTIONS, SPECIAL
 from cvmgen.source import Source, SpecError, SpecErrors, read_source
 from cvmgen.spec import declarations as d
@@ -45,8 +46,12 @@ def read_folder(folder: Path, shown: str = "spec") -> tuple[SpecFile, ...]:
     return tuple(found)
 
 
-def check_files(spec_files: Sequence[SpecFile]) -> tuple[Operator, ...]:
-    """The checked operators of all files, in the order of the text; raises SpecErrors."""
+def check_files(
+    spec_files: Sequence[SpecFile], faults: Faults | None = None
+) -> tuple[Operator, ...]:
+    """The checked operators of all files, in the order of the text; raises SpecErrors. With
+    `faults`, without those on which we fail."""
+    faults = Strict() if faults is None else faults
     errors: list[SpecError] = []
     declarations: dict[str, list[d.Declaration]] = {}
     broken: frozenset[str] = frozenset()
@@ -59,14 +64,15 @@ def check_files(spec_files: Sequence[SpecFile]) -> tuple[Operator, ...]:
     opsets = declarations or {"": []}
     operators: list[Operator] = []
     for opset, own in opsets.items():
-        operators.extend(OpsetChecker(opset, [*shared, *own], broken, errors).operators())
+        operators.extend(OpsetChecker(opset, [*shared, *own], broken, errors, faults).operators())
     completed = []
     for operator in operators:
-        try:
-            completed.append(with_precisions(operator))
-        except SpecError as error:
-            errors.append(error)
-        errors.extend(long_lists(operator))
+        with faults.apart(operator.full_name, operator.span.place):
+            try:
+                completed.append(with_precisions(operator))
+            except SpecError as error:
+                errors.append(error)
+            errors.extend(long_lists(operator))
     if errors:
         raise SpecErrors(errors)
     return tuple(completed)
@@ -84,9 +90,11 @@ class OpsetChecker:
         declarations: Iterable[d.Declaration],
         broken: frozenset[str],
         errors: list[SpecError],
+        faults: Faults,
     ) -> None:
         self.opset = opset
         self.errors = errors
+        self.faults = faults
         self.broken = set(broken)
         self.constants: dict[str, int] = {}
         self.macros: dict[str, d.Definition] = {}
@@ -155,9 +163,10 @@ class OpsetChecker:
             except PoisonedError:
                 pass
         for operator_decl in expanded:
-            operator = check_operator(operator_decl, self.opset, self.shared, self.errors)
-            if operator is not None:
-                found.append(operator)
+            with self.faults.apart(operator_decl.name, operator_decl.name_span.place):
+                operator = check_operator(operator_decl, self.opset, self.shared, self.errors)
+                if operator is not None:
+                    found.append(operator)
         self.alias_clashes(expanded)
         self.errors.extend(constant_clashes(found))
         if not self.errors:

@@ -10,12 +10,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import cvmgen as cvmgen_package
+from cvmgen import driver
 from cvmgen.api.library import compiled, library_sources
 from cvmgen.emit import c_support, cuda, numpy, python
+from cvmgen.errors import BuildError, CvmgenError
+from cvmgen.ir.nodes import Program
+from cvmgen.schedule.book import Schedules
+from cvmgen.spec import check
+from cvmgen.spec.declarations import OperatorDecl
+from cvmgen.spec.formula import Operator
 
 from .conftest import Command, Outcome, contents, start
 
@@ -484,3 +495,87 @@ def test_an_opset_that_no_program_can_name(
     done = build()
     assert done.code == 1
     assert said in done.err
+
+
+# ---------------------------------------------------------------- faults of ours
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, target: str, name: str, text: str | None) -> None:
+    """Let the emission of one operator for a target fail, or print this."""
+    whole = driver.TARGETS[target]
+
+    def emit(program: Program, schedules: Schedules) -> str:
+        if program.operator.name != name:
+            return whole.emit_operator(program, schedules)
+        if text is None:
+            raise KeyError("lost")
+        return text
+
+    monkeypatch.setitem(driver.TARGETS, target, replace(whole, emit_operator=emit))  # type: ignore[arg-type]
+
+
+def test_a_fault_in_one_operator_leaves_the_others(
+    build: Build, spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit(spec, "Twice each element.", "Twice each element, but for numpy.")  # not remembered
+    failing(monkeypatch, "numpy", "double", None)
+    outcome = build("--target", "c", "--target", "numpy")
+    assert outcome.code == 70
+    told = (
+        "toy.double (spec/toy/numbers.cvm:1): the stage 'emit numpy' fails on toy.double: KeyError"
+    )
+    assert f"internal error: {told}" in outcome.err
+    folder = tmp_path / "generated"
+    assert contents(folder).keys() & (own_files("double") | own_files("shifted")) == {
+        "c/toy/shifted.c",
+        "numpy/toy/shifted.py",
+    }
+    for target in ("c", "numpy"):
+        ops = cvmgen_package.load(target, folder=folder)
+        assert ops.toy.shifted(np.array([1, 2], np.int8)).tolist() == [2, 3]
+    assert json.loads(build("--target", "numpy", "--json").out)["faults"][0].startswith(told)
+
+
+def test_what_one_compiler_refuses_leaves_the_others(
+    build: Build, spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit(spec, "Twice each element.", "Twice each element, but for C.")
+    failing(monkeypatch, "c", "double", "no C at all\n")
+    outcome = build("--target", "c")
+    assert outcome.code == 3
+    assert "refuses toy/double.c" in outcome.err
+    assert "library" in outcome.out
+    ops = cvmgen_package.load("c", folder=tmp_path / "generated")
+    x = np.array([1, 2], np.int8)
+    assert ops.toy.shifted(x).tolist() == [2, 3]
+    with pytest.raises(BuildError, match=r"refuses toy/double\.c"):
+        ops.toy.double(x)
+
+
+def test_a_module_that_cannot_be_imported_leaves_the_others(build: Build, tmp_path: Path) -> None:
+    build("--target", "python")
+    (tmp_path / "generated/python/toy/double.py").write_text("no Python at all\n")
+    ops = cvmgen_package.load("python", folder=tmp_path / "generated")
+    x = np.array([1, 2], np.int8)
+    assert ops.toy.shifted(x).tolist() == [2, 3]
+    with pytest.raises(CvmgenError, match=r"double\.py cannot be imported"):
+        ops.toy.double(x)
+
+
+def test_a_check_that_fails_on_one_operator_tells_of_the_others(
+    cvmgen: Command, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_operator = check.check_operator
+
+    def failing_check(declaration: OperatorDecl, *rest: Any) -> Operator | None:
+        if declaration.name == "double":
+            raise RecursionError("too deep")
+        return check_operator(declaration, *rest)
+
+    monkeypatch.setattr(check, "check_operator", failing_check)
+    outcome = cvmgen("check", "--spec", spec)
+    assert outcome.code == 70
+    assert "1 operator in 1 file: no errors" in outcome.out
+    assert (
+        "internal error: double (spec/toy/numbers.cvm:1): RecursionError: too deep" in outcome.err
+    )

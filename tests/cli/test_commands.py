@@ -182,6 +182,7 @@ def test_check(cvmgen: Command, spec: Path) -> None:
         "files": ["spec/toy/numbers.cvm"],
         "operators": ["toy.double", "toy.shifted"],
         "warnings": [],
+        "faults": [],
     }
 
 
