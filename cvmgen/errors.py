@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from cvmgen import support
+from cvmgen.escape import printable
 
 
 class CvmgenError(Exception):
@@ -26,7 +27,7 @@ class ModelError(CvmgenError, ValueError):
         self.rule = rule
         self.file = file
         self.where = where
-        super().__init__(": ".join(part for part in (file, where, rule) if part))
+        super().__init__(printable(": ".join(part for part in (file, where, rule) if part)))
 
 
 class BuildError(CvmgenError):

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from cvmgen.errors import CvmgenError
+from cvmgen.escape import hidden, lines_for_terminal, printable
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,11 @@ class Span:
         return self.source.text[self.start : self.end]
 
     @property
+    def code(self) -> str:
+        """The text on one line, without comments."""
+        return code_of(self.text)
+
+    @property
     def place(self) -> str:
         """`file:line`, as generated code quotes it."""
         return f"{self.source.name}:{self.line}"
@@ -114,6 +120,11 @@ class SpecErrors(CvmgenError):
         super().__init__("\n\n".join(str(error) for error in self.errors))
 
 
+def code_of(text: str) -> str:
+    """A piece of a spec on one line, without comments."""
+    return " ".join(" ".join(line.split("#", 1)[0] for line in text.splitlines()).split())
+
+
 def read_source(name: str, path: Path) -> Source:
     """The file at `path`, which is shown as it was named, or from the current folder."""
     try:
@@ -122,21 +133,34 @@ def read_source(name: str, path: Path) -> Source:
         raise CvmgenError(f"{path}: byte {error.start} is not UTF-8 text") from None
     here = Path.cwd()
     shown = path.relative_to(here) if path.is_relative_to(here) else path
-    return Source(name, text, shown.as_posix())
+    source = Source(name, text, shown.as_posix())
+    check_visible(source)
+    return source
+
+
+def check_visible(source: Source) -> None:
+    """Raise SpecError for the first character that a reader of the file would not see."""
+    if source.text.isascii() and source.text.replace("\n", "").replace("\t", "").isprintable():
+        return
+    for at, char in enumerate(source.text):
+        if hidden(char) and char != "\n":
+            message = f"the character U+{ord(char):04X} cannot be seen"
+            raise SpecError(Span(source, at, at + 1), message, "delete it")
 
 
 def render(span: Span, message: str, hint: str, kind: str = "error") -> str:
     """The message with its place, the source line, carets below the span, and the hint."""
-    text = span.source.line_text(span.line).rstrip("\r")
-    shown = text.replace("\t", " ")
-    width = max(1, min(span.end - span.start, len(text) - span.column + 1))
+    text = span.source.line_text(span.line).rstrip("\r").replace("\t", " ")
+    before, shown = printable(text[: span.column - 1]), printable(text)
+    marked = text[span.column - 1 : span.column - 1 + span.end - span.start]
+    width = max(1, len(printable(marked)))
     number = str(span.line)
     margin = " " * len(number)
     lines = [
-        f"{span.source.shown}:{span.line}:{span.column}: {kind}: {message}",
+        lines_for_terminal(f"{span.source.shown}:{span.line}:{span.column}: {kind}: {message}"),
         f"{margin} |",
         f"{number} | {shown}",
-        f"{margin} | {' ' * (span.column - 1)}{'^' * width}",
+        f"{margin} | {' ' * len(before)}{'^' * width}",
     ]
     if hint:
         lines.append(f"{margin} = hint: {hint}")

@@ -29,6 +29,7 @@ from cvmgen.cli.stamp import (
     write_stamp,
 )
 from cvmgen.errors import BuildError, CvmgenError, Faults
+from cvmgen.escape import json_text
 from cvmgen.paths import schedules_folder, spec_folder
 from cvmgen.source import SpecWarning
 
@@ -109,7 +110,7 @@ def build(request: Request, faults: Faults, *, as_json: bool, jobs: int | None) 
         }
         if found is not None:
             told["cuda"] = report.description(found)
-        print(json.dumps(told, indent=2, ensure_ascii=False))
+        print(json_text(told))
         return report.verdict(found)
     if found is not None:
         print(report.table(found))
@@ -156,7 +157,7 @@ def check(request: Request, faults: Faults, *, as_json: bool) -> Exit:
     stale = [name for name, text in sorted(files.items()) if differs(request.folder, name, text)]
     if as_json:
         told = {"folder": str(request.folder), "stale": stale, "diff": difference}
-        print(json.dumps(told, indent=2, ensure_ascii=False))
+        print(json_text(told))
     else:
         print(difference or f"{request.shown} is up to date\n", end="")
     if not difference:

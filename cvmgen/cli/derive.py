@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from cvmgen.cli.specs import find_operator, probe_all, read_operators, spec_file
 from cvmgen.derive import adjoint
 from cvmgen.dtypes import CVM, MAX_PRECISION
 from cvmgen.errors import InternalError, Strict
+from cvmgen.escape import json_text
 from cvmgen.source import Source, SpecError, SpecErrors, did_you_mean
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Input, Operator
@@ -34,7 +34,7 @@ def derive(spec: Path, operator_name: str, wrt: str, name: str | None, *, as_jso
         confirm(spec, operator, wrt, text, progress)
     if as_json:
         shown = {"operator": operator.full_name, "wrt": wrt, "name": name, "text": text}
-        print(json.dumps(shown, indent=2, ensure_ascii=False))
+        print(json_text(shown))
     else:
         print(text, end="")
     return Exit.OK

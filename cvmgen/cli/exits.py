@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import traceback
 from collections.abc import Iterable
@@ -18,6 +17,7 @@ from cvmgen.errors import (
     ModelError,
     OperatorError,
 )
+from cvmgen.escape import json_text, lines_for_terminal
 from cvmgen.source import SpecError, SpecErrors, SpecWarning
 
 
@@ -72,9 +72,9 @@ def tell(error: BaseException, *, as_json: bool, debug: bool) -> Exit:
         traceback.print_exception(error)
     if code is Exit.INTERRUPTED:
         return code
-    print(message(error, code), file=sys.stderr)
+    print(lines_for_terminal(message(error, code)), file=sys.stderr)
     if as_json:
-        print(json.dumps({"error": description(error, code)}, indent=2, ensure_ascii=False))
+        print(json_text({"error": description(error, code)}))
     return code
 
 
@@ -88,7 +88,7 @@ def tell_faults(faults: Faults, code: Exit, *, debug: bool) -> Exit:
 
 def tell_warnings(warnings: Iterable[SpecWarning]) -> None:
     for each in warnings:
-        print(f"{each}\n", file=sys.stderr)
+        print(f"{lines_for_terminal(str(each))}\n", file=sys.stderr)
 
 
 def message(error: BaseException, code: Exit) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import json
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from cvmgen.cli.exits import Exit
+from cvmgen.escape import json_text
 from cvmgen.schedule.actions import ACTIONS
 from cvmgen.schedule.book import Schedules, read_schedules
 from cvmgen.schedule.classes import CLASSES
@@ -37,7 +37,7 @@ def print_reference(spec: Path, *, as_json: bool) -> Exit:
     """Print what schedules may say, with the schedules of a spec folder by their places."""
     schedules = read_schedules(spec)
     if as_json:
-        print(json.dumps(described(schedules), indent=2, ensure_ascii=False))
+        print(json_text(described(schedules)))
     else:
         print("\n".join(page(schedules)))
     return Exit.OK

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 from cvmgen.build import compare, write_changed
 from cvmgen.cli.exits import Exit
 from cvmgen.cli.progress import Progress
+from cvmgen.escape import json_text
 from cvmgen.graph import load_model
 
 
@@ -47,7 +47,7 @@ def build(
         written = [{"path": str(each.path), "kind": each.kind} for each in changes]
         told = {"folder": str(place), "changes": written, "library": str(library)}
         told |= {"report": steps} if report else {}
-        print(json.dumps(told, indent=2))
+        print(json_text(told))
         return Exit.OK
     for line in steps:
         print(line)

@@ -6,6 +6,8 @@ import sys
 import threading
 from types import TracebackType
 
+from cvmgen.escape import printable
+
 DELAY = 1.0
 _CLEAR = "\r\x1b[K"
 
@@ -47,7 +49,7 @@ class Progress:
     def step(self, text: str) -> None:
         """From here on, `text` is what is being done."""
         with self._lock:
-            self._text = text
+            self._text = printable(text)
             if self._shown:
                 self._show()
 

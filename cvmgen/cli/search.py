@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +14,7 @@ from cvmgen.cli.exits import Exit
 from cvmgen.cli.progress import Progress
 from cvmgen.cli.specs import read_operators
 from cvmgen.cli.synonyms import SYNONYMS
+from cvmgen.escape import json_text
 from cvmgen.spec.formula import Operator
 
 CLOSE = 0.75  # how alike two spellings are at least, of 1
@@ -55,7 +55,7 @@ def search(spec: Path, words: Sequence[str], *, as_json: bool) -> Exit:
             }
             for each in found
         ]
-        print(json.dumps({"operators": listed}, indent=2, ensure_ascii=False))
+        print(json_text({"operators": listed}))
     for each in () if as_json else found:
         print(line(each, max(len(one.operator.full_name) for one in found)))
     if found:

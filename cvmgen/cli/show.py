@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from cvmgen.cli.specs import (
     read_operators,
 )
 from cvmgen.errors import Faults
+from cvmgen.escape import json_text
 from cvmgen.paths import schedules_folder, spec_folder
 from cvmgen.schedule.book import Schedules, read_schedules
 from cvmgen.source import SpecErrors, did_you_mean
@@ -42,7 +42,7 @@ def list_operators(spec: Path, *, as_json: bool) -> Exit:
             }
             for each in operators
         ]
-        print(json.dumps({"operators": found}, indent=2, ensure_ascii=False))
+        print(json_text({"operators": found}))
         return Exit.OK
     width = max(len(each.full_name) for each in operators)
     for each in operators:
@@ -74,7 +74,7 @@ def show(spec: Path, name: str, *, target: str | None, stage: str | None, as_jso
             )
     if as_json:
         shown = {"operator": operator.full_name, "target": target, "stage": stage, "text": text}
-        print(json.dumps(shown, indent=2, ensure_ascii=False))
+        print(json_text(shown))
     else:
         print(text, end="")
     return Exit.OK
@@ -111,7 +111,7 @@ def check_specs(
         report["warnings"] = [fault(each) for each in warnings]
         report["faults"] = [str(each) for each in faults.errors]
         report |= {} if steps is None else {"steps": steps}
-        print(json.dumps(report, indent=2, ensure_ascii=False))
+        print(json_text(report))
         return Exit.OK
     print(f"{count(len(operators), 'operator')} in {count(len(asked), 'file')}: no errors")
     if model is not None and steps is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,7 @@ from cvmgen.cli.progress import Progress
 from cvmgen.cli.specs import read_operators
 from cvmgen.driver import TARGETS, operator_file
 from cvmgen.errors import CvmgenError
+from cvmgen.escape import json_text
 from cvmgen.paths import generated_folder
 from cvmgen.spec.formula import Operator
 
@@ -26,7 +26,7 @@ SPECIAL = re.compile(r"(`[^`]*`)|[\\*<\[\]]")
 def print_tables(spec: Path, *, as_json: bool) -> Exit:
     """Print a table for each spec file."""
     text = tables_of(spec)
-    print(json.dumps({"markdown": text}, indent=2, ensure_ascii=False) if as_json else text)
+    print(json_text({"markdown": text}) if as_json else text)
     return Exit.OK
 
 
@@ -39,7 +39,7 @@ def update(spec: Path, path: Path, *, check: bool, as_json: bool) -> Exit:
         path.write_text(after, encoding="utf-8")
     state = "is up to date" if not stale else "is stale" if check else "is written"
     if as_json:
-        print(json.dumps({"file": str(path), "stale": stale}, indent=2, ensure_ascii=False))
+        print(json_text({"file": str(path), "stale": stale}))
     else:
         print(f"{path}: the list of operators {state}")
     if not (stale and check):

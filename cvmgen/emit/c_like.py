@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import assert_never
 
 from cvmgen.errors import InternalError
+from cvmgen.escape import in_c_comment, in_c_string
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, walk
 from cvmgen.lower.copies import is_vector
@@ -496,10 +497,10 @@ def indent(lines: Iterable[str], by: int = 4) -> list[str]:
 
 
 def comment(text: str) -> str:
-    """A C comment; what would end it is broken up."""
-    return f"/* {text.replace('*/', '* /')} */"
+    """A C comment."""
+    return f"/* {in_c_comment(text)} */"
 
 
 def quoted(text: str) -> str:
     """A C string literal."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return f'"{in_c_string(text)}"'

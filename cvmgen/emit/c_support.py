@@ -8,7 +8,7 @@ from cvmgen import rules
 from cvmgen.dtypes import DTYPES, LIST_CAPACITY, MAX_PRECISION, MAX_RANK, MAX_SIZE
 from cvmgen.emit import c_words, interface
 from cvmgen.emit.c_bound import bind_head
-from cvmgen.emit.c_like import indent
+from cvmgen.emit.c_like import comment, indent
 from cvmgen.emit.c_types import dtype_names
 from cvmgen.emit.c_variants import variant_values
 from cvmgen.emit.render import render
@@ -113,7 +113,7 @@ def declaration(operator: Operator) -> str:
     defaults = interface.default_lines(operator)
     lines = [
         *c_words.constants(operator),
-        f"/* {operator.full_name}: {operator.doc} {operator.span.place} */",
+        comment(f"{operator.full_name}: {operator.doc} {operator.span.place}"),
         f"typedef struct {name}_args {{",
         *members,
         f"}} {name}_args;",

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 
 from cvmgen.emit import interface
-from cvmgen.emit.c_like import indent
+from cvmgen.emit.c_like import comment, indent
 from cvmgen.emit.interface import Variant
 from cvmgen.emit.render import NOTICE
 from cvmgen.ir import nodes as i
@@ -28,7 +28,7 @@ def file_header(program: i.Program, more: Sequence[str] = ()) -> str:
         memory = f"Memory of int64 besides the tensors: {interface.scratch_text(program)}."
         memory = " ".join([memory, *more])
         title += "".join(f"\n   {line}" for line in textwrap.wrap(memory, 94))
-    return f"/* {title}\n\n{formula.replace('*/', '* /')} */"
+    return comment(f"{title}\n\n{formula}")
 
 
 def versions(body: tuple[i.Stmt, ...]) -> list[str]:

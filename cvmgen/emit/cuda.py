@@ -142,7 +142,7 @@ def emit_interface(operator: Operator) -> str:
 def declaration(operator: Operator) -> str:
     name = interface.c_name(operator)
     lines = [
-        f"/* {operator.full_name}: {operator.doc} {operator.span.place} */",
+        comment(f"{operator.full_name}: {operator.doc} {operator.span.place}"),
         f"int {name}_cuda_infer(const {name}_args *args, cvmgen_error *error);",
         f"int {name}_cuda(const {name}_args *args, cvmgen_stream stream, cvmgen_error *error);",
     ]
@@ -241,7 +241,7 @@ class CudaEmitter(c.CEmitter):
         lines = []
         for kind in FIELD_TYPES:
             lines += wrapped(kind, [identifier(f.name) for f in fields if f.type == kind])
-        head = f"/* What a call fixes for the kernels of {nest.span.place}. */"
+        head = comment(f"What a call fixes for the kernels of {nest.span.place}.")
         return "\n".join([head, f"struct {self.values_name(number)} {{", *indent(lines), "};"])
 
     def values_name(self, number: int) -> str:

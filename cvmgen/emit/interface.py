@@ -17,6 +17,7 @@ from cvmgen.dtypes import (
     MAX_RANK,
     DType,
 )
+from cvmgen.escape import in_c_comment
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
 from cvmgen.ir.visit import walk
@@ -283,11 +284,11 @@ def attribute_members(operator: Operator, attribute: Attribute) -> list[str]:
 
 def attribute_member(attribute: Attribute) -> str:
     name = attribute.name
-    note = f" /* in {attribute.interval_text} */" if attribute.interval_text else ""
+    note = f" /* in {in_c_comment(attribute.interval_text)} */" if attribute.interval_text else ""
     if attribute.components:
         names = ", ".join(attribute.components)
         text = f"({names})" + (f" in {attribute.interval_text}" if attribute.interval_text else "")
-        return f"int64_t {name}[{len(attribute.components)}]; /* {text} */"
+        return f"int64_t {name}[{len(attribute.components)}]; /* {in_c_comment(text)} */"
     if attribute.is_list:
         absent = " /* length -1: not given */" if attribute.optional else note
         return f"cvmgen_list {name};{absent}"

@@ -17,7 +17,7 @@ from cvmgen.emit.numpy_printer import NotAnArray, OneByOne
 from cvmgen.emit.python import PythonEmitter, emit_header, is_python, read, uses
 from cvmgen.emit.python_names import identifier
 from cvmgen.emit.python_printer import indent
-from cvmgen.emit.python_text import unpacked
+from cvmgen.emit.python_text import comment, unpacked
 from cvmgen.emit.wrap import wrap_python
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
@@ -117,7 +117,7 @@ class NumpyEmitter(PythonEmitter):
         needed = [
             name for name in self.fields if name in names and mentions(shown, identifier(name))
         ]
-        lines = [f"# {nest.span.place}: {nest.formula}"]
+        lines = [comment(f"{nest.span.place}: {nest.formula}")]
         if needed:
             lines += unpacked([identifier(name) for name in needed])
         listed = ", ".join(identifier(tensor) for tensor in tensors)

@@ -14,6 +14,7 @@ from cvmgen.emit.host_printer import HostPrinter
 from cvmgen.emit.needed import needed, reads
 from cvmgen.emit.places import Places
 from cvmgen.emit.plan import host_types, plan_fields
+from cvmgen.escape import in_c_format
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
 from cvmgen.lower.guards import assigned, changed
@@ -220,7 +221,7 @@ class Prepare:
                 lines.append(f"if ({tensor}->extents[{place}] != {self.printer.expr(known, 8)})")
                 lines.append(
                     f"    return cvmgen_refuse_extent(error, {name}, {tensor}, {dimension}, "
-                    f"{quoted(extent.span.text)}, {self.printer.expr(known)});"
+                    f"{quoted(extent.span.code)}, {self.printer.expr(known)});"
                 )
             elif extent.new in self.used:
                 value = f"{tensor}->extents[{place}]"
@@ -307,7 +308,7 @@ class Prepare:
         rule = rules.range_rule(statement.attribute.range_text)
         if not statement.terms:
             return quoted(rule)
-        return self.with_terms(f"{rule} (", statement.terms, ")")
+        return self.with_terms(in_c_format(f"{rule} ("), statement.terms, ")")
 
     def outside(self, value: str, statement: i.TakeAttribute) -> str:
         low, high = self.bounds(statement)
@@ -367,7 +368,7 @@ class Prepare:
         self, before: str, terms: tuple[tuple[str, i.Expr, str], ...], after: str, *first: str
     ) -> str:
         """`C = 3, n = (2, 3)` between two texts, as a format call; `first` are the values that the
-        text before takes."""
+        text before takes, which is a format."""
         formats, arguments = [], list(first)
         earlier: list[str] = []  # the tests that terms before this one are shown
         for name, value, kind in terms:

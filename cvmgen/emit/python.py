@@ -18,6 +18,7 @@ from cvmgen.emit.python_names import identifier
 from cvmgen.emit.python_printer import PythonPrinter, indent
 from cvmgen.emit.python_text import (
     attribute_text,
+    comment,
     definition,
     literal,
     literals,
@@ -26,6 +27,7 @@ from cvmgen.emit.python_text import (
 )
 from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_python
+from cvmgen.escape import in_docstring
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild, walk
 from cvmgen.lower.guards import assigned
@@ -126,20 +128,20 @@ class PythonEmitter:
         return render(
             "python/operator.py.j2",
             full_name=operator.full_name,
-            place=operator.span.place,
-            doc=operator.doc,
-            formula=formula.replace("\\", "\\\\").replace('"""', "'''"),
+            place=in_docstring(operator.span.place),
+            doc=in_docstring(operator.doc),
+            formula=in_docstring(formula),
             libraries=self.libraries(nests),
             more_imports=self.more_imports(nests),
             types=self.calls.type_rows(),
-            call_doc="\n".join(indent(self.calls.call_doc())),
+            call_doc=in_docstring("\n".join(indent(self.calls.call_doc()))),
             imports="import builtins\n" if uses("builtins", f"{prepare}\n{nests}") else "",
             prepare_head=definition("_prepare", self.prepare_parameters()),
             prepare=prepare,
             nests=nests,
             head=definition(operator.name, self.parameters()),
             infer_head=definition("infer", self.infer_parameters()),
-            contract="\n".join(indent(self.contract())),
+            contract=in_docstring("\n".join(indent(self.contract()))),
             infer="\n".join(indent(self.calls.infer())),
             run="\n".join(wrap_python(indent(self.calls.run()))),
         )
@@ -186,7 +188,7 @@ class PythonEmitter:
         """The lines of the docstring that say what the operands are."""
         lines = []
         for item in self.operator.inputs:
-            shape = ", ".join(extent.span.text for extent in item.extents)
+            shape = ", ".join(extent.span.code for extent in item.extents)
             note = " (optional)" if item.optional else ""
             note = " (a list of tensors)" if item.variadic else note
             note += ", or empty" * item.empty
@@ -219,7 +221,7 @@ class PythonEmitter:
         for statement in statements:
             if statement.span.place != self.line:
                 self.line = statement.span.place
-                lines.append(f"# {self.line}")
+                lines.append(comment(self.line))
             lines += self.host(statement)
         return lines
 
@@ -352,7 +354,7 @@ class PythonEmitter:
     def nest(self, number: int, nest: i.Nest) -> str:
         tensors = ", ".join(identifier(tensor) for tensor in self.tensors(nest))
         body = unfold_bindings(nest.body)
-        lines = [f"# {nest.span.place}: {nest.formula}"]
+        lines = [comment(f"{nest.span.place}: {nest.formula}")]
         names = names_in(without_slots(body)) | names_in(nest.prologue) | given_in(body)
         if nest.each is not None:
             names |= names_in(nest.each[2])

@@ -56,7 +56,7 @@ class InputChecks:
             if known is not None and extent.pack:
                 lines.append(f"support.check_part({where}, {place}, {self.printer.expr(known)})")
             elif known is not None:
-                term = literal(extent.span.text)
+                term = literal(extent.span.code)
                 wanted = self.printer.expr(known)
                 lines.append(f"support.check_extent({where}, {place}, {term}, {wanted})")
             elif extent.new in self.used:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
 from cvmgen.emit import interface
 from cvmgen.emit.wrap import wrap_python
+from cvmgen.escape import printable, python_string
 from cvmgen.spec.formula import Attribute
 
 
 def literal(text: str) -> str:
     """A string as Python source, in double quotes."""
-    return json.dumps(text, ensure_ascii=False)
+    return python_string(text)
+
+
+def comment(text: str) -> str:
+    """A comment on a line of its own."""
+    return f"# {printable(text)}"
 
 
 def literals(texts: Iterable[str]) -> str:

@@ -14,6 +14,7 @@ from cvmgen.emit.c_like import MACHINE_TYPES, comment, identifier, indent
 from cvmgen.emit.c_shares import call_name, part_name
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.emit.render import render
+from cvmgen.escape import in_c_comment, printable
 from cvmgen.graph.parameters import Array
 from cvmgen.graph.plan import Plan
 from cvmgen.graph.symbol import INPUT
@@ -135,7 +136,7 @@ class Files:
                 f"{name}: shape {tensor.shape}, precision {tensor.precision}, of {tensor.node}."
             )
         wrapped = [textwrap.wrap(line, 94, subsequent_indent="  ") for line in lines]
-        return "\n".join(f"   {line}" for group in wrapped for line in group)
+        return in_c_comment("\n".join(f"   {line}" for group in wrapped for line in group))
 
     def constants(self) -> Iterable[str]:
         """The sizes of what goes in and comes out."""
@@ -241,7 +242,7 @@ class Files:
             tensors,
             kernel.written,
             self.storage.elements,
-            [comment(f"{each.node}: {each.operator}, {each.place}") for each in kernel.origins],
+            [comment(str(each)) for each in kernel.origins],
             ["STEP"] if step.decisions.vector else [],
         )
         if step.lines.shared:
@@ -279,7 +280,7 @@ class Files:
         """What became of each step, for people."""
         for made, kernel in zip(self.functions, self.model.kernels, strict=True):
             yield f"step {made.name}"
-            yield from (f"  {each.node}: {each.operator}, {each.place}" for each in kernel.origins)
+            yield from (f"  {printable(str(each))}" for each in kernel.origins)
             yield from (f"  {line}" for line in made.told)
 
     def run(self, offsets: Mapping[str, int]) -> list[str]:

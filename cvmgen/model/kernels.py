@@ -48,6 +48,9 @@ class Origin:
     place: str
     formula: str
 
+    def __str__(self) -> str:
+        return f"{self.node}: {self.operator}, {self.place}"
+
 
 @dataclass(frozen=True)
 class Kernel:

@@ -263,7 +263,7 @@ class Reference:
             else:
                 wanted = self.compiler.value(extent.value, env)
                 if shape[at] != wanted:
-                    term = extent.span.text
+                    term = extent.span.code
                     term = term if term == str(wanted) else f"{term} = {wanted}"
                     raise self.refuse(item.name, text, rules.extent_rule(at, term))
             at += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW
-from cvmgen.source import SpecError, did_you_mean
+from cvmgen.source import SpecError, code_of, did_you_mean
 from cvmgen.spec import declarations as d
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
@@ -85,7 +85,7 @@ def ends(
         low = n.Arithmetic("+", low, n.Number(1, low.span), low.span)
     if not interval.high_open:
         high = n.Arithmetic("+", high, n.Number(1, high.span), high.span)
-    text = interval.span.text.removeprefix("in").strip()
+    text = interval.span.code.removeprefix("in").strip()
     lowest, highest = known(low), known(high)
     if lowest is not None and highest is not None and lowest >= highest:
         message = f"the range {text} is empty"
@@ -107,7 +107,7 @@ def range_text(interval: d.Interval, checked: tuple[n.Expr, n.Expr]) -> str:
         if span.start <= start and end <= span.end:
             text += span.source.text[at:start] + str(value)
             at = end
-    return (text + span.source.text[at : span.end]).removeprefix("in").strip()
+    return code_of(text + span.source.text[at : span.end]).removeprefix("in").strip()
 
 
 def end_of_range(checker: ExpressionChecker, end: n.Expr) -> n.Expr:

@@ -251,8 +251,7 @@ class Operator:
 
     def quote(self, span: Span) -> str:
         """A piece of the formula on one line, without comments, a family's holes filled."""
-        lines = (line.split("#", 1)[0] for line in span.text.splitlines())
-        text = " ".join(" ".join(lines).split())
+        text = span.code
         for hole, actual in self.holes:
             if actual.isidentifier():
                 text = re.sub(rf"\b{hole}\b", actual, text)

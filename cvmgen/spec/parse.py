@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from unicodedata import normalize
 
-from lark import UnexpectedInput
+from lark import Token, Tree, UnexpectedInput
 from lark.exceptions import VisitError
 
 from cvmgen.source import Source, Span, SpecError, SpecErrors
@@ -61,6 +62,7 @@ def parse_at(source: Source, place: int) -> d.Declaration | None:
 def parse_part(source: Source, start: int, end: int) -> list[d.Declaration]:
     try:
         tree = grammar().parse(source.text[start:end])
+        check_names(tree, source, start)
         found: list[d.Declaration] = Builder(source, start).transform(tree)
     except UnexpectedInput as error:
         raise explain_syntax(error, source, start, end) from None
@@ -72,6 +74,17 @@ def parse_part(source: Source, start: int, end: int) -> list[d.Declaration]:
         place = Span(source, start, start + 1)
         raise SpecError(place, "this declaration is nested too deeply") from None
     return found
+
+
+def check_names(tree: Tree[Token], source: Source, start: int) -> None:
+    """Names are such that all languages read the same: to Python a full-width `a` is an `a`."""
+    for token in tree.scan_values(lambda each: isinstance(each, Token) and each.type == "NAME"):
+        usual = normalize("NFKC", token)
+        if token != usual or not token.isidentifier():
+            at = start + (token.start_pos or 0)
+            hint = f"write {usual}" if usual.isidentifier() else "write it with letters and digits"
+            place = Span(source, at, at + len(token))
+            raise SpecError(place, f"programs cannot have the name '{token}'", hint)
 
 
 def declaration_spans(text: str) -> list[tuple[int, int]]:

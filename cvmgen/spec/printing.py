@@ -154,7 +154,7 @@ class Printer:
         if item.default is not None:
             parts.append(f"= {self.text(item.default, Level.SUM)}")
         if item.interval_text:
-            parts.append(f"in {' '.join(item.interval_text.split())}")
+            parts.append(f"in {item.interval_text}")
         if item.words:
             parts.append("or" if item.interval_text else "in")
             parts.append(f"{{{', '.join(map(quoted, item.words))}}}")

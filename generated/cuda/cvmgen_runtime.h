@@ -503,10 +503,13 @@ static inline int cvmgen_check_apart(cvmgen_error *error, const char *name,
                                      const cvmgen_tensor *other) {
     if (other == NULL || cvmgen_elements(output) == 0 || cvmgen_elements(other) == 0)
         return CVMGEN_OK;
-    const char *a = (const char *)output->data, *b = (const char *)other->data;
-    const char *a_end = a + cvmgen_elements(output) * cvmgen_element_bytes(output->dtype);
-    const char *b_end = b + cvmgen_elements(other) * cvmgen_element_bytes(other->dtype);
-    if (a >= b_end || b >= a_end) return CVMGEN_OK;
+    /* Addresses as numbers: C compares pointers within one object only. */
+    const uintptr_t a = (uintptr_t)output->data, b = (uintptr_t)other->data;
+    const uintptr_t a_bytes =
+        (uintptr_t)(cvmgen_elements(output) * cvmgen_element_bytes(output->dtype));
+    const uintptr_t b_bytes =
+        (uintptr_t)(cvmgen_elements(other) * cvmgen_element_bytes(other->dtype));
+    if (a >= b ? a - b >= b_bytes : b - a >= a_bytes) return CVMGEN_OK;
     return cvmgen_refuse(error, name, "",
                          cvmgen_format("it shares memory with %s", other_name).text);
 }

@@ -1,0 +1,86 @@
+"""Text of others in our text: one function for each context.
+
+Names, docs, messages, attributes and paths come from spec files and models that anybody may have
+written. What they say must be seen where it is shown, and must never be read as code.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from unicodedata import category
+
+# Control, format (such as those that turn the direction of text), surrogate, line and paragraph.
+HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+
+def hidden(char: str) -> bool:
+    """Whether a character cannot be seen, or changes how others are seen; tabs are spaces."""
+    return category(char) in HIDDEN and char != "\t"
+
+
+def printable(text: str) -> str:
+    """A text for a terminal, or for a line of a file: hidden characters are spelled, as \\x1b."""
+    if text.isprintable():
+        return text
+    return "".join(spelled(char) if hidden(char) else char for char in text)
+
+
+def spelled(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")
+
+
+def lines_for_terminal(text: str) -> str:
+    """A text of several lines for a terminal."""
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
+def json_text(value: Any) -> str:
+    """JSON for people too: characters as they are, but for hidden ones."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return "".join(
+        json.dumps(char)[1:-1] if hidden(char) and char != "\n" else char for char in text
+    )
+
+
+def in_c_comment(text: str) -> str:
+    """The inside of a C comment, of one line or several, which nothing in it ends or nests.
+
+    A line that ends with a backslash, or with the trigraph of one, would be joined to the next,
+    and the two characters that end a comment may come together so.
+    """
+    text = lines_for_terminal(text).replace("??/", "? ?/").replace("*/", "* /").replace("/*", "/ *")
+    return re.sub(r"\\[ \t]*(?=\n|$)", r"\\ .", text)
+
+
+def in_c_string(text: str) -> str:
+    """The inside of a C string literal with this text in UTF-8."""
+    return "".join(map(_c_char, text)).replace("??", "?\\?")
+
+
+def _c_char(char: str) -> str:
+    if char in '"\\':
+        return f"\\{char}"
+    if hidden(char):
+        return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "backslashreplace"))
+    return char
+
+
+def in_c_format(text: str) -> str:
+    """The inside of a C string literal that is a format, and prints this text."""
+    return in_c_string(text).replace("%", "%%")
+
+
+def in_docstring(text: str) -> str:
+    """The inside of a Python docstring of one line or several."""
+    return lines_for_terminal(text).replace("\\", "\\\\").replace('"""', "'''")
+
+
+def python_string(text: str) -> str:
+    """A Python string literal with this text, in double quotes."""
+    return "".join(map(_python_char, text)).join('""')
+
+
+def _python_char(char: str) -> str:
+    return f"\\{char}" if char in '"\\' else spelled(char) if hidden(char) else char
