@@ -143,14 +143,14 @@ class TilePrinter(CudaKernelPrinter):
 
     def __init__(self, task: Task, found: Contraction) -> None:
         super().__init__(task.program, task.body)
-        self.found = found
+        self.found, self.dtypes = found, task.dtypes
         values = tuple(map(without_offsets, found.after))
         # What stands in offsets and tests alone is computed in int32, as the host has proved.
         self.wide = names_in(values)
         self.short = frozenset(names_in(task.body) - self.wide)
         self.names = {
             each: self.fresh(each)
-            for each in ("whole", "memory", "at", "tile", "place", "sum", "row", "column", "a", "b")
+            for each in ("whole", "memory", "at", "tile", "place", "row", "column", "a", "b")
         }
 
     def lines(self) -> list[str]:
@@ -173,7 +173,7 @@ class TilePrinter(CudaKernelPrinter):
                     *self.unravel_lines(found.batches, f"{tile}.batch"),
                     *self.factor(names["a"], found.rows, names["row"]),
                     *self.factor(names["b"], found.columns, names["column"]),
-                    *self.taking(f"cvmgen_contract({', '.join(arguments)}, "),
+                    *self.taking(", ".join(arguments)),
                 ]
             ),
             "}",
@@ -236,7 +236,7 @@ class TilePrinter(CudaKernelPrinter):
                 inner.append(step)
             else:
                 lines.append(self.local(step))
-        tensor = identifier(side.load.tensor)
+        tensor, element = identifier(side.load.tensor), self.dtypes[side.load.tensor].c
         if side.start is not None:
             head = f"const auto {name} = cvmgen_rows_of({tensor}, [=]({parameter}) {{"
             return [head, *indent([*lines, f"return {self.expr(side.start)};"]), "});"]
@@ -244,9 +244,9 @@ class TilePrinter(CudaKernelPrinter):
         kind = f"cvmgen_place<{len(self.found.summed)}>"
         head = f"const auto {name} = cvmgen_elements_of({kind}{{{{{box}}}, {{}}}}, "
         place = self.names["place"]
-        element = [f"return [=](const {kind} &{place}) -> int32_t {{"]
-        element += indent([*self.place(place), *self.element(inner, side.load)])
-        return [f"{head}[=]({parameter}) {{", *indent([*lines, *element, "};"]), "});"]
+        reading = [f"return [=](const {kind} &{place}) -> {element} {{"]
+        reading += indent([*self.place(place), *self.element(inner, side.load)])
+        return [f"{head}[=]({parameter}) {{", *indent([*lines, *reading, "};"]), "});"]
 
     def place(self, place: str) -> list[str]:
         indices = (identifier(loop.index) for loop in self.found.summed)
@@ -264,18 +264,17 @@ class TilePrinter(CudaKernelPrinter):
 
     # -------------------------------------------------------- totals
 
-    def taking(self, head: str) -> list[str]:
+    def taking(self, given: str) -> list[str]:
         """What becomes of a total: the statements of the nest behind its sum."""
         found, total = self.found, self.found.total
         column, lines = self.line(found.columns.lines, self.names["column"])
         row, own = self.line(found.rows.lines, self.names["row"])
-        given = self.names["sum"]
         kind = MACHINE_TYPES[total.type]
         own += [self.local(each) for each in self.read_locals()]
-        own.append(f"const {kind} {identifier(total.name)} = ({kind}){given};")
         own += self.block(found.after)
-        inner = [f"return [=]({row}, int32_t {given}) {{", *indent(own), "};"]
-        return [f"{head}[=]({column}) {{", *indent([*lines, *inner]), "});"]
+        inner = [f"return [=]({row}, {kind} {identifier(total.name)}) {{", *indent(own), "};"]
+        head = f"cvmgen_contract<{kind}>({given}, [=]({column}) {{"
+        return [head, *indent([*lines, *inner]), "});"]
 
     def read_locals(self) -> list[i.Let]:
         """The locals in front of the sum that are read behind it."""

@@ -4,7 +4,11 @@
    a(row, k) * b(column, k), modulo 2^32. A block makes a tile of totals. It walks over k in slices:
    while the warps multiply one, the next ones are on their way into shared memory, a line of
    CVMGEN_SLICE bytes for each row and each column of the tile. Bytes beyond the rows, the columns
-   or the depth are 0, which adds nothing. Blocks have CVMGEN_TILE_THREADS threads. */
+   or the depth are 0, which adds nothing. Blocks have CVMGEN_TILE_THREADS threads.
+
+   Factors of int32 come here where they are declared to fit int8. Whether they do is seen while
+   they are staged: a tile with an element that does not makes its totals anew, from the elements
+   as they are. So data beyond their declared precision give what they give everywhere. */
 #ifndef CVMGEN_TILES_H
 #define CVMGEN_TILES_H
 #include "cvmgen_cuda.h"
@@ -104,31 +108,37 @@ static inline __device__ int32_t cvmgen_chunk(int32_t line, int32_t chunk) {
     return line * CVMGEN_SLICE + 16 * (chunk ^ (line / 2 % 4));
 }
 
+/* An element as a byte; one that does not fit sets bits of `beyond`. */
+template <typename Element>
+static inline __device__ uint32_t cvmgen_byte(Element element, uint32_t &beyond) {
+    beyond |= (uint32_t)(element ^ (int8_t)element);
+    return (uint8_t)element;
+}
 /* 16 elements as bytes, asked for in order. */
-template <typename Element> static inline __device__ uint4 cvmgen_bytes(Element element) {
+template <typename ElementAt>
+static inline __device__ uint4 cvmgen_bytes(uint32_t &beyond, ElementAt element_at) {
     uint32_t words[4];
     CVMGEN_UNROLL
     for (int32_t word = 0; word < 4; ++word) {
         words[word] = 0;
         CVMGEN_UNROLL
         for (int32_t byte = 0; byte < 4; ++byte)
-            words[word] |= (uint32_t)(uint8_t)element(4 * word + byte) << 8 * byte;
+            words[word] |= cvmgen_byte(element_at(4 * word + byte), beyond) << 8 * byte;
     }
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-/* 16 aligned elements that stand in a row: int8 as they are, int32 by their low bytes, which are
-   all of them: the host has seen that they are declared to fit. */
-static inline __device__ void cvmgen_stage_16(int8_t *to, const int8_t *from) {
+/* 16 aligned elements that stand in a row: int8 as they are, int32 by their low bytes. */
+static inline __device__ void cvmgen_stage_16(int8_t *to, const int8_t *from, uint32_t &) {
     cvmgen_copy_16(to, from);
 }
-static inline __device__ void cvmgen_stage_16(int8_t *to, const int32_t *from) {
+static inline __device__ void cvmgen_stage_16(int8_t *to, const int32_t *from, uint32_t &beyond) {
     uint32_t words[4];
     CVMGEN_UNROLL
     for (int32_t word = 0; word < 4; ++word) {
         const int4 four = ((const int4 *)from)[word];
-        words[word] = (uint32_t)(uint8_t)four.x | (uint32_t)(uint8_t)four.y << 8 |
-                      (uint32_t)(uint8_t)four.z << 16 | (uint32_t)(uint8_t)four.w << 24;
+        words[word] = cvmgen_byte(four.x, beyond) | cvmgen_byte(four.y, beyond) << 8 |
+                      cvmgen_byte(four.z, beyond) << 16 | cvmgen_byte(four.w, beyond) << 24;
     }
     *(uint4 *)to = make_uint4(words[0], words[1], words[2], words[3]);
 }
@@ -138,8 +148,11 @@ static inline __device__ void cvmgen_stage_16(int8_t *to, const int32_t *from) {
 /* A factor whose elements stand in a row for k = 0, 1, ...: those of a line begin at
    data + start(line). */
 template <typename Element, typename Start> struct cvmgen_row_factor {
+    enum { NARROWED = sizeof(Element) > 1 };
     const Element *data;
     Start start;
+
+    __device__ Element operator()(int32_t line, int32_t k) const { return data[start(line) + k]; }
 
     /* What a thread stages: one chunk of every 64th line. */
     template <int LINES> struct stager {
@@ -156,17 +169,18 @@ template <typename Element, typename Start> struct cvmgen_row_factor {
                 rows[i] = line < end ? factor.data + factor.start(line) : NULL;
             }
         }
-        __device__ void operator()(int8_t *lines, int32_t slice) const {
+        __device__ void operator()(int8_t *lines, int32_t slice, uint32_t &beyond) const {
             const int32_t chunk = threadIdx.x % 4, begin = slice * CVMGEN_SLICE + chunk * 16;
             CVMGEN_UNROLL
             for (int32_t i = 0; i < COUNT; ++i) {
                 const Element *from = rows[i];
                 int8_t *to = lines + cvmgen_chunk((int32_t)threadIdx.x / 4 + i * STEP, chunk);
                 if (from != NULL && begin + 16 <= depth && (uint64_t)(from + begin) % 16 == 0)
-                    cvmgen_stage_16(to, from + begin);
+                    cvmgen_stage_16(to, from + begin, beyond);
                 else
-                    *(uint4 *)to = cvmgen_bytes([=](int32_t at) {
-                        return from != NULL && begin + at < depth ? (int8_t)from[begin + at] : 0;
+                    *(uint4 *)to = cvmgen_bytes(beyond, [=](int32_t at) {
+                        const bool there = from != NULL && begin + at < depth;
+                        return there ? from[begin + at] : (Element)0;
                     });
             }
         }
@@ -204,9 +218,17 @@ template <int LOOPS> struct cvmgen_place {
 
 /* A factor whose elements lie anywhere: line_of(line)(place) is an element, 0 where there is none.
    What depends on the line alone is computed once for it. */
-template <int LOOPS, typename LineOf, typename Line> struct cvmgen_element_factor {
+template <typename Element, int LOOPS, typename LineOf, typename Line>
+struct cvmgen_element_factor {
+    enum { NARROWED = sizeof(Element) > 1 };
     cvmgen_place<LOOPS> box;
     LineOf line_of;
+
+    __device__ Element operator()(int32_t line, int32_t k) const {
+        cvmgen_place<LOOPS> place = box;
+        place.seek(k);
+        return line_of(line)(place);
+    }
 
     /* What a thread stages: neighboring chunks of one line. The threads of a warp have neighboring
        lines and one place, so that they read neighboring elements and take the same turns. */
@@ -224,15 +246,15 @@ template <int LOOPS, typename LineOf, typename Line> struct cvmgen_element_facto
                           int32_t depth)
             : line(factor.line_of(own(first) < end ? own(first) : first)), box(factor.box),
               depth(depth), inside(own(first) < end) {}
-        __device__ void operator()(int8_t *lines, int32_t slice) const {
+        __device__ void operator()(int8_t *lines, int32_t slice, uint32_t &beyond) const {
             const int32_t chunk = (int32_t)threadIdx.x / LINES * COUNT;
             int32_t k = slice * CVMGEN_SLICE + chunk * 16;
             cvmgen_place<LOOPS> place = box;
             place.seek(k);
             for (int32_t i = 0; i < COUNT; ++i)
                 *(uint4 *)(lines + cvmgen_chunk(own(0), chunk + i)) =
-                    cvmgen_bytes([&](int32_t) {
-                        const int8_t element = inside && k < depth ? (int8_t)line(place) : 0;
+                    cvmgen_bytes(beyond, [&](int32_t) {
+                        const Element element = inside && k < depth ? line(place) : (Element)0;
                         place.next();
                         ++k;
                         return element;
@@ -243,7 +265,9 @@ template <int LOOPS, typename LineOf, typename Line> struct cvmgen_element_facto
 
 template <int LOOPS, typename LineOf>
 static inline __device__ auto cvmgen_elements_of(const cvmgen_place<LOOPS> &box, LineOf line_of) {
-    return cvmgen_element_factor<LOOPS, LineOf, decltype(line_of(0))>{box, line_of};
+    typedef decltype(line_of(0)) line;
+    typedef decltype(line_of(0)(box)) element;
+    return cvmgen_element_factor<element, LOOPS, LineOf, line>{box, line_of};
 }
 
 /* ---------------------------------------------------------------- multiplying */
@@ -343,9 +367,25 @@ struct cvmgen_tile {
           column((int32_t)(at / whole.down() % whole.across()) * CVMGEN_TILE_COLUMNS) {}
 };
 
+/* The totals of a tile, from the elements as they are. */
+template <typename Total, typename A, typename B, typename ColumnOf>
+static inline __device__ void cvmgen_contract_wide(const cvmgen_contraction &whole,
+                                                   const cvmgen_tile &tile, const A &a, const B &b,
+                                                   const ColumnOf &column_of) {
+    enum { TOTALS = CVMGEN_TILE_ROWS * CVMGEN_TILE_COLUMNS };
+    for (int32_t at = (int32_t)threadIdx.x; at < TOTALS; at += CVMGEN_TILE_THREADS) {
+        const int32_t row = tile.row + at / CVMGEN_TILE_COLUMNS;
+        const int32_t column = tile.column + at % CVMGEN_TILE_COLUMNS;
+        if (row >= whole.rows || column >= whole.columns) continue;
+        Total total = 0;
+        for (int32_t k = 0; k < whole.depth; ++k) total += (Total)a(row, k) * (Total)b(column, k);
+        column_of(column)(row, total);
+    }
+}
+
 /* The totals of a tile, from the factors `a` of rows and `b` of columns. `memory` are
-   CVMGEN_TILE_BYTES; column_of(column)(row, total) takes each total. */
-template <typename A, typename B, typename ColumnOf>
+   CVMGEN_TILE_BYTES; column_of(column)(row, total) takes each total, which a Total holds. */
+template <typename Total, typename A, typename B, typename ColumnOf>
 static inline __device__ void cvmgen_contract(unsigned char *memory,
                                               const cvmgen_contraction &whole,
                                               const cvmgen_tile &tile, const A &a, const B &b,
@@ -356,11 +396,12 @@ static inline __device__ void cvmgen_contract(unsigned char *memory,
     const typename B::template stager<CVMGEN_TILE_COLUMNS> stage_b(b, tile.column, whole.columns,
                                                                    whole.depth);
     const int32_t slices = (whole.depth + CVMGEN_SLICE - 1) / CVMGEN_SLICE;
+    uint32_t beyond = 0;
     const auto stage = [&](int32_t slice) {
         int8_t *lines = (int8_t *)memory + slice % CVMGEN_SLICES * CVMGEN_SLICE_BYTES;
         if (slice < slices) {
-            stage_a(lines, slice);
-            stage_b(lines + CVMGEN_TILE_ROWS * CVMGEN_SLICE, slice);
+            stage_a(lines, slice, beyond);
+            stage_b(lines + CVMGEN_TILE_ROWS * CVMGEN_SLICE, slice, beyond);
         }
         cvmgen_copies_commit(); /* a group for each slice, if an empty one */
     };
@@ -379,7 +420,13 @@ static inline __device__ void cvmgen_contract(unsigned char *memory,
         else
             cvmgen_multiply_dp4a(sums, rows, columns);
     }
-    __syncthreads(); /* the next tile takes the memory */
+    /* In either case a barrier: the next tile takes the memory. */
+    if (A::NARROWED || B::NARROWED) {
+        if (__syncthreads_or(beyond != 0))
+            return cvmgen_contract_wide<Total>(whole, tile, a, b, column_of);
+    } else {
+        __syncthreads();
+    }
     CVMGEN_UNROLL
     for (int32_t j = 0; j < CVMGEN_WARP_COLUMNS / 4; ++j) {
         const int32_t column = tile.column + cvmgen_first_column() + j / 2 * 8 + j % 2;
@@ -388,7 +435,7 @@ static inline __device__ void cvmgen_contract(unsigned char *memory,
         CVMGEN_UNROLL
         for (int32_t i = 0; i < CVMGEN_WARP_ROWS / 8; ++i) {
             const int32_t row = tile.row + cvmgen_first_row() + 8 * i;
-            if (row < whole.rows) take(row, sums.at[i / 2][j / 2][i % 2 * 2 + j % 2]);
+            if (row < whole.rows) take(row, (Total)sums.at[i / 2][j / 2][i % 2 * 2 + j % 2]);
         }
     }
 }

@@ -30,6 +30,30 @@ def test_wild_data_wrap_alike(conformance: Conformance, name: str) -> None:
         conformance.check(replace(drawn, inputs=inputs, precisions=precisions))
 
 
+# Large enough to be made by tiles, which read as int8 what is declared to fit it.
+BY_TILES = [
+    ("cvm.dense", [(17, 15), (33, 15)], {}),
+    ("cvm.conv2d", [(1, 3, 6, 6), (8, 3, 3, 3)], {"padding": (1, 1)}),
+    ("extra.scaled_product", [(17, 15), (15, 33)], {"shift": 3}),
+]
+
+
+@pytest.mark.parametrize(("name", "shapes", "attributes"), BY_TILES, ids=lambda each: None)
+def test_wild_data_wrap_alike_where_they_are_declared_to_fit_int8(
+    conformance: Conformance, name: str, shapes: list[Any], attributes: dict[str, Any]
+) -> None:
+    random = Random(name)
+    honest = [np.full(shape, 127, np.int32) for shape in shapes]
+    for at, given in enumerate(honest):
+        one, all_of_them = given.copy(), wild(random, given)
+        one.flat[random.randrange(one.size)] = 128
+        for each in (one, all_of_them):
+            inputs = [*honest[:at], each, *honest[at + 1 :]]
+            operands = (*inputs, None)[: len(conformance.references[name].operator.inputs)]
+            precisions = (8, 8, None)[: len(operands)]
+            conformance.check(Call(name, operands, attributes, precisions))
+
+
 # Operator, inputs, attributes, declared precisions, and what two's complement makes of them.
 WRAPPED: list[tuple[str, list[Any], dict[str, Any], tuple[Any, ...], Any, str]] = [
     ("abs", [[LOWEST]], {}, (32,), [LOWEST], "2^31 wraps"),

@@ -182,6 +182,55 @@ def test_batches_and_conditions_on_the_sum(kind: Any, tiles: OnCpu) -> None:
     assert (run(a, b, reach=9, precisions={"A": 8, "B": 8}) == products).all()
 
 
+# ---------------------------------------------------------------- beyond the declared precision
+
+
+def lying(values: Any, at: int | None, wild: int) -> Any:
+    """Values with one at a place that int8 does not hold, or all of them any bits."""
+    if at is None:
+        source = np.random.default_rng(wild)
+        return source.integers(-(2**31), 2**31, values.shape).astype(np.int32)
+    found = values.astype(np.int32)
+    found.flat[at] = wild
+    return found
+
+
+LIES = [
+    (0, 128, "one more than fits, in the first chunk"),
+    (-1, -129, "one less, at the end, beside the last whole chunk"),
+    (70 * 131 + 130, 256, "its low byte is 0, in the second row of tiles"),
+    (5, -(2**31), "the lowest of all"),
+    (None, 3, "all of them"),
+]
+
+
+@pytest.mark.parametrize(("at", "value", "why"), LIES, ids=[row[-1] for row in LIES])
+def test_elements_that_do_not_fit(at: int | None, value: int, why: str, tiles: OnCpu) -> None:
+    """A tile with such an element is made of the elements as they are, modulo 2^32."""
+    x, w = drawn((130, 131), np.int32), drawn((5, 131), np.int32, seed=1)
+    run, declared = operator(tiles, "cvm.dense"), {"X": 8, "W": 8}
+    for one, other in ((lying(x, at, value), w), (w, lying(x, at, value))):
+        expected = wrapped(one.astype(np.int64) @ other.astype(np.int64).T)
+        assert (run(one, other, precisions=declared) == expected).all(), why
+
+
+def test_exact_sums_of_elements_that_do_not_fit(tiles: OnCpu) -> None:
+    a, b = lying(np.empty((7, 90)), None, 5), lying(drawn((90, 30), np.int32), 77, 2**31 - 1)
+    found = operator(tiles, "extra.scaled_product")(a, b, shift=3, precisions={"A": 8, "B": 8})
+    exact = (a.astype(object) @ b.astype(object)) >> 3
+    assert (found == np.clip(exact, 1 - 2**31, 2**31 - 1)).all()
+
+
+@pytest.mark.parametrize("at", [0, 77, -1], ids=str)
+def test_convolutions_of_elements_that_do_not_fit(at: int, tiles: OnCpu) -> None:
+    x, w = drawn((2, 6, 5, 4), np.int32), drawn((9, 2, 3, 3), np.int32, seed=1)
+    whole = {"padding": (1, 1), "stride": (1, 1), "dilation": (1, 1), "groups": 3}
+    for one, other in ((lying(x, at, -200), w), (x, lying(w, at, 1 << 30))):
+        expected = wrapped(convolved(one, other, **whole))
+        found = operator(tiles, "cvm.conv2d")(one, other, precisions={"X": 8, "W": 8}, **whole)
+        assert (found == expected).all()
+
+
 # ---------------------------------------------------------------- convolutions
 
 CONVOLUTIONS = [

@@ -61,7 +61,7 @@ cvm_conv2d_Y_int8_int8(const __grid_constant__ conv2d_Y_values values,
             const int32_t x = column % YW;
             const int32_t y = column / YW % YH;
             const int32_t n = column / YW / YH;
-            return [=](const cvmgen_place<3> &place) -> int32_t {
+            return [=](const cvmgen_place<3> &place) -> int8_t {
                 const int32_t ic = place[0], ki = place[1], kj = place[2];
                 const int32_t h = y * SH - PH + ki * DH;
                 if (!(0 <= h && h < XH)) return 0;
@@ -70,13 +70,12 @@ cvm_conv2d_Y_int8_int8(const __grid_constant__ conv2d_Y_values values,
                 return X[((n * C + (oc_outer * IC + ic)) * XH + h) * XW + w];
             };
         });
-        cvmgen_contract(memory, whole, tile, a, b, [=](int32_t column) {
+        cvmgen_contract<uint32_t>(memory, whole, tile, a, b, [=](int32_t column) {
             const int32_t x = column % YW;
             const int32_t y = column / YW % YH;
             const int32_t n = column / YW / YH;
-            return [=](int32_t oc_inner, int32_t sum) {
+            return [=](int32_t oc_inner, uint32_t total) {
                 const int32_t oc = oc_outer * OPG + oc_inner;
-                const uint32_t total = (uint32_t)sum;
                 Y[((n * OC + oc) * YH + y) * YW + x] = (int8_t)(total
                     + (uint32_t)(B != NULL ? B[oc] : 0));
             };
@@ -215,7 +214,7 @@ cvm_conv2d_Y_int8_int32(const __grid_constant__ conv2d_Y_values values,
             const int32_t x = column % YW;
             const int32_t y = column / YW % YH;
             const int32_t n = column / YW / YH;
-            return [=](const cvmgen_place<3> &place) -> int32_t {
+            return [=](const cvmgen_place<3> &place) -> int8_t {
                 const int32_t ic = place[0], ki = place[1], kj = place[2];
                 const int32_t h = y * SH - PH + ki * DH;
                 if (!(0 <= h && h < XH)) return 0;
@@ -224,13 +223,12 @@ cvm_conv2d_Y_int8_int32(const __grid_constant__ conv2d_Y_values values,
                 return X[((n * C + (oc_outer * IC + ic)) * XH + h) * XW + w];
             };
         });
-        cvmgen_contract(memory, whole, tile, a, b, [=](int32_t column) {
+        cvmgen_contract<uint32_t>(memory, whole, tile, a, b, [=](int32_t column) {
             const int32_t x = column % YW;
             const int32_t y = column / YW % YH;
             const int32_t n = column / YW / YH;
-            return [=](int32_t oc_inner, int32_t sum) {
+            return [=](int32_t oc_inner, uint32_t total) {
                 const int32_t oc = oc_outer * OPG + oc_inner;
-                const uint32_t total = (uint32_t)sum;
                 Y[((n * OC + oc) * YH + y) * YW + x] = (int32_t)(total
                     + (uint32_t)(B != NULL ? B[oc] : 0));
             };
@@ -378,13 +376,12 @@ cvm_conv2d_Y_int32_int8(const __grid_constant__ conv2d_Y_values values,
                 return X[((n * C + (oc_outer * IC + ic)) * XH + h) * XW + w];
             };
         });
-        cvmgen_contract(memory, whole, tile, a, b, [=](int32_t column) {
+        cvmgen_contract<uint32_t>(memory, whole, tile, a, b, [=](int32_t column) {
             const int32_t x = column % YW;
             const int32_t y = column / YW % YH;
             const int32_t n = column / YW / YH;
-            return [=](int32_t oc_inner, int32_t sum) {
+            return [=](int32_t oc_inner, uint32_t total) {
                 const int32_t oc = oc_outer * OPG + oc_inner;
-                const uint32_t total = (uint32_t)sum;
                 Y[((n * OC + oc) * YH + y) * YW + x] = (int8_t)(total
                     + (uint32_t)(B != NULL ? B[oc] : 0));
             };
@@ -533,13 +530,12 @@ cvm_conv2d_Y_int32_int32(const __grid_constant__ conv2d_Y_values values,
                 return X[((n * C + (oc_outer * IC + ic)) * XH + h) * XW + w];
             };
         });
-        cvmgen_contract(memory, whole, tile, a, b, [=](int32_t column) {
+        cvmgen_contract<uint32_t>(memory, whole, tile, a, b, [=](int32_t column) {
             const int32_t x = column % YW;
             const int32_t y = column / YW % YH;
             const int32_t n = column / YW / YH;
-            return [=](int32_t oc_inner, int32_t sum) {
+            return [=](int32_t oc_inner, uint32_t total) {
                 const int32_t oc = oc_outer * OPG + oc_inner;
-                const uint32_t total = (uint32_t)sum;
                 Y[((n * OC + oc) * YH + y) * YW + x] = (int32_t)(total
                     + (uint32_t)(B != NULL ? B[oc] : 0));
             };

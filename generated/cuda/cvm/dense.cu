@@ -35,9 +35,8 @@ cvm_dense_Y_int8_int8(const __grid_constant__ dense_Y_values values,
         const auto b = cvmgen_rows_of(W, [=](int32_t j) {
             return j * K;
         });
-        cvmgen_contract(memory, whole, tile, a, b, [=](int32_t j) {
-            return [=](int32_t i, int32_t sum) {
-                const uint32_t total = (uint32_t)sum;
+        cvmgen_contract<uint32_t>(memory, whole, tile, a, b, [=](int32_t j) {
+            return [=](int32_t i, uint32_t total) {
                 Y[i * N + j] = (int8_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
             };
         });
@@ -77,9 +76,8 @@ cvm_dense_Y_int8_int32(const __grid_constant__ dense_Y_values values,
         const auto b = cvmgen_rows_of(W, [=](int32_t j) {
             return j * K;
         });
-        cvmgen_contract(memory, whole, tile, a, b, [=](int32_t j) {
-            return [=](int32_t i, int32_t sum) {
-                const uint32_t total = (uint32_t)sum;
+        cvmgen_contract<uint32_t>(memory, whole, tile, a, b, [=](int32_t j) {
+            return [=](int32_t i, uint32_t total) {
                 Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
             };
         });
@@ -119,9 +117,8 @@ cvm_dense_Y_int32_int8(const __grid_constant__ dense_Y_values values,
         const auto b = cvmgen_rows_of(W, [=](int32_t j) {
             return j * K;
         });
-        cvmgen_contract(memory, whole, tile, a, b, [=](int32_t j) {
-            return [=](int32_t i, int32_t sum) {
-                const uint32_t total = (uint32_t)sum;
+        cvmgen_contract<uint32_t>(memory, whole, tile, a, b, [=](int32_t j) {
+            return [=](int32_t i, uint32_t total) {
                 Y[i * N + j] = (int8_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
             };
         });
@@ -161,9 +158,8 @@ cvm_dense_Y_int32_int32(const __grid_constant__ dense_Y_values values,
         const auto b = cvmgen_rows_of(W, [=](int32_t j) {
             return j * K;
         });
-        cvmgen_contract(memory, whole, tile, a, b, [=](int32_t j) {
-            return [=](int32_t i, int32_t sum) {
-                const uint32_t total = (uint32_t)sum;
+        cvmgen_contract<uint32_t>(memory, whole, tile, a, b, [=](int32_t j) {
+            return [=](int32_t i, uint32_t total) {
                 Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
             };
         });
