@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cvmgen.build.locks import lock_file
+from cvmgen.build.ownership import is_own_file, make_own, own_folder
 from cvmgen.errors import CacheError, InternalError
 from cvmgen.paths import cache_folder
 
@@ -43,16 +44,18 @@ def get_or_build(key: str, suffix: str, builder: Callable[[Path], None]) -> Path
 
     `builder` gets the path to write, alone in a scratch folder that it may use and that is
     removed afterwards. Only a finished file becomes visible, and one whose bytes are no longer
-    those that were stored is built again. Several processes or threads asking at once build
-    once; when the builder's process dies, the next one starts afresh. What `builder` raises
-    comes through; CacheError when the cache cannot be written.
+    those that were stored, or that another user could have written, is built again. Several
+    processes or threads asking at once build once; when the builder's process dies, the next one
+    starts afresh. What `builder` raises comes through; CacheError when the cache cannot be
+    written, or others can write to its folders.
     """
-    entry = cache_folder() / "entries" / key[:2] / f"{key}{suffix}"
-    if _is_whole(entry):
-        _mark_used(entry)
-        return entry
+    root = cache_folder()
+    entry = root / "entries" / key[:2] / f"{key}{suffix}"
     try:
-        entry.parent.mkdir(parents=True, exist_ok=True)
+        own_folder(root, entry.parent)
+        if _is_whole(entry):
+            _mark_used(entry)
+            return entry
         with lock_file(entry.with_name(f"{entry.name}.lock")):
             if not _is_whole(entry):
                 _build(entry, builder)
@@ -64,8 +67,10 @@ def get_or_build(key: str, suffix: str, builder: Callable[[Path], None]) -> Path
 
 def keep_failed(name: str, key: str, sources: Mapping[str, str]) -> Path:
     """Store sources that a compiler refused, for the user to look at; returns their folder."""
-    folder = cache_folder() / "failed" / f"{name}-{key[:12]}"
+    root = cache_folder()
+    folder = root / "failed" / f"{name}-{key[:12]}"
     try:
+        own_folder(root, folder)
         write_sources(folder, sources)
     except OSError as error:
         raise _unwritable(error) from error
@@ -97,7 +102,7 @@ def _parts(sources: Mapping[str, str | bytes], others: Sequence[str]) -> Iterato
 def _build(entry: Path, builder: Callable[[Path], None]) -> None:
     scratch = entry.with_name(f"{entry.name}.partial")
     shutil.rmtree(scratch, ignore_errors=True)  # of a builder that was killed
-    scratch.mkdir()
+    scratch.mkdir(mode=0o700)
     try:
         made = scratch / entry.name
         builder(made)
@@ -105,6 +110,8 @@ def _build(entry: Path, builder: Callable[[Path], None]) -> None:
             raise InternalError(f"the builder of {entry.name} wrote no file")
         digest = scratch / "digest"
         digest.write_text(_digest(made))
+        make_own(made)
+        make_own(digest)
         # In this order a crash between the two leaves a pair that does not match: built again.
         made.replace(entry)
         digest.replace(_digest_path(entry))
@@ -114,8 +121,10 @@ def _build(entry: Path, builder: Callable[[Path], None]) -> None:
 
 def _is_whole(entry: Path) -> bool:
     # A truncated library would kill the process that loads it. Hashing is about 1 ms for 1 MB.
+    digest = _digest_path(entry)
     try:
-        return _digest_path(entry).read_text() == _digest(entry)
+        own = is_own_file(entry) and is_own_file(digest)
+        return own and digest.read_text(errors="replace") == _digest(entry)
     except OSError:
         return False
 

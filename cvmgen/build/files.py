@@ -44,7 +44,7 @@ def write_changed(
     time wait for each other.
 
     Returns what changed, sorted by path, the listing itself left out. Raises CvmgenError when
-    the system refuses; ValueError for a name that leads out of the folder.
+    the system refuses, or a link in the folder leads out of it; ValueError for a name that does.
     """
     wanted = _encoded(files)
     try:
@@ -93,6 +93,7 @@ def _write_locked(
     _remove_partial(folder)
     listed = _listed(folder)
     owned = listed | wanted.keys()
+    _check_links(folder, owned)
     # The listing covers old and new files before the first of them changes: after a crash the
     # next run still knows everything that was ever written.
     _replace_if_different(folder, LISTING, _listing(owned))
@@ -106,6 +107,14 @@ def _write_locked(
         changes.extend(_removed(folder, stale))
         _replace_if_different(folder, LISTING, _listing(owned - stale))
     return sorted(changes, key=lambda change: change.path)
+
+
+def _check_links(folder: Path, names: Iterable[str]) -> None:
+    """A folder from elsewhere may hold a link to any other: nothing is written or removed there."""
+    root = folder.resolve()
+    for inner in sorted({(folder / name).parent for name in names}):
+        if not inner.resolve().is_relative_to(root):
+            raise CvmgenError(f"cannot write generated files: {inner} leads out of {folder}")
 
 
 def _written(folder: Path, wanted: Mapping[str, bytes]) -> Iterator[Change]:
@@ -153,11 +162,20 @@ def _replace_if_different(folder: Path, name: str, content: bytes) -> Kind | Non
             # Without this, a power failure may keep the renaming and lose the content.
             os.fsync(file.fileno())
         partial.replace(path)
+        _forget_compiled(path)
     except BaseException:
         with contextlib.suppress(OSError):
             partial.unlink()
         raise
     return "new" if before is None else "changed"
+
+
+def _forget_compiled(path: Path) -> None:
+    """Python knows a text by its second and its length, which an edit may leave as they were."""
+    if path.suffix == ".py":
+        for made in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+            with contextlib.suppress(FileNotFoundError):
+                made.unlink()
 
 
 def _read(path: Path) -> bytes | None:

@@ -18,6 +18,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from cvmgen.build.files import LISTING
+from cvmgen.build.ownership import own_folder
+from cvmgen.errors import CacheError
 from cvmgen.paths import cache_folder, schedules_folder, spec_folder, templates_folder
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -55,8 +57,8 @@ def read_stamp(path: Path) -> Stamp | None:
 
 def write_stamp(path: Path, stamp: Stamp) -> None:
     """Store a stamp in one step; a cache that cannot be written only costs time."""
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(OSError, CacheError):
+        own_folder(cache_folder(), path.parent)
         descriptor, partial = tempfile.mkstemp(dir=path.parent)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump(asdict(stamp), file)

@@ -198,3 +198,26 @@ def test_two_writers_do_no_harm(tmp_path: Path) -> None:
     assert set(contents(tmp_path)) == {f"{name}.c" for name in "abcdef"}
     assert len(set(contents(tmp_path).values())) == 1
     assert set(contents(tmp_path).values()) <= set(texts)
+
+
+def test_a_link_leads_nowhere(tmp_path: Path) -> None:
+    folder, elsewhere = tmp_path / "generated", tmp_path / "elsewhere"
+    folder.mkdir()
+    elsewhere.mkdir()
+    (elsewhere / "kept").write_text("kept")
+    (folder / "c").symlink_to(elsewhere)
+    for files in ({"c/x.c": "new"}, {"x.c": "new"}):
+        (folder / LISTING).write_text("c/kept\n")
+        with pytest.raises(CvmgenError, match="generated/c leads out of"):
+            write_changed(folder, files)
+    assert [path.name for path in elsewhere.iterdir()] == ["kept"]
+
+
+def test_python_never_takes_an_older_text_for_this_one(tmp_path: Path) -> None:
+    """Two texts of one length in one second, as an edit and a clock set back can make them."""
+    for text in ("value = 1\n", "value = 2\n"):
+        write_changed(tmp_path, {"said.py": text})
+        os.utime(tmp_path / "said.py", (1_000_000_000, 1_000_000_000))
+        command = [sys.executable, "-c", "import said; print(said.value)"]
+        done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+        assert f"value = {done.stdout}" == text
