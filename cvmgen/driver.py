@@ -33,6 +33,7 @@ from cvmgen.lower.translate import translate
 from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.lower.unfold import unfold_all, unfold_nests
 from cvmgen.lower.walks import walk_boxes
+from cvmgen.paths import MANIFEST
 from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import Span, SpecError, SpecErrors
@@ -157,8 +158,7 @@ TARGETS: Mapping[str, Target] = {
     ),
 }
 
-MANIFEST = "manifest.json"
-MANIFEST_VERSION = 3  # counts the changes of the manifest's layout
+MANIFEST_VERSION = 4  # counts the changes of the manifest's layout
 MANIFEST_PASSES = TARGETS["c"].passes
 
 

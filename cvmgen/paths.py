@@ -7,6 +7,9 @@ from pathlib import Path
 
 from cvmgen.errors import CacheError
 
+MANIFEST = "manifest.json"
+"""In a generated folder: what callers need to know of its operators."""
+
 _PACKAGE = Path(__file__).resolve().parent
 
 

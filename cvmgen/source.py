@@ -71,13 +71,17 @@ class Span:
 
     @property
     def place(self) -> str:
-        """`file:line`, as generated code quotes it."""
+        """`file:line`, wherever the file lies."""
         return f"{self.source.name}:{self.line}"
 
     @property
     def location(self) -> str:
         """`file:line` for people, who can go there."""
         return f"{self.source.shown}:{self.line}"
+
+    def holds(self, other: Span) -> bool:
+        """Whether another span begins within this one."""
+        return self.source.name == other.source.name and self.start <= other.start < self.end
 
     def to(self, other: Span) -> Span:
         """From the start of this span to the end of `other`."""

@@ -17,6 +17,7 @@ from cvmgen.api.driver import Device, DriverError, stream_handle
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.build import compile_cuda
 from cvmgen.errors import OperatorError
+from cvmgen.paths import MANIFEST
 
 
 class ModuleStruct(ctypes.Structure):
@@ -68,6 +69,7 @@ class CudaBackend(CBackend):
             architecture=self.device.architecture,
             includes=self.headers,
             name=f"{info.opset}/{info.name}.cu",
+            manifest=self.folder / MANIFEST,
         )
 
     def module(self, info: OperatorInfo) -> ModuleStruct:

@@ -16,7 +16,7 @@ from cvmgen.api.opsets import Operators, Opset
 from cvmgen.build import compile_library
 from cvmgen.build.files import listed_files
 from cvmgen.errors import BuildError, CvmgenError, RefusedError
-from cvmgen.paths import generated_folder
+from cvmgen.paths import MANIFEST, generated_folder
 
 if TYPE_CHECKING:  # of the targets only the one that is asked for is imported
     from cvmgen.api.cuda_backend import CudaBackend
@@ -161,23 +161,25 @@ def compiled(folder: Path, target: str = "c", refused: dict[str, BuildError] | N
     the compiler refuses are left out and told there, by full name."""
     sources = library_sources(folder, target)
     try:
-        return compiled_from(sources, target)
+        return compiled_from(sources, target, folder / MANIFEST)
     except RefusedError as error:
         owners = {unit: operator_of(f"{COMPILED[target][0]}/{unit}") for unit in error.units}
         if refused is None or None in owners.values():
             raise
         rest = {name: text for name, text in sources.items() if name not in error.units}
-        library = compiled_from(rest, target)
+        library = compiled_from(rest, target, folder / MANIFEST)
         refused |= {str(owners[unit]): each for unit, each in error.units.items()}
         return library
 
 
-def compiled_from(sources: Mapping[str, str], target: str) -> Path:
+def compiled_from(sources: Mapping[str, str], target: str, manifest: Path) -> Path:
     if target == "c":
-        return compile_library(sources, name="cvmgen")
+        return compile_library(sources, name="cvmgen", manifest=manifest)
     from cvmgen.api.cuda_cpu_backend import PRELUDE
 
-    return compile_library(sources, name="cvmgen-cuda", threads=False, prelude=PRELUDE)
+    return compile_library(
+        sources, name="cvmgen-cuda", threads=False, prelude=PRELUDE, manifest=manifest
+    )
 
 
 def library_sources(folder: Path, target: str = "c") -> Mapping[str, str]:

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from cvmgen.errors import CvmgenError
+from cvmgen.paths import MANIFEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def operator_of(name: str) -> str | None:
 
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a generated folder; CvmgenError when there is none."""
-    path = folder / "manifest.json"
+    path = folder / MANIFEST
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -56,6 +56,7 @@ class _Job:
     includes: Mapping[str, str]
     architecture: str
     others: tuple[str, ...]
+    manifest: Path | None
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -80,6 +81,7 @@ def compile_cuda(
     name: str = "kernel.cu",
     flags: Sequence[str] = (),
     compiler: str | None = None,
+    manifest: Path | None = None,
 ) -> bytes:
     """The cubin of `source` for `architecture`, as cuModuleLoadData takes it; cached.
 
@@ -87,9 +89,9 @@ def compile_cuda(
     name. NVRTC sees device code only and has no system headers: what is for the host stands
     inside `#ifndef __CUDACC_RTC__`. `compiler` asks for "nvrtc" or "nvcc"; None takes what there
     is. Raises BuildError when there is no compiler or it refuses the code; ValueError for a
-    malformed architecture.
+    malformed architecture. The `manifest` tells where the formulas of refused code stand.
     """
-    return _cubin(_job(source, architecture, includes, name, flags, compiler))
+    return _cubin(_job(source, architecture, includes, name, flags, compiler, manifest))
 
 
 def cuda_resources(
@@ -100,9 +102,10 @@ def cuda_resources(
     name: str = "kernel.cu",
     flags: Sequence[str] = (),
     compiler: str | None = None,
+    manifest: Path | None = None,
 ) -> dict[str, Resources]:
     """What each kernel of `source` takes, by its (mangled) name; arguments as in `compile_cuda`."""
-    job = _job(source, architecture, includes, name, flags, compiler)
+    job = _job(source, architecture, includes, name, flags, compiler, manifest)
     _cubin(job)
 
     def build(path: Path) -> None:
@@ -119,12 +122,13 @@ def cuda_instructions(
     name: str = "kernel.cu",
     flags: Sequence[str] = (),
     compiler: str | None = None,
+    manifest: Path | None = None,
 ) -> dict[str, Instructions]:
     """The instructions of each kernel of `source`, by its name; arguments as in `compile_cuda`.
 
     They are counted in the machine code where `disassembler()` finds nvdisasm, else in PTX.
     """
-    job = _job(source, architecture, includes, name, flags, compiler)
+    job = _job(source, architecture, includes, name, flags, compiler, manifest)
     reader = disassembler()
 
     def build(path: Path) -> None:
@@ -153,11 +157,12 @@ def _job(
     name: str,
     flags: Sequence[str],
     compiler: str | None,
+    manifest: Path | None,
 ) -> _Job:
     checked_architecture(architecture)
     found = cuda_compiler(compiler)
     options = (*_OPTIONS, *_OWN_OPTIONS[found.kind], *flags)
-    return _Job(found, name, source, includes or {}, architecture, options)
+    return _Job(found, name, source, includes or {}, architecture, options, manifest)
 
 
 def _resources(log: str) -> Iterator[tuple[str, Resources]]:
@@ -217,7 +222,7 @@ def _compile(job: _Job, scratch: Path, *, ptx: bool = False) -> tuple[bytes, str
         raise BuildError(f"{what}; it knows {', '.join(known)}")
     kept = keep_failed(Path(job.name).stem, job.key, job.sources)
     headline = f"{job.compiler.kind} refuses {job.name}"
-    raise BuildError(explain(headline, log, job.sources, kept))
+    raise BuildError(explain(headline, log, job.sources, kept, job.manifest))
 
 
 def _run_nvrtc(job: _Job, _: Path, ptx: bool) -> tuple[bytes | None, str]:

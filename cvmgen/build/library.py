@@ -79,6 +79,7 @@ class _Job:
     flags: tuple[str, ...]
     prelude: str | None
     headers: Mapping[str, str]
+    manifest: Path | None
     sanitizers: tuple[str, ...] = ()
 
     @property
@@ -119,6 +120,7 @@ def compile_library(
     threads: bool = True,
     sanitizers: Sequence[str] = (),
     prelude: str | None = None,
+    manifest: Path | None = None,
 ) -> Path:
     """Compile and link `sources` (relative name to text); the library's path.
 
@@ -131,7 +133,7 @@ def compile_library(
     operations). With `threads`, what is compiled may start threads. `sanitizers`
     are for -fsanitize: "address", "undefined", "thread" ... For CUDA, "thread" finds races between
     threads of the device, needs nothing from the compiler's own library, and cannot be combined
-    with others.
+    with others. Where the compiler refuses a file, the `manifest` tells where its formula stands.
 
     Raises BuildError when there is no compiler or it refuses the code. In a checkout warnings are
     errors; in an installed package, whose user cannot mend them, they are not.
@@ -149,7 +151,7 @@ def compile_library(
         path: text for path, text in sorted(sources.items()) if path.endswith(language.suffixes)
     }
     headers = {path: text for path, text in sources.items() if path not in units}
-    job = _Job(name, language, compiler, all_flags, prelude, headers, tuple(sanitizers))
+    job = _Job(name, language, compiler, all_flags, prelude, headers, manifest, tuple(sanitizers))
     marks = ("library", *job.reading, *all_flags)
     key = content_key(sources, compiler=compiler.identity, flags=marks)
 
@@ -223,7 +225,7 @@ def _object(job: _Job, unit: str, text: str) -> Path:
         if status != 0:
             kept = keep_failed(job.name, key, sources)
             headline = f"{job.compiler.name} refuses {unit} of {job.name}"
-            raise BuildError(explain(headline, log, sources, kept))
+            raise BuildError(explain(headline, log, sources, kept, job.manifest))
 
     return get_or_build(key, ".o", build)
 

@@ -7,12 +7,12 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from cvmgen.build.places import Blocks, read_blocks, spec_formula
 from cvmgen.build.process import run
 
 # A place in machine code: an instruction and, behind "<", the call that led there from a kernel.
 _CODE = re.compile(r"\{(0x[0-9a-f]+)(?:<(0x[0-9a-f]+))?\}")
 _LINE = re.compile(r"(?P<file>[\w./+-]+\.(?:cu|cc|h)):(?P<line>\d+)(?::\d+)?")
-_FORMULA = re.compile(r"/\* (?P<place>[\w./-]+\.cvm:\d+): (?P<text>.*?) \*/", re.DOTALL)
 
 # Of a sanitizer's report: its first line, up to the memory map that no reader of kernels needs.
 _BEGIN = re.compile(r"^.*(?:runtime error: |ERROR: \w+Sanitizer).*$", re.MULTILINE)
@@ -21,40 +21,37 @@ _END = re.compile(r"^(?:SUMMARY: |Shadow bytes )", re.MULTILINE)
 _PROGRAMS = ("addr2line", "llvm-addr2line")
 
 
-def explain_report(report: str, sources: Mapping[str, str], library: Path | None = None) -> str:
+def explain_report(
+    report: str,
+    sources: Mapping[str, str],
+    library: Path | None = None,
+    manifest: Path | None = None,
+) -> str:
     """A report whose places in kernels name their formulas, as in `cvm/dense.cu:31
     (spec/cvm/nn.cvm:36: Y[i, j] = ...)`.
 
     Of what a process with a sanitizer wrote, the report alone is left. `sources` are the files
     that the `library` was made of. Where it has to be asked for lines (the race detector knows
-    instructions only), addr2line or llvm-addr2line is needed; without one these stay numbers.
+    instructions only), addr2line or llvm-addr2line is needed; without one these stay numbers. The
+    `manifest` tells where in the spec the formulas stand; without it they are told by their names.
     """
     if begin := _BEGIN.search(report):
         end = _END.search(report, begin.end())
         report = report[begin.start() : end.start() if end else len(report)].strip()
     if library is not None:
         report = _with_lines(report, sources, library)
-    return _LINE.sub(lambda found: _with_formula(found, sources), report)
+    blocks = read_blocks(manifest)
+    return _LINE.sub(lambda found: _with_formula(found, sources, blocks), report)
 
 
-def formula(text: str, line: int) -> str | None:
-    """The place and the text of the formula that the 1-based `line` of a kernel computes: the last
-    comment of a nest up to there."""
-    before = "\n".join(text.splitlines()[:line])
-    if "*/" not in before.rpartition("/*")[2]:
-        before += "\n" + "\n".join(text.splitlines()[line : line + 9])
-    found = list(_FORMULA.finditer(before))
-    if not found:
-        return None
-    return f"{found[-1]['place']}: {' '.join(found[-1]['text'].split())}"
-
-
-def _with_formula(found: re.Match[str], sources: Mapping[str, str]) -> str:
+def _with_formula(found: re.Match[str], sources: Mapping[str, str], blocks: Blocks) -> str:
     name = _source_name(found["file"], sources)
     if name is None:
         return found[0]
     place = f"{name}:{found['line']}"
-    said = formula(sources[name], int(found["line"])) if name.endswith(".cu") else None
+    if not name.endswith(".cu"):
+        return place
+    said = spec_formula(sources[name], int(found["line"]), blocks)
     return place if said is None else f"{place} ({said})"
 
 

@@ -17,7 +17,7 @@ from cvmgen.build.files import LISTING, compare, write_changed
 from cvmgen.cli import report
 from cvmgen.cli.exits import Exit, fault, tell_warnings
 from cvmgen.cli.progress import Progress
-from cvmgen.cli.reasons import MANIFEST, Entry, Reasons, full_name, interface, read_entries
+from cvmgen.cli.reasons import Entry, Reasons, full_name, interface, read_entries
 from cvmgen.cli.stamp import (
     Stamp,
     files_digest,
@@ -30,7 +30,7 @@ from cvmgen.cli.stamp import (
 )
 from cvmgen.errors import BuildError, CvmgenError, Faults
 from cvmgen.escape import json_text
-from cvmgen.paths import schedules_folder, spec_folder
+from cvmgen.paths import MANIFEST, schedules_folder, spec_folder
 from cvmgen.source import SpecWarning
 
 SHOWN_CHANGES = 12

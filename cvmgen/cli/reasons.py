@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from cvmgen.cli.stamp import Stamp
+from cvmgen.paths import MANIFEST
 
-MANIFEST = "manifest.json"
 SHOWN_NAMES = 3
 
 Entry = Mapping[str, Any]
 
 # What readers see of an operator; callers depend on the rest of its entry.
-DESCRIPTION = ("doc", "formula", "place")
+PLACES = ("place", "blocks")
+DESCRIPTION = ("doc", "formula", *PLACES)
 
 
 def read_entries(folder: Path) -> dict[str, Entry]:
@@ -30,6 +31,10 @@ def read_entries(folder: Path) -> dict[str, Entry]:
 
 def full_name(entry: Entry) -> str:
     return f"{entry['opset']}.{entry['name']}"
+
+
+def file_of(entry: Entry) -> str:
+    return str(entry["place"]).rpartition(":")[0]
 
 
 def interface(entry: Entry) -> Entry:
@@ -56,7 +61,7 @@ class Reasons:
             return self.operator(owner, kind)
         changed = self.changed()
         if self.before and changed and self.lists_operators(parts):
-            return f"{listed(changed)} changed"
+            return f"{listed(changed)} {'moved' if self.only_moved(changed) else 'changed'}"
         return self.other(kind)
 
     def operator(self, name: str, kind: str) -> str:
@@ -67,7 +72,7 @@ class Reasons:
             return f"{name} is new" if self.before else self.other(kind)
         if old["formula"] != new["formula"]:
             return f"the formula of {name} changed"
-        if old["place"] != new["place"]:
+        if file_of(old) != file_of(new):
             return f"{name} moved to {new['place']}"
         return self.other(kind)
 
@@ -87,6 +92,16 @@ class Reasons:
     def changed(self) -> list[str]:
         names = dict.fromkeys([*self.after, *self.before])
         return [name for name in names if self.before.get(name) != self.after.get(name)]
+
+    def only_moved(self, names: Iterable[str]) -> bool:
+        """Whether operators are the same but for where they stand."""
+        return all(
+            name in self.before
+            and name in self.after
+            and {**self.before[name], **dict.fromkeys(PLACES)}
+            == {**self.after[name], **dict.fromkeys(PLACES)}
+            for name in names
+        )
 
     def lists_operators(self, path: PurePosixPath) -> bool:
         """Whether a file names all operators: the manifest, a header, a package file."""

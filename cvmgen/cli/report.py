@@ -22,6 +22,7 @@ from cvmgen.build import (
 from cvmgen.build.process import workers
 from cvmgen.cli.exits import Exit
 from cvmgen.cli.progress import Progress
+from cvmgen.paths import MANIFEST
 from cvmgen.spec.formula import Operator
 
 if TYPE_CHECKING:  # it needs lark, and an up-to-date build does not
@@ -84,6 +85,7 @@ class File:
     name: str
     source: str
     headers: Mapping[str, str]
+    manifest: Path
     classes: Mapping[str, str]
 
 
@@ -129,7 +131,14 @@ def files(
         path, own = operator_file(operator, "cuda"), interface_file(operator, "cuda")
         headers = {**shared, own.removeprefix("cuda/"): read(folder / own)}
         source, classes = read(folder / path), kernel_classes(operator, schedules)
-        yield File(operator.full_name, path.removeprefix("cuda/"), source, headers, classes)
+        yield File(
+            operator.full_name,
+            path.removeprefix("cuda/"),
+            source,
+            headers,
+            folder / MANIFEST,
+            classes,
+        )
 
 
 def measured(file: File, architecture: str, compiler: str) -> list[Kernel]:
@@ -142,6 +151,7 @@ def measured(file: File, architecture: str, compiler: str) -> list[Kernel]:
             includes=file.headers,
             name=file.name,
             compiler=compiler,
+            manifest=file.manifest,
         )
 
     # The instructions first: they need the machine code, and the log comes with it.

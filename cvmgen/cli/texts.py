@@ -11,6 +11,7 @@ from typing import Any
 from cvmgen.build.cache import content_key, get_or_build
 from cvmgen.cli.stamp import generator_digest
 from cvmgen.driver import Texts, operator_texts
+from cvmgen.emit.interface import places
 from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.source import Span
 from cvmgen.spec.formula import Operator
@@ -19,12 +20,12 @@ from cvmgen.spec.formula import Operator
 def remembered_texts(
     operator: Operator, targets: Sequence[str], schedules: Schedules | None = None
 ) -> Texts:
-    """`driver.operator_texts`, from the cache where the same operator stood at the same lines and
-    the schedules were the same."""
+    """`driver.operator_texts`, from the cache where the operator and the schedules were the same,
+    wherever in its file it stood."""
     schedules = packaged() if schedules is None else schedules
     parts = {
         "meaning": repr(operator),
-        "lines": quoted_lines(operator),
+        "places": quoted_places(operator),
         "schedules": "\n".join(map(schedules.meaning_for, targets)),
     }
     key = content_key(parts, compiler=f"cvmgen {generator_digest()}", flags=("texts", *targets))
@@ -35,19 +36,16 @@ def remembered_texts(
         )
 
     found = json.loads(get_or_build(key, "-texts.json", make).read_text(encoding="utf-8"))
-    return Texts(found["files"], found["entry"])
+    return Texts(found["files"], found["entry"] | places(operator))
 
 
-def quoted_lines(operator: Operator) -> str:
-    """Every line of the spec that the operator comes from, with file and number.
+def quoted_places(operator: Operator) -> str:
+    """Every piece of the spec that the operator comes from, with its file and its place there.
 
-    Generated code quotes the formula and its lines; spans take no part in a node's repr.
+    Generated code quotes them; spans take no part in a node's repr.
     """
-    lines: set[tuple[str, int, str]] = set()
-    for span in set(spans_in(operator)):
-        for line in range(span.line, span.source.line_of(span.end) + 1):
-            lines.add((span.source.name, line, span.source.line_text(line)))
-    return "\n".join(f"{name}:{line}:{text}" for name, line, text in sorted(lines))
+    pieces = {(each.source.name, operator.place(each), each.text) for each in spans_in(operator)}
+    return "\n".join(": ".join(piece) for piece in sorted(pieces))
 
 
 def spans_in(node: Any) -> Iterator[Span]:

@@ -110,7 +110,7 @@ class NestEmitter:
         kernel = Kernel(
             name,
             f"{self.name}_plan",
-            (f"{nest.span.place}: {nest.formula}", *nest.more),
+            (self.program.quoted(nest), *nest.more),
             self.restrict,
             tensors,
             self.nest_fields,

@@ -113,7 +113,7 @@ def declaration(operator: Operator) -> str:
     defaults = interface.default_lines(operator)
     lines = [
         *c_words.constants(operator),
-        comment(f"{operator.full_name}: {operator.doc} {operator.span.place}"),
+        comment(f"{operator.full_name}: {operator.doc} {operator.files}"),
         f"typedef struct {name}_args {{",
         *members,
         f"}} {name}_args;",

@@ -23,7 +23,7 @@ def file_header(program: i.Program, more: Sequence[str] = ()) -> str:
     `more` sentences about that."""
     operator = program.operator
     formula = "\n".join(f"   {line}" if line else "" for line in formula_lines(operator))
-    title = f"{operator.full_name}: {operator.doc}\n   {NOTICE} {operator.span.place}"
+    title = f"{operator.full_name}: {operator.doc}\n   {NOTICE} {operator.files}"
     if program.scratch:
         memory = f"Memory of int64 besides the tensors: {interface.scratch_text(program)}."
         memory = " ".join([memory, *more])

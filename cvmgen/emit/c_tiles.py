@@ -51,7 +51,7 @@ class TilePrinter(KernelPrinter):
         super().__init__(program, body, [each.name for each in reads if each.type == "cvmgen_list"])
         self.nest, self.tiling, self.name, self.parameters = nest, tiling, name, parameters
         self.plan = f"{program.operator.name}_plan"
-        self.facts = Facts.of(program, nest)
+        self.quoted, self.facts = program.quoted(nest), Facts.of(program, nest)
         taken = set(names_in(body)) | assigned(body) | {each.name for each in reads}
         taken |= {each.name for each in parameters}
         self.names = {each: fresh(each, taken) for each in OWN}
@@ -95,7 +95,7 @@ class TilePrinter(KernelPrinter):
         for each in self.parameters:
             pointer = f"{each.type} *{each.restrict} " if each.restrict else f"{each.type} *"
             lines.append(f"{pointer}{each.name} = {given}->{each.name};")
-        lines += [comment(f"{self.nest.span.place}: {self.nest.formula}"), *inside]
+        lines += [comment(self.quoted), *inside]
         arguments = [f"const void *{names['call']}", f"const cvmgen_totals *{block}"]
         head = signature(f"static void {self.name}_totals(", arguments)
         return "\n".join([*head, *wrap_c(indent(lines)), "}"])

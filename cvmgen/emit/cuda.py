@@ -142,7 +142,7 @@ def emit_interface(operator: Operator) -> str:
 def declaration(operator: Operator) -> str:
     name = interface.c_name(operator)
     lines = [
-        comment(f"{operator.full_name}: {operator.doc} {operator.span.place}"),
+        comment(f"{operator.full_name}: {operator.doc} {operator.files}"),
         f"int {name}_cuda_infer(const {name}_args *args, cvmgen_error *error);",
         f"int {name}_cuda(const {name}_args *args, cvmgen_stream stream, cvmgen_error *error);",
     ]
@@ -241,7 +241,7 @@ class CudaEmitter(c.CEmitter):
         lines = []
         for kind in FIELD_TYPES:
             lines += wrapped(kind, [identifier(f.name) for f in fields if f.type == kind])
-        head = comment(f"What a call fixes for the kernels of {nest.span.place}.")
+        head = comment(f"What a call fixes for the kernels of {self.operator.place(nest.span)}.")
         return "\n".join([head, f"struct {self.values_name(number)} {{", *indent(lines), "};"])
 
     def values_name(self, number: int) -> str:
@@ -278,7 +278,7 @@ class CudaEmitter(c.CEmitter):
         if self.value_fields(nest):
             parameters.insert(0, f"const __grid_constant__ {self.values_name(number)} values")
             arguments.insert(0, "values")
-        formula = comment(f"{nest.span.place}: {nest.formula}")
+        formula = comment(self.program.quoted(nest))
 
         def part(other: tuple[i.Stmt, ...], kernel: str) -> Task:
             return self.framed(number, replace(nest, body=other), variant, other, kernel)

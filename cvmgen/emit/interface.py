@@ -322,6 +322,12 @@ def default_lines(operator: Operator) -> list[str]:
 # ---------------------------------------------------------------- the manifest
 
 
+def places(operator: Operator) -> dict[str, Any]:
+    """Where an operator stands, and each block that its generated code names lines of."""
+    blocks = {title: span.place for title, span in operator.blocks}
+    return {"place": operator.span.place, "blocks": blocks}
+
+
 def manifest_entry(program: i.Program) -> dict[str, Any]:
     """What loading needs of an operator, as JSON values."""
     operator = program.operator
@@ -332,7 +338,7 @@ def manifest_entry(program: i.Program) -> dict[str, Any]:
         "doc": operator.doc,
         "aliases": list(operator.aliases),
         "formula": operator.text,
-        "place": operator.span.place,
+        **places(operator),
         "function": c_name(operator),
         "moves": list(moved_inputs(program)),
         "inputs": [

@@ -117,7 +117,7 @@ class NumpyEmitter(PythonEmitter):
         needed = [
             name for name in self.fields if name in names and mentions(shown, identifier(name))
         ]
-        lines = [comment(f"{nest.span.place}: {nest.formula}")]
+        lines = [comment(self.program.quoted(nest))]
         if needed:
             lines += unpacked([identifier(name) for name in needed])
         listed = ", ".join(identifier(tensor) for tensor in tensors)

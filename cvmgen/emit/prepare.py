@@ -111,8 +111,9 @@ class Prepare:
         self.printer.changing = frozenset(changed(self.program.prepare))
         for statement in statements:
             printed = self.statement(statement)
-            if printed and statement.span.place != self.line:
-                self.line = statement.span.place
+            line = self.program.operator.place(statement.span)
+            if printed and line != self.line:
+                self.line = line
                 lines.append(comment(self.line))
             lines += printed
         return lines

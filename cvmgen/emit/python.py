@@ -128,7 +128,7 @@ class PythonEmitter:
         return render(
             "python/operator.py.j2",
             full_name=operator.full_name,
-            place=in_docstring(operator.span.place),
+            place=in_docstring(operator.files),
             doc=in_docstring(operator.doc),
             formula=in_docstring(formula),
             libraries=self.libraries(nests),
@@ -219,8 +219,8 @@ class PythonEmitter:
     def host_block(self, statements: tuple[i.Stmt, ...]) -> list[str]:
         lines: list[str] = []
         for statement in statements:
-            if statement.span.place != self.line:
-                self.line = statement.span.place
+            if (line := self.operator.place(statement.span)) != self.line:
+                self.line = line
                 lines.append(comment(self.line))
             lines += self.host(statement)
         return lines
@@ -354,7 +354,7 @@ class PythonEmitter:
     def nest(self, number: int, nest: i.Nest) -> str:
         tensors = ", ".join(identifier(tensor) for tensor in self.tensors(nest))
         body = unfold_bindings(nest.body)
-        lines = [comment(f"{nest.span.place}: {nest.formula}")]
+        lines = [comment(self.program.quoted(nest))]
         names = names_in(without_slots(body)) | names_in(nest.prologue) | given_in(body)
         if nest.each is not None:
             names |= names_in(nest.each[2])

@@ -639,3 +639,7 @@ class Program:
     def scratch_of(self, tensor: str) -> tuple[Scratch, ...]:
         """The memory that belongs to a selected list; empty for an output."""
         return tuple(each for each in self.scratch if each.owner == tensor)
+
+    def quoted(self, nest: Nest) -> str:
+        """The formula of a nest and where it stands, as generated code says it."""
+        return f"{self.operator.place(nest.span)}: {nest.formula}"

@@ -48,7 +48,7 @@ def compacted(program: i.Program, memory: i.Scratch) -> i.Program | None:
     body = None if made is None or rows is None else together(made, rows, inside)
     if body is None:
         return None
-    nest = replace(reader, body=body, more=(f"{maker.span.place}: {maker.formula}",))
+    nest = replace(reader, body=body, more=(program.quoted(maker),))
     nests = [nest if each is maker else each for each in program.nests if each is not reader]
     scratch = [each for each in program.scratch if each is not memory]
     scratch = [replace(each, owner=reader.tensor) if each is length else each for each in scratch]

@@ -280,7 +280,8 @@ class Files:
         """What became of each step, for people."""
         for made, kernel in zip(self.functions, self.model.kernels, strict=True):
             yield f"step {made.name}"
-            yield from (f"  {printable(str(each))}" for each in kernel.origins)
+            for each in kernel.origins:
+                yield "  " + printable(f"{each.node}: {each.operator}, {each.location}")
             yield from (f"  {line}" for line in made.told)
 
     def run(self, offsets: Mapping[str, int]) -> list[str]:

@@ -41,12 +41,19 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a part of a kernel comes from: a node of the graph, a line of a formula."""
+    """Where a part of a kernel comes from: a node of the graph, a line of a formula, which is told
+    by the formula's block, and by its file."""
 
     node: str
     operator: str
     place: str
+    location: str
     formula: str
+
+    @classmethod
+    def of(cls, node: str, operator: Operator, nest: i.Nest) -> Origin:
+        place = operator.place(nest.span).removeprefix(f"{operator.name} ")
+        return cls(node, operator.full_name, place, nest.span.location, nest.formula)
 
     def __str__(self) -> str:
         return f"{self.node}: {self.operator}, {self.place}"

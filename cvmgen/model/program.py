@@ -110,7 +110,7 @@ class Builder:
         for name, shape in made.memory.items():
             self.tensors[name] = Tensor(name, shape, bits=64)
         for nest in made.nests:
-            origin = Origin(step.node, formula.full_name, nest.span.place, nest.formula)
+            origin = Origin.of(step.node, formula, nest)
             self.add(plain_loops(nest.body), (origin,), formula)
 
     def agree(self, step: Step, made: Specialized) -> None:
@@ -174,5 +174,5 @@ class Builder:
         formula = self.formulas[step.operator]
         operand = Operand(source, self.tensors[source].shape, MAX_PRECISION)
         for nest in self.specialized(step.operator, [[operand]], step, [target]).nests:
-            origin = Origin(step.node, formula.full_name, nest.span.place, nest.formula)
+            origin = Origin.of(step.node, formula, nest)
             self.add(plain_loops(nest.body), () if silent else (origin,), formula)

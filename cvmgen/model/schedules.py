@@ -93,7 +93,7 @@ def decided(nests: Sequence[Nest], schedules: Schedules) -> Decisions:
 
 
 def place_of(kernel: Kernel) -> str:
-    return kernel.origins[0].place if kernel.origins else kernel.operator.span.place
+    return kernel.origins[0].location if kernel.origins else kernel.operator.span.location
 
 
 def names(loops: Loops) -> tuple[str, ...]:

@@ -95,8 +95,9 @@ class Builder(Transformer[Token, Any]):
 
     def operator(self, meta: Meta, children: list[Any]) -> d.OperatorDecl:
         name, block = children
-        span = self.span(meta)
-        return d.OperatorDecl(str(name), block, (), span.text, self.token(name), span)
+        span, title = self.span(meta), str(name)
+        blocks = ((title, span),)
+        return d.OperatorDecl(title, block, (), span.text, blocks, self.token(name), span)
 
     def instance(self, meta: Meta, children: list[Any]) -> d.InstanceDecl:
         name, family, *actuals = written(children)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cvmgen.source import Span
 from cvmgen.spec.nodes import (
@@ -195,12 +195,16 @@ class FamilyDecl:
 
 @dataclass(frozen=True, slots=True)
 class OperatorDecl:
-    """An operator; of a family's instance also what fills the holes, and the family's text."""
+    """An operator; of a family's instance also what fills the holes, and the family's text.
+
+    `blocks` are the pieces of the text by what generated code calls them.
+    """
 
     name: str
     block: BlockDecl
     holes: tuple[tuple[str, str], ...]
     text: str
+    blocks: tuple[tuple[str, Span], ...] = field(compare=False, repr=False)
     name_span: Span = span_field()
     span: Span = span_field()
 

@@ -39,7 +39,10 @@ def instantiate(instance: d.InstanceDecl, families: Mapping[str, d.FamilyDecl]) 
         block = replace(block, doc=instance.block.doc or block.doc, items=items)
     holes = tuple((name, actual.span.text) for name, actual in actuals.items())
     text = f"{family.span.text}\n\n{instance.span.text}"
-    return d.OperatorDecl(instance.name, block, holes, text, instance.name_span, instance.span)
+    blocks = ((f"family {family.name}", family.span), (instance.name, instance.span))
+    return d.OperatorDecl(
+        instance.name, block, holes, text, blocks, instance.name_span, instance.span
+    )
 
 
 def actuals_span(instance: d.InstanceDecl) -> Span:

@@ -233,7 +233,8 @@ class Example:
 class Operator:
     """A checked operator: its items in the order of the text.
 
-    `although` is the reason for which a precision rule below the exact bound stands.
+    `although` is the reason for which a precision rule below the exact bound stands. `blocks` are
+    what it is made of, by what generated code calls them: its family's block, its own, each `def`.
     """
 
     opset: str
@@ -248,6 +249,21 @@ class Operator:
     types: TypeTable = field(default_factory=TypeTable)
     has_reals: bool = False  # whether real numbers can stand anywhere in the formula
     span: Span = field(compare=False, repr=False, kw_only=True)
+    blocks: tuple[tuple[str, Span], ...] = field(compare=False, repr=False, kw_only=True)
+
+    def place(self, span: Span) -> str:
+        """Where a piece of the formula stands, as generated code quotes it: `dense line 8`, or
+        `family broadcast line 10`. A block is the same wherever it stands in its file."""
+        for title, block in self.blocks:
+            if block.holds(span):
+                return f"{title} line {span.line - block.line + 1}"
+        return span.source.name
+
+    @property
+    def files(self) -> str:
+        """The file that it stands in, and that of its family."""
+        names = (span.source.name for title, span in self.blocks if not title.startswith("def "))
+        return ", ".join(dict.fromkeys((self.span.source.name, *names)))
 
     def quote(self, span: Span) -> str:
         """A piece of the formula on one line, without comments, a family's holes filled."""

@@ -56,19 +56,21 @@ def check_operator(
 def checked_operator(
     declaration: d.OperatorDecl, opset: str, checker: OperatorChecker, items: tuple[f.Item, ...]
 ) -> f.Operator:
-    definitions: tuple[f.Item, ...] = tuple(checker.expressions.calls.definitions.values())
+    definitions = tuple(checker.expressions.calls.definitions.values())
+    defs = tuple((f"def {each.name}", each.span) for each in definitions)
     operator = f.Operator(
         opset,
         declaration.name,
         declaration.block.doc,
         tuple(name.text for name in aliases(declaration.block)),
-        definitions + items,
+        (*definitions, *items),
         tuple(checker.examples),
         checker.although,
         declaration.holes,
         declaration.text,
         checker.table,
         span=declaration.span,
+        blocks=(*declaration.blocks, *defs),
     )
     return replace(operator, has_reals=holds_reals(operator))
 

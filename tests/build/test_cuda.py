@@ -24,7 +24,7 @@ SOURCE = """\
 #include <stdint.h>
 #endif
 #include "cvm.cuh"
-/* spec/cvm/math.cvm:7: Y[i] = X[i] + ONE */
+/* add line 7: Y[i] = X[i] + ONE */
 extern "C" __global__ void add(const i32 *X, i32 *Y, i64 n) {
   for (i64 i = blockIdx.x * (i64)blockDim.x + threadIdx.x; i < n; i += gridDim.x * (i64)blockDim.x)
     Y[i] = X[i] + ONE;
@@ -195,11 +195,11 @@ def test_a_disassembler_that_cannot_read_it(
 
 
 def test_a_refusal_of_the_last_stage_names_the_formula(compiler: str) -> None:
-    large = SHARED.replace("64", "65536").replace("{", "{\n/* spec/cvm/math.cvm:9: Y = X */", 1)
+    large = SHARED.replace("64", "65536").replace("{", "{\n/* turn line 9: Y = X */", 1)
     with pytest.raises(BuildError, match="too much shared data") as caught:
         compile_cuda(large, compiler=compiler)
     first, second, last = str(caught.value).splitlines()
-    assert first == f"{compiler} refuses kernel.cu, in code that comes from spec/cvm/math.cvm:9:"
+    assert first == f"{compiler} refuses kernel.cu, in code that comes from turn line 9:"
     assert second.strip().startswith("ptxas error")
     assert last.startswith("The sources are kept in ")
 
@@ -209,7 +209,7 @@ def test_a_refusal_names_the_formula_and_keeps_the_source(compiler: str) -> None
     with pytest.raises(BuildError) as caught:
         compile_cuda(wrong, includes=INCLUDES, compiler=compiler, name="add.cu")
     lines = str(caught.value).splitlines()
-    assert lines[0] == f"{compiler} refuses add.cu, in code that comes from spec/cvm/math.cvm:7:"
+    assert lines[0] == f"{compiler} refuses add.cu, in code that comes from add line 7:"
     assert lines[1] == '  add.cu(8): error: identifier "Z" is undefined'
     folder = Path(lines[-1].removeprefix("The sources are kept in "))
     assert (folder / "add.cu").read_text() == wrong

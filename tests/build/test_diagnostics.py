@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
-from cvmgen.build.diagnostics import explain, spec_place
+from cvmgen.build.diagnostics import explain
 
-TEXT = "/* spec/a.cvm:1 */\nx;\n/* sum, spec/b/c_d.cvm:22: Y = X */ y;\nz;\n"
-
-PLACES = [
-    (1, "spec/a.cvm:1", "on the line itself"),
-    (2, "spec/a.cvm:1", "above"),
-    (3, "spec/b/c_d.cvm:22", "the last one before"),
-    (4, "spec/b/c_d.cvm:22", "still"),
-    (9, "spec/b/c_d.cvm:22", "past the end"),
-]
-
-
-@pytest.mark.parametrize(("line", "place", "why"), PLACES)
-def test_spec_place(line: int, place: str, why: str) -> None:
-    assert spec_place(TEXT, line) == place, why
-
-
-def test_code_without_a_place_has_none() -> None:
-    assert spec_place("x;\ny;\n", 2) is None
+TEXT = "/* b.sum: of all. */\n/* sum line 1 */\nx;\n/* family c_d line 22: Y = X */ y;\nz;\n"
+FIRST, SECOND = "sum line 1", "family c_d line 22"
 
 
 LOGS = [
-    ("a.c: In function 'f':\na.c:4:1: error: no\n", "spec/b/c_d.cvm:22", "gcc"),
-    ("./a.c:2:1: fatal error: no\n", "spec/a.cvm:1", "a name that -I. adds to"),
-    ("a.c(4): error: no\n", "spec/b/c_d.cvm:22", "nvcc, NVRTC"),
-    ("a.c:1:1: warning: hm\na.c:4:1: error: no\n", "spec/b/c_d.cvm:22", "a warning comes first"),
+    ("a.c: In function 'f':\na.c:5:1: error: no\n", SECOND, "gcc"),
+    ("./a.c:3:1: fatal error: no\n", FIRST, "a name that -I. adds to"),
+    ("a.c(5): error: no\n", SECOND, "nvcc, NVRTC"),
+    ("a.c:1:1: warning: hm\na.c:5:1: error: no\n", SECOND, "a warning comes first"),
 ]
 
 
@@ -42,18 +29,36 @@ def test_explain(log: str, place: str, why: str) -> None:
     assert "error: no" in first
 
 
+def test_the_manifest_tells_where_blocks_stand(tmp_path: Path) -> None:
+    blocks = {"family c_d": "spec/b/families.cvm:5", "sum": "spec/b/c.cvm:9"}
+    manifest = tmp_path / "manifest.json"
+    entry = {"opset": "b", "name": "sum", "blocks": blocks}
+    manifest.write_text(json.dumps({"operators": [entry]}))
+    message = explain("cc refuses a.c", LOGS[0][0], {"a.c": TEXT}, None, manifest)
+    assert message.startswith("cc refuses a.c, in code that comes from spec/b/families.cvm:26:\n")
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", '{"operators": [{"opset": "b"}]}'])
+def test_a_manifest_that_tells_nothing(tmp_path: Path, text: str | None) -> None:
+    manifest = tmp_path / "manifest.json"
+    if text is not None:
+        manifest.write_text(text)
+    message = explain("cc refuses a.c", LOGS[0][0], {"a.c": TEXT}, None, manifest)
+    assert message.startswith(f"cc refuses a.c, in code that comes from {SECOND}:\n")
+
+
 KERNELS = """\
-/* spec/a.cvm:1: of another */
+/* sum line 1: of another */
 void first() {
-    /* spec/a.cvm:2 */
+    /* sum line 2 */
 }
 void
 second(int x) {
-    /* spec/a.cvm:3 */
+    /* sum line 3 */
     third(1);
 }
 void third(int x) {
-    /* spec/a.cvm:4 */
+    /* sum line 4 */
 }
 """
 REFUSED = """\
@@ -68,7 +73,7 @@ ptxas info    : Used 12 registers, used 1 barriers, 80000 bytes smem, 360 bytes 
 
 def test_the_last_stage_names_a_kernel() -> None:
     assert explain("nvcc refuses a.cu", REFUSED, {"a.h": "x;\n", "a.cu": KERNELS}) == (
-        "nvcc refuses a.cu, in code that comes from spec/a.cvm:3:\n"
+        "nvcc refuses a.cu, in code that comes from sum line 3:\n"
         "  ptxas error   : Entry function 'second' uses too much shared data (0x13880 bytes, "
         "0xc000 max)"
     )

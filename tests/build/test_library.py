@@ -161,14 +161,14 @@ def test_the_cpp_compiler_is_that_of_cxx(monkeypatch: pytest.MonkeyPatch) -> Non
 
 WRONG = """\
 #include "cvm.h"
-/* spec/cvm/nn.cvm:12: Y[i] = X[i] */
+/* twice line 12: Y[i] = X[i] */
 int64_t twice(int64_t x) { return x; }
-/* Z[i] = 2 * X[i], spec/cvm/nn.cvm:40 */
+/* thrice line 40: Z[i] = 2 * X[i] */
 int64_t thrice(int64_t x);
 int64_t thrice(int64_t x) {
   return x * y;
 }
-/* spec/cvm/nn.cvm:99 */
+/* thrice line 99 */
 """
 
 
@@ -176,9 +176,7 @@ def test_a_refusal_names_the_formula_and_keeps_the_source() -> None:
     with pytest.raises(BuildError) as caught:
         compile_library({"cvm.h": HEADER, "c/wrong.c": WRONG}, name="cvm")
     lines = str(caught.value).splitlines()
-    assert lines[0].endswith(
-        "refuses c/wrong.c of cvm, in code that comes from spec/cvm/nn.cvm:40:"
-    )
+    assert lines[0].endswith("refuses c/wrong.c of cvm, in code that comes from thrice line 40:")
     assert lines[1].startswith("  c/wrong.c:7:14: error: ")
     assert "y" in lines[1]
     folder = Path(lines[-1].removeprefix("The sources are kept in "))

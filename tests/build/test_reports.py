@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from cvmgen.build import explain_report
-from cvmgen.build.reports import formula
 
 TEXT = """\
-/* cvm.a: what it does. spec/cvm/a.cvm:1
+/* cvm.a: what it does. spec/cvm/a.cvm
 
    Y[i] = X[i] */
 void first() {
-    /* spec/cvm/a.cvm:3: Y[i] = X[i] */
+    /* a line 3: Y[i] = X[i] */
     y = x;
 }
 void second() {
-    /* spec/cvm/a.cvm:4: Z[i] =
+    /* a line 4: Z[i] =
        Y[i] */
     z = y;
 }
 """
 SOURCES = {"cvm/a.cu": TEXT, "cvmgen_block.h": "int kept;\n", "other/cvm/a.cu": "x;\n"}
 
-FIRST, SECOND = "spec/cvm/a.cvm:3: Y[i] = X[i]", "spec/cvm/a.cvm:4: Z[i] = Y[i]"
-FORMULAS = [
-    (4, None, "in front of all nests"),
-    (5, FIRST, "the comment"),
-    (6, FIRST, "below it"),
-    (9, SECOND, "a comment that goes on"),
-    (11, SECOND, "below that"),
-    (99, SECOND, "past the end"),
-]
-
-
-@pytest.mark.parametrize(("line", "expected", "why"), FORMULAS, ids=[row[-1] for row in FORMULAS])
-def test_formula(line: int, expected: str | None, why: str) -> None:
-    assert formula(TEXT, line) == expected
-
+FIRST, SECOND = "a line 3: Y[i] = X[i]", "a line 4: Z[i] = Y[i]"
 
 REPORTS = [
     (
@@ -60,3 +48,11 @@ REPORTS = [
 @pytest.mark.parametrize(("report", "expected", "why"), REPORTS, ids=[row[-1] for row in REPORTS])
 def test_reports(report: str, expected: str, why: str) -> None:
     assert explain_report(report, SOURCES) == expected
+
+
+def test_the_manifest_tells_where_the_formula_stands(tmp_path: Path) -> None:
+    manifest = tmp_path / "manifest.json"
+    entry = {"opset": "cvm", "name": "a", "blocks": {"a": "spec/cvm/a.cvm:11"}}
+    manifest.write_text(json.dumps({"operators": [entry]}))
+    report = explain_report("race at cvm/a.cu:6", SOURCES, manifest=manifest)
+    assert report == "race at cvm/a.cu:6 (spec/cvm/a.cvm:13: Y[i] = X[i])"

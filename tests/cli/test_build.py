@@ -46,6 +46,18 @@ SHARED = {
 }
 
 
+FAMILY = """\
+family multiple(BY) {
+  input  X : cvm[n...]
+  output Y : cvm[n...]
+  Y[d...] = BY * X[d...]
+}
+operator thrice = multiple(3) {
+  "Three times each element."
+}
+"""
+
+
 def own_files(name: str) -> set[str]:
     modules = {f"numpy/toy/{name}.py", f"python/toy/{name}.py"}
     headers = {f"{target}/toy/{name}.h" for target in ("c", "cuda")}
@@ -186,14 +198,32 @@ def test_an_edit_compiles_what_was_edited_for_cuda(
     assert len(compile_all() - before) == 1
 
 
-def test_an_operator_that_moved_says_where_to(build: Build, spec: Path) -> None:
+def test_blocks_that_only_move_change_no_generated_text(
+    build: Build, spec: Path, tmp_path: Path
+) -> None:
+    (spec / "common.cvm").write_text("def scaled(x) = 2 * x\n")
+    (spec / "toy/families.cvm").write_text(FAMILY)
+    edit(spec, "Y[d...] = 2 * X[d...]", "Y[d...] = scaled(X[d...])")
+    library = build("--json").json["library"]
+    before = contents(tmp_path / "generated")
+    for path in spec.rglob("*.cvm"):
+        path.write_text(f"# A comment,\n\n# and another one.\n{path.read_text()}")
+    moved = build("--json")
+    names = "toy.thrice, toy.double, toy.shifted"
+    assert changes(moved) == {"manifest.json": ("changed", f"{names} moved")}
+    assert moved.json["library"] == library
+    after = contents(tmp_path / "generated")
+    assert {name for name in before if before[name] != after[name]} == {"manifest.json"}
+    assert build("--check").code == 0, "remembered texts are what is generated afresh"
+
+
+def test_an_operator_that_moved_to_another_file_says_where_to(build: Build, spec: Path) -> None:
     build()
-    edit(spec, "operator shifted", "# A comment.\noperator shifted")
+    (spec / "toy/numbers.cvm").rename(spec / "toy/others.cvm")
     found = changes(build("--json"))
-    reason = ("changed", "toy.shifted moved to spec/toy/numbers.cvm:11")
-    assert found["c/toy/shifted.c"] == reason
-    assert not found.keys() & own_files("double")
-    assert build("--check").code == 0, "remembered texts are those of the new lines"
+    assert found["c/toy/shifted.c"] == ("changed", "toy.shifted moved to spec/toy/others.cvm:10")
+    assert found["manifest.json"] == ("changed", "toy.double, toy.shifted moved")
+    assert build("--check").code == 0
 
 
 def test_a_definition_in_common_is_the_reason(build: Build, spec: Path) -> None:
@@ -439,7 +469,7 @@ def test_a_killed_build_leaves_whole_files(build: Build, spec: Path, tmp_path: P
     targets = ("--target", "python", "--target", "cuda")
     build(*targets)
     old = contents(folder)
-    edit(spec, "operator double", "# A comment.\noperator double")
+    edit(spec, "Twice each element.", "Twice every element.")
     arguments = ["build", "--spec", str(spec), "--out", str(folder), *targets]
     process = subprocess.Popen([sys.executable, "-c", SLOW_BUILD, *arguments])
     changed = folder / "cuda/toy/double.cu"

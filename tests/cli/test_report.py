@@ -180,13 +180,16 @@ def test_without_a_compiler(build: Build, monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_a_file_that_the_compiler_refuses(build: Build, tmp_path: Path, compiler: str) -> None:
     build("--target", "cuda")
     folder = tmp_path / "generated/cuda"
+    manifest = tmp_path / "generated/manifest.json"
     place = "spec/toy/numbers.cvm:6"
-    nest = rf"( +/\* {place}: .*\*/\n)"
+    nest = r"( +/\* double line 6: .*\*/\n)"
     source = re.sub(nest, r"\1    Z = 0;\n", (folder / "toy/double.cu").read_text(), count=1)
     line = source[: source.index("Z = 0")].count("\n") + 1
     with pytest.raises(BuildError) as caught:
         measured(
-            File("toy.double", "toy/double.cu", source, headers(folder), {}), "sm_80", compiler
+            File("toy.double", "toy/double.cu", source, headers(folder), manifest, {}),
+            "sm_80",
+            compiler,
         )
     first, second, *_ = str(caught.value).splitlines()
     assert first == f"{compiler} refuses toy/double.cu, in code that comes from {place}:"

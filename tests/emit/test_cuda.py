@@ -119,7 +119,7 @@ def test_every_kernel_says_where_it_comes_from(name: str) -> None:
         for _ in emitter.mapping(number, nest, variant).kernels()
     ]
     for kernel, nest in zip(kernels, nests, strict=True):
-        assert f" /* {nest.span.place}: {nest.formula} */ " in " ".join(kernel.split())
+        assert f" /* {emitter.program.quoted(nest)} */ " in " ".join(kernel.split())
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -29,6 +29,7 @@ from cvmgen.build import (
     sanitizer_environment,
 )
 from cvmgen.errors import BuildError
+from cvmgen.paths import MANIFEST
 from tests.emit.cuda_texts import classes
 from tests.emit.mutants import MUTANTS, STEPS, Mutant
 from tests.emit.on_cpu import library
@@ -57,7 +58,9 @@ def caught(mutant: Mutant, step: str, folder: Path) -> str:
         return f"not compiled: {first_error(error)}"
     if step == "compile":
         return ""
-    return explain_report(run(step, folder, made, mutant.operator), sources, made)
+    return explain_report(
+        run(step, folder, made, mutant.operator), sources, made, folder / MANIFEST
+    )
 
 
 def sources_of(operator: str, folder: Path) -> dict[str, str]:
@@ -150,7 +153,9 @@ def test_the_text_passes(step: str, generated: Path) -> None:
     sanitizers = SANITIZERS.get(step, ())
     made = library(generated, QUICK, sanitizers) if sanitizers else compiled(generated, "cuda-cpu")
     report = run(step, generated, made, *CALLS)
-    assert not report, explain_report(report, library_sources(generated, "cuda-cpu"), made)
+    assert not report, explain_report(
+        report, library_sources(generated, "cuda-cpu"), made, generated / MANIFEST
+    )
 
 
 @pytest.mark.parametrize("operator", ["cvm.relu", "cvm.dense"])

@@ -20,6 +20,7 @@ from cvmgen.api.manifest import read_manifest
 from cvmgen.build import compile_library, cpp_compiler, explain_report, sanitizer_environment
 from cvmgen.emit import cuda
 from cvmgen.errors import OperatorError
+from cvmgen.paths import MANIFEST
 from tests.emit.cuda_texts import NAMES
 from tests.emit.on_cpu import library
 from tests.emit.processes import ROOT
@@ -78,7 +79,8 @@ def test_sanitizers_have_nothing_to_report_when_optimised(
 def sanitize(folder: Path, flags: Sequence[str]) -> None:
     made = library(folder, flags, ADDRESSES)
     report = report_of("-m", "tests.emit.run_on_cpu", folder, made)
-    assert not report, explain_report(report, library_sources(folder, "cuda-cpu"))
+    sources = library_sources(folder, "cuda-cpu")
+    assert not report, explain_report(report, sources, manifest=folder / MANIFEST)
 
 
 # ---------------------------------------------------------------- races
@@ -89,7 +91,7 @@ class WithRaces:
 
     def __init__(self, folder: Path) -> None:
         self.sources = library_sources(folder, "cuda-cpu")
-        self.path = library(folder, QUICK, ("thread",))
+        self.path, self.manifest = library(folder, QUICK, ("thread",)), folder / MANIFEST
         loaded = cvmgen.load("cuda-cpu", folder=folder, library=self.path)
         names = [info.full_name for info in read_manifest(folder).operators]
         self.operators: dict[str, Operator] = {name: loaded[name] for name in names}
@@ -111,7 +113,7 @@ def test_there_are_no_races(name: str, with_races: dict[str, WithRaces]) -> None
         if not name.startswith("extra."):
             reach_all(home.operators[name])
     except OperatorError as error:
-        pytest.fail(explain_report(str(error), home.sources, home.path))
+        pytest.fail(explain_report(str(error), home.sources, home.path, home.manifest))
 
 
 # ---------------------------------------------------------------- reports
@@ -121,7 +123,7 @@ BESIDE = """\
 extern "C" __global__ void beside(int64_t *x, int64_t at) {
     __shared__ int64_t kept[5];
     CVMGEN_DYNAMIC_SHARED(bytes);
-    /* spec/b.cvm:7: Y[i] = X[i]
+    /* b line 7: Y[i] = X[i]
        + 1 */
     if (at < 100)
         x[at] = 1;
@@ -164,4 +166,4 @@ def test_reports_name_the_line_and_the_formula(at: int, what: str, line: int, wh
     report = explain_report(report_of("-c", call), sources)
     assert re.search(what, report), report
     if what:
-        assert f"c/beside.cu:{line} (spec/b.cvm:7: Y[i] = X[i] + 1)" in report, report
+        assert f"c/beside.cu:{line} (b line 7: Y[i] = X[i] + 1)" in report, report

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.abs: Absolute value. spec/cvm/elementwise.cvm:3 */
+/* cvm.abs: Absolute value. spec/cvm/elementwise.cvm */
 typedef struct cvm_abs_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

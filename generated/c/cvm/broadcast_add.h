@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.broadcast_add: Sum of two tensors whose shapes broadcast. spec/cvm/broadcast.cvm:26 */
+/* cvm.broadcast_add: Sum of two tensors whose shapes broadcast. spec/cvm/broadcast.cvm */
 typedef struct cvm_broadcast_add_args {
     const cvmgen_tensor *A;
     const cvmgen_tensor *B;

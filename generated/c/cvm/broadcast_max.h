@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.broadcast_max: The greater of two elements, shapes broadcast. spec/cvm/broadcast.cvm:42 */
+/* cvm.broadcast_max: The greater of two elements, shapes broadcast. spec/cvm/broadcast.cvm */
 typedef struct cvm_broadcast_max_args {
     const cvmgen_tensor *A;
     const cvmgen_tensor *B;

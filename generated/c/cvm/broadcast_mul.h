@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.broadcast_mul: Product of two tensors whose shapes broadcast. spec/cvm/broadcast.cvm:34 */
+/* cvm.broadcast_mul: Product of two tensors whose shapes broadcast. spec/cvm/broadcast.cvm */
 typedef struct cvm_broadcast_mul_args {
     const cvmgen_tensor *A;
     const cvmgen_tensor *B;

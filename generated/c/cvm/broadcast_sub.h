@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.broadcast_sub: Difference of two tensors whose shapes broadcast. spec/cvm/broadcast.cvm:30 */
+/* cvm.broadcast_sub: Difference of two tensors whose shapes broadcast. spec/cvm/broadcast.cvm */
 typedef struct cvm_broadcast_sub_args {
     const cvmgen_tensor *A;
     const cvmgen_tensor *B;

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.clip: Elements cut to the range from a_min to a_max. spec/cvm/elementwise.cvm:46 */
+/* cvm.clip: Elements cut to the range from a_min to a_max. spec/cvm/elementwise.cvm */
 typedef struct cvm_clip_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.concatenate: Tensors joined along an axis. spec/cvm/transform.cvm:49 */
+/* cvm.concatenate: Tensors joined along an axis. spec/cvm/transform.cvm */
 typedef struct cvm_concatenate_args {
     const cvmgen_tensor *const *I;
     int64_t I_count;

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.conv2d: Group-wise 2-D convolution. spec/cvm/nn.cvm:3 */
+/* cvm.conv2d: Group-wise 2-D convolution. spec/cvm/nn.cvm */
 typedef struct cvm_conv2d_args {
     const cvmgen_tensor *X;
     const cvmgen_tensor *W;

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.cvm_clip: Elements cut to what `precision` bits hold. spec/cvm/elementwise.cvm:57 */
+/* cvm.cvm_clip: Elements cut to what `precision` bits hold. spec/cvm/elementwise.cvm */
 typedef struct cvm_cvm_clip_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.dense: Fully connected layer: X W^T, plus a bias. spec/cvm/nn.cvm:29 */
+/* cvm.dense: Fully connected layer: X W^T, plus a bias. spec/cvm/nn.cvm */
 typedef struct cvm_dense_args {
     const cvmgen_tensor *X;
     const cvmgen_tensor *W;

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.elemwise_add: Sum of two tensors of one shape. spec/cvm/elementwise.cvm:20 */
+/* cvm.elemwise_add: Sum of two tensors of one shape. spec/cvm/elementwise.cvm */
 typedef struct cvm_elemwise_add_args {
     const cvmgen_tensor *A;
     const cvmgen_tensor *B;

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.elemwise_sub: Difference of two tensors of one shape. spec/cvm/elementwise.cvm:29 */
+/* cvm.elemwise_sub: Difference of two tensors of one shape. spec/cvm/elementwise.cvm */
 typedef struct cvm_elemwise_sub_args {
     const cvmgen_tensor *A;
     const cvmgen_tensor *B;

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.expand_dims: New dimensions of extent 1 at an axis. spec/cvm/transform.cvm:164 */
+/* cvm.expand_dims: New dimensions of extent 1 at an axis. spec/cvm/transform.cvm */
 typedef struct cvm_expand_dims_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

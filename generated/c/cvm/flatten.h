@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.flatten: All elements in row-major order, in one dimension. spec/cvm/transform.cvm:33 */
+/* cvm.flatten: All elements in row-major order, in one dimension. spec/cvm/transform.cvm */
 typedef struct cvm_flatten_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

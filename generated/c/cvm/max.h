@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.max: Maximum over the given axes. spec/cvm/reduce.cvm:43 */
+/* cvm.max: Maximum over the given axes. spec/cvm/reduce.cvm */
 typedef struct cvm_max_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.max_pool2d: Maximum over a sliding window; padding is never the maximum. spec/cvm/nn.cvm:48 */
+/* cvm.max_pool2d: Maximum over a sliding window; padding is never the maximum. spec/cvm/nn.cvm */
 typedef struct cvm_max_pool2d_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

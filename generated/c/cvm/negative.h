@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.negative: Each element with the other sign. spec/cvm/elementwise.cvm:38 */
+/* cvm.negative: Each element with the other sign. spec/cvm/elementwise.cvm */
 typedef struct cvm_negative_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

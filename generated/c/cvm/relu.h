@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.relu: Rectified linear unit. spec/cvm/nn.cvm:40 */
+/* cvm.relu: Rectified linear unit. spec/cvm/nn.cvm */
 typedef struct cvm_relu_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

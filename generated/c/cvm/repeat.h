@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.repeat: Each element several times in a row, along an axis. spec/cvm/transform.cvm:3 */
+/* cvm.repeat: Each element several times in a row, along an axis. spec/cvm/transform.cvm */
 typedef struct cvm_repeat_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.reshape: The elements in row-major order, in another shape. spec/cvm/transform.cvm:179 */
+/* cvm.reshape: The elements in row-major order, in another shape. spec/cvm/transform.cvm */
 typedef struct cvm_reshape_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

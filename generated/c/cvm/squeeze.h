@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.squeeze: Without dimensions of extent 1: the named ones, or all. spec/cvm/transform.cvm:191 */
+/* cvm.squeeze: Without dimensions of extent 1: the named ones, or all. spec/cvm/transform.cvm */
 typedef struct cvm_squeeze_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

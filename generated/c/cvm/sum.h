@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.sum: Sum over the given axes. spec/cvm/reduce.cvm:36 */
+/* cvm.sum: Sum over the given axes. spec/cvm/reduce.cvm */
 typedef struct cvm_sum_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* cvm.where: Elements of A where the condition is not 0, else of B. spec/cvm/transform.cvm:217 */
+/* cvm.where: Elements of A where the condition is not 0, else of B. spec/cvm/transform.cvm */
 typedef struct cvm_where_args {
     const cvmgen_tensor *Cond;
     const cvmgen_tensor *A;

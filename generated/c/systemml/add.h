@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* systemml.add: Sum: X + Y. spec/systemml/elementwise.cvm:29 */
+/* systemml.add: Sum: X + Y. spec/systemml/elementwise.cvm */
 typedef struct systemml_add_args {
     const cvmgen_tensor *X; /* float64 */
     const cvmgen_tensor *Y; /* float64 */

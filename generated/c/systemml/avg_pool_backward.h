@@ -13,7 +13,7 @@ enum {
     SYSTEMML_AVG_POOL_BACKWARD_PADDING_SAME = 2,
     SYSTEMML_AVG_POOL_BACKWARD_PADDING_FULL = 3
 };
-/* systemml.avg_pool_backward: The error of the images of avg_pool: each window shares its own out among its places. spec/systemml/pooling.cvm:91 */
+/* systemml.avg_pool_backward: The error of the images of avg_pool: each window shares its own out among its places. spec/systemml/pooling.cvm */
 typedef struct systemml_avg_pool_backward_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *dout; /* float64 */

@@ -13,7 +13,7 @@ enum {
     SYSTEMML_CONV2D_BACKWARD_DATA_PADDING_SAME = 2,
     SYSTEMML_CONV2D_BACKWARD_DATA_PADDING_FULL = 3
 };
-/* systemml.conv2d_backward_data: The error of the images of conv2d, from its filters w and the error dout of its result. spec/systemml/convolution.cvm:56 */
+/* systemml.conv2d_backward_data: The error of the images of conv2d, from its filters w and the error dout of its result. spec/systemml/convolution.cvm */
 typedef struct systemml_conv2d_backward_data_args {
     const cvmgen_tensor *w; /* float64 */
     const cvmgen_tensor *dout; /* float64 */

@@ -13,7 +13,7 @@ enum {
     SYSTEMML_CONV2D_BACKWARD_FILTER_PADDING_SAME = 2,
     SYSTEMML_CONV2D_BACKWARD_FILTER_PADDING_FULL = 3
 };
-/* systemml.conv2d_backward_filter: The error of the filters of conv2d, from its images x and the error dout of its result. spec/systemml/convolution.cvm:39 */
+/* systemml.conv2d_backward_filter: The error of the filters of conv2d, from its images x and the error dout of its result. spec/systemml/convolution.cvm */
 typedef struct systemml_conv2d_backward_filter_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *dout; /* float64 */

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* systemml.div: Quotient: X / Y. spec/systemml/elementwise.cvm:41 */
+/* systemml.div: Quotient: X / Y. spec/systemml/elementwise.cvm */
 typedef struct systemml_div_args {
     const cvmgen_tensor *X; /* float64 */
     const cvmgen_tensor *Y; /* float64 */

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* systemml.intdiv: Quotient rounded down: X %/% Y. spec/systemml/elementwise.cvm:45 */
+/* systemml.intdiv: Quotient rounded down: X %/% Y. spec/systemml/elementwise.cvm */
 typedef struct systemml_intdiv_args {
     const cvmgen_tensor *X; /* float64 */
     const cvmgen_tensor *Y; /* float64 */

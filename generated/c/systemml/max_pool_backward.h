@@ -13,7 +13,7 @@ enum {
     SYSTEMML_MAX_POOL_BACKWARD_PADDING_SAME = 2,
     SYSTEMML_MAX_POOL_BACKWARD_PADDING_FULL = 3
 };
-/* systemml.max_pool_backward: The error of the images of max_pool: that of each window goes to its first maximum. spec/systemml/pooling.cvm:42 */
+/* systemml.max_pool_backward: The error of the images of max_pool: that of each window goes to its first maximum. spec/systemml/pooling.cvm */
 typedef struct systemml_max_pool_backward_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *dout; /* float64 */

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* systemml.mod: Remainder of the quotient rounded down: X %% Y. spec/systemml/elementwise.cvm:49 */
+/* systemml.mod: Remainder of the quotient rounded down: X %% Y. spec/systemml/elementwise.cvm */
 typedef struct systemml_mod_args {
     const cvmgen_tensor *X; /* float64 */
     const cvmgen_tensor *Y; /* float64 */

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* systemml.mul: Product of elements: X * Y. spec/systemml/elementwise.cvm:37 */
+/* systemml.mul: Product of elements: X * Y. spec/systemml/elementwise.cvm */
 typedef struct systemml_mul_args {
     const cvmgen_tensor *X; /* float64 */
     const cvmgen_tensor *Y; /* float64 */

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* systemml.neg: Each element with the other sign: -X. spec/systemml/elementwise.cvm:58 */
+/* systemml.neg: Each element with the other sign: -X. spec/systemml/elementwise.cvm */
 typedef struct systemml_neg_args {
     const cvmgen_tensor *X; /* float64 */
     cvmgen_tensor *Z; /* float64 */

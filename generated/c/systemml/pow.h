@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* systemml.pow: Power: X ^ Y. spec/systemml/elementwise.cvm:53 */
+/* systemml.pow: Power: X ^ Y. spec/systemml/elementwise.cvm */
 typedef struct systemml_pow_args {
     const cvmgen_tensor *X; /* float64 */
     const cvmgen_tensor *Y; /* float64 */

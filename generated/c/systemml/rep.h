@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* systemml.rep: C copies of a matrix side by side. spec/systemml/elementwise.cvm:66 */
+/* systemml.rep: C copies of a matrix side by side. spec/systemml/elementwise.cvm */
 typedef struct systemml_rep_args {
     const cvmgen_tensor *Z; /* float64 */
     cvmgen_tensor *ret; /* float64 */

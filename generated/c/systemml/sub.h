@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* systemml.sub: Difference: X - Y. spec/systemml/elementwise.cvm:33 */
+/* systemml.sub: Difference: X - Y. spec/systemml/elementwise.cvm */
 typedef struct systemml_sub_args {
     const cvmgen_tensor *X; /* float64 */
     const cvmgen_tensor *Y; /* float64 */

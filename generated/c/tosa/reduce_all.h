@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* tosa.reduce_all: Whether all elements along the axes are true. spec/tosa/reduce.cvm:35 */
+/* tosa.reduce_all: Whether all elements along the axes are true. spec/tosa/reduce.cvm */
 typedef struct tosa_reduce_all_args {
     const cvmgen_tensor *input1; /* bool */
     cvmgen_tensor *output1; /* bool */

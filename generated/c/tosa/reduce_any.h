@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* tosa.reduce_any: Whether any element along the axes is true. spec/tosa/reduce.cvm:26 */
+/* tosa.reduce_any: Whether any element along the axes is true. spec/tosa/reduce.cvm */
 typedef struct tosa_reduce_any_args {
     const cvmgen_tensor *input1; /* bool */
     cvmgen_tensor *output1; /* bool */

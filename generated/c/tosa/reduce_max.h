@@ -12,7 +12,7 @@ enum {
     TOSA_REDUCE_MAX_NAN_MODE_PROPAGATE = 1,
     TOSA_REDUCE_MAX_NAN_MODE_IGNORE = 2
 };
-/* tosa.reduce_max: The greatest element along the axes. spec/tosa/reduce.cvm:48 */
+/* tosa.reduce_max: The greatest element along the axes. spec/tosa/reduce.cvm */
 typedef struct tosa_reduce_max_args {
     const cvmgen_tensor *input1; /* int8, int16, int32 or float32 */
     cvmgen_tensor *output1; /* int8, int16, int32 or float32 */

@@ -12,7 +12,7 @@ enum {
     TOSA_REDUCE_MIN_NAN_MODE_PROPAGATE = 1,
     TOSA_REDUCE_MIN_NAN_MODE_IGNORE = 2
 };
-/* tosa.reduce_min: The least element along the axes. spec/tosa/reduce.cvm:62 */
+/* tosa.reduce_min: The least element along the axes. spec/tosa/reduce.cvm */
 typedef struct tosa_reduce_min_args {
     const cvmgen_tensor *input1; /* int8, int16, int32 or float32 */
     cvmgen_tensor *output1; /* int8, int16, int32 or float32 */

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.abs: Absolute value. spec/cvm/elementwise.cvm:3 */
+/* cvm.abs: Absolute value. spec/cvm/elementwise.cvm */
 typedef struct cvm_abs_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -39,7 +39,7 @@ int cvm_abs_bind(const cvm_abs_args *args, uint64_t constants, cvmgen_bound **bo
 extern "C" {
 #endif
 
-/* cvm.abs: Absolute value. spec/cvm/elementwise.cvm:3 */
+/* cvm.abs: Absolute value. spec/cvm/elementwise.cvm */
 int cvm_abs_cuda_infer(const cvm_abs_args *args, cvmgen_error *error);
 int cvm_abs_cuda(const cvm_abs_args *args, cvmgen_stream stream, cvmgen_error *error);
 

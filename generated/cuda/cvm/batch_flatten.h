@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.batch_flatten: All dimensions but the first in one; models call it flatten. spec/cvm/transform.cvm:41 */
+/* cvm.batch_flatten: All dimensions but the first in one; models call it flatten. spec/cvm/transform.cvm */
 typedef struct cvm_batch_flatten_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -39,7 +39,7 @@ int cvm_batch_flatten_bind(const cvm_batch_flatten_args *args, uint64_t constant
 extern "C" {
 #endif
 
-/* cvm.batch_flatten: All dimensions but the first in one; models call it flatten. spec/cvm/transform.cvm:41 */
+/* cvm.batch_flatten: All dimensions but the first in one; models call it flatten. spec/cvm/transform.cvm */
 int cvm_batch_flatten_cuda_infer(const cvm_batch_flatten_args *args, cvmgen_error *error);
 int cvm_batch_flatten_cuda(const cvm_batch_flatten_args *args, cvmgen_stream stream, cvmgen_error *error);
 

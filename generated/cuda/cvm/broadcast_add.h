@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.broadcast_add: Sum of two tensors whose shapes broadcast. spec/cvm/broadcast.cvm:26 */
+/* cvm.broadcast_add: Sum of two tensors whose shapes broadcast. spec/cvm/broadcast.cvm */
 typedef struct cvm_broadcast_add_args {
     const cvmgen_tensor *A;
     const cvmgen_tensor *B;
@@ -40,7 +40,7 @@ int cvm_broadcast_add_bind(const cvm_broadcast_add_args *args, uint64_t constant
 extern "C" {
 #endif
 
-/* cvm.broadcast_add: Sum of two tensors whose shapes broadcast. spec/cvm/broadcast.cvm:26 */
+/* cvm.broadcast_add: Sum of two tensors whose shapes broadcast. spec/cvm/broadcast.cvm */
 int cvm_broadcast_add_cuda_infer(const cvm_broadcast_add_args *args, cvmgen_error *error);
 int cvm_broadcast_add_cuda(const cvm_broadcast_add_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.broadcast_div: Quotient of two tensors whose shapes broadcast, toward zero; x / 0 is 0. spec/cvm/broadcast.cvm:38 */
+/* cvm.broadcast_div: Quotient of two tensors whose shapes broadcast, toward zero; x / 0 is 0. spec/cvm/broadcast.cvm */
 typedef struct cvm_broadcast_div_args {
     const cvmgen_tensor *A;
     const cvmgen_tensor *B;
@@ -40,7 +40,7 @@ int cvm_broadcast_div_bind(const cvm_broadcast_div_args *args, uint64_t constant
 extern "C" {
 #endif
 
-/* cvm.broadcast_div: Quotient of two tensors whose shapes broadcast, toward zero; x / 0 is 0. spec/cvm/broadcast.cvm:38 */
+/* cvm.broadcast_div: Quotient of two tensors whose shapes broadcast, toward zero; x / 0 is 0. spec/cvm/broadcast.cvm */
 int cvm_broadcast_div_cuda_infer(const cvm_broadcast_div_args *args, cvmgen_error *error);
 int cvm_broadcast_div_cuda(const cvm_broadcast_div_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.broadcast_greater: 1 where the first is greater than the second, else 0; shapes broadcast. spec/cvm/broadcast.cvm:47 */
+/* cvm.broadcast_greater: 1 where the first is greater than the second, else 0; shapes broadcast. spec/cvm/broadcast.cvm */
 typedef struct cvm_broadcast_greater_args {
     const cvmgen_tensor *A;
     const cvmgen_tensor *B;
@@ -40,7 +40,7 @@ int cvm_broadcast_greater_bind(const cvm_broadcast_greater_args *args, uint64_t 
 extern "C" {
 #endif
 
-/* cvm.broadcast_greater: 1 where the first is greater than the second, else 0; shapes broadcast. spec/cvm/broadcast.cvm:47 */
+/* cvm.broadcast_greater: 1 where the first is greater than the second, else 0; shapes broadcast. spec/cvm/broadcast.cvm */
 int cvm_broadcast_greater_cuda_infer(const cvm_broadcast_greater_args *args, cvmgen_error *error);
 int cvm_broadcast_greater_cuda(const cvm_broadcast_greater_args *args, cvmgen_stream stream, cvmgen_error *error);
 

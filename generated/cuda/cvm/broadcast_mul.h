@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.broadcast_mul: Product of two tensors whose shapes broadcast. spec/cvm/broadcast.cvm:34 */
+/* cvm.broadcast_mul: Product of two tensors whose shapes broadcast. spec/cvm/broadcast.cvm */
 typedef struct cvm_broadcast_mul_args {
     const cvmgen_tensor *A;
     const cvmgen_tensor *B;
@@ -40,7 +40,7 @@ int cvm_broadcast_mul_bind(const cvm_broadcast_mul_args *args, uint64_t constant
 extern "C" {
 #endif
 
-/* cvm.broadcast_mul: Product of two tensors whose shapes broadcast. spec/cvm/broadcast.cvm:34 */
+/* cvm.broadcast_mul: Product of two tensors whose shapes broadcast. spec/cvm/broadcast.cvm */
 int cvm_broadcast_mul_cuda_infer(const cvm_broadcast_mul_args *args, cvmgen_error *error);
 int cvm_broadcast_mul_cuda(const cvm_broadcast_mul_args *args, cvmgen_stream stream, cvmgen_error *error);
 

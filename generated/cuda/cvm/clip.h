@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.clip: Elements cut to the range from a_min to a_max. spec/cvm/elementwise.cvm:46 */
+/* cvm.clip: Elements cut to the range from a_min to a_max. spec/cvm/elementwise.cvm */
 typedef struct cvm_clip_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -41,7 +41,7 @@ int cvm_clip_bind(const cvm_clip_args *args, uint64_t constants, cvmgen_bound **
 extern "C" {
 #endif
 
-/* cvm.clip: Elements cut to the range from a_min to a_max. spec/cvm/elementwise.cvm:46 */
+/* cvm.clip: Elements cut to the range from a_min to a_max. spec/cvm/elementwise.cvm */
 int cvm_clip_cuda_infer(const cvm_clip_args *args, cvmgen_error *error);
 int cvm_clip_cuda(const cvm_clip_args *args, cvmgen_stream stream, cvmgen_error *error);
 

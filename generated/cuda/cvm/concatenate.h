@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.concatenate: Tensors joined along an axis. spec/cvm/transform.cvm:49 */
+/* cvm.concatenate: Tensors joined along an axis. spec/cvm/transform.cvm */
 typedef struct cvm_concatenate_args {
     const cvmgen_tensor *const *I;
     int64_t I_count;
@@ -41,7 +41,7 @@ int cvm_concatenate_bind(const cvm_concatenate_args *args, uint64_t constants,
 extern "C" {
 #endif
 
-/* cvm.concatenate: Tensors joined along an axis. spec/cvm/transform.cvm:49 */
+/* cvm.concatenate: Tensors joined along an axis. spec/cvm/transform.cvm */
 int cvm_concatenate_cuda_infer(const cvm_concatenate_args *args, cvmgen_error *error);
 int cvm_concatenate_cuda(const cvm_concatenate_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.conv2d: Group-wise 2-D convolution. spec/cvm/nn.cvm:3 */
+/* cvm.conv2d: Group-wise 2-D convolution. spec/cvm/nn.cvm */
 typedef struct cvm_conv2d_args {
     const cvmgen_tensor *X;
     const cvmgen_tensor *W;
@@ -50,7 +50,7 @@ int cvm_conv2d_bind(const cvm_conv2d_args *args, uint64_t constants, cvmgen_boun
 extern "C" {
 #endif
 
-/* cvm.conv2d: Group-wise 2-D convolution. spec/cvm/nn.cvm:3 */
+/* cvm.conv2d: Group-wise 2-D convolution. spec/cvm/nn.cvm */
 int cvm_conv2d_cuda_infer(const cvm_conv2d_args *args, cvmgen_error *error);
 int cvm_conv2d_cuda(const cvm_conv2d_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.cvm_clip: Elements cut to what `precision` bits hold. spec/cvm/elementwise.cvm:57 */
+/* cvm.cvm_clip: Elements cut to what `precision` bits hold. spec/cvm/elementwise.cvm */
 typedef struct cvm_cvm_clip_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -40,7 +40,7 @@ int cvm_cvm_clip_bind(const cvm_cvm_clip_args *args, uint64_t constants, cvmgen_
 extern "C" {
 #endif
 
-/* cvm.cvm_clip: Elements cut to what `precision` bits hold. spec/cvm/elementwise.cvm:57 */
+/* cvm.cvm_clip: Elements cut to what `precision` bits hold. spec/cvm/elementwise.cvm */
 int cvm_cvm_clip_cuda_infer(const cvm_cvm_clip_args *args, cvmgen_error *error);
 int cvm_cvm_clip_cuda(const cvm_cvm_clip_args *args, cvmgen_stream stream, cvmgen_error *error);
 

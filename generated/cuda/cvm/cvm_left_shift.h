@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.cvm_left_shift: Product with 2^shift_bit, cut to `precision` bits. spec/cvm/elementwise.cvm:78 */
+/* cvm.cvm_left_shift: Product with 2^shift_bit, cut to `precision` bits. spec/cvm/elementwise.cvm */
 typedef struct cvm_cvm_left_shift_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -41,7 +41,7 @@ int cvm_cvm_left_shift_bind(const cvm_cvm_left_shift_args *args, uint64_t consta
 extern "C" {
 #endif
 
-/* cvm.cvm_left_shift: Product with 2^shift_bit, cut to `precision` bits. spec/cvm/elementwise.cvm:78 */
+/* cvm.cvm_left_shift: Product with 2^shift_bit, cut to `precision` bits. spec/cvm/elementwise.cvm */
 int cvm_cvm_left_shift_cuda_infer(const cvm_cvm_left_shift_args *args, cvmgen_error *error);
 int cvm_cvm_left_shift_cuda(const cvm_cvm_left_shift_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.cvm_lut: A table read at each index: take without an axis, with the indices in front. spec/cvm/transform.cvm:153 */
+/* cvm.cvm_lut: A table read at each index: take without an axis, with the indices in front. spec/cvm/transform.cvm */
 typedef struct cvm_cvm_lut_args {
     const cvmgen_tensor *indices;
     const cvmgen_tensor *table;
@@ -40,7 +40,7 @@ int cvm_cvm_lut_bind(const cvm_cvm_lut_args *args, uint64_t constants, cvmgen_bo
 extern "C" {
 #endif
 
-/* cvm.cvm_lut: A table read at each index: take without an axis, with the indices in front. spec/cvm/transform.cvm:153 */
+/* cvm.cvm_lut: A table read at each index: take without an axis, with the indices in front. spec/cvm/transform.cvm */
 int cvm_cvm_lut_cuda_infer(const cvm_cvm_lut_args *args, cvmgen_error *error);
 int cvm_cvm_lut_cuda(const cvm_cvm_lut_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.cvm_precision: How many bits the magnitude of each element takes; 0 takes one. spec/cvm/elementwise.cvm:11 */
+/* cvm.cvm_precision: How many bits the magnitude of each element takes; 0 takes one. spec/cvm/elementwise.cvm */
 typedef struct cvm_cvm_precision_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -39,7 +39,7 @@ int cvm_cvm_precision_bind(const cvm_cvm_precision_args *args, uint64_t constant
 extern "C" {
 #endif
 
-/* cvm.cvm_precision: How many bits the magnitude of each element takes; 0 takes one. spec/cvm/elementwise.cvm:11 */
+/* cvm.cvm_precision: How many bits the magnitude of each element takes; 0 takes one. spec/cvm/elementwise.cvm */
 int cvm_cvm_precision_cuda_infer(const cvm_cvm_precision_args *args, cvmgen_error *error);
 int cvm_cvm_precision_cuda(const cvm_cvm_precision_args *args, cvmgen_stream stream, cvmgen_error *error);
 

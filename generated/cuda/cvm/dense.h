@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.dense: Fully connected layer: X W^T, plus a bias. spec/cvm/nn.cvm:29 */
+/* cvm.dense: Fully connected layer: X W^T, plus a bias. spec/cvm/nn.cvm */
 typedef struct cvm_dense_args {
     const cvmgen_tensor *X;
     const cvmgen_tensor *W;
@@ -41,7 +41,7 @@ int cvm_dense_bind(const cvm_dense_args *args, uint64_t constants, cvmgen_bound 
 extern "C" {
 #endif
 
-/* cvm.dense: Fully connected layer: X W^T, plus a bias. spec/cvm/nn.cvm:29 */
+/* cvm.dense: Fully connected layer: X W^T, plus a bias. spec/cvm/nn.cvm */
 int cvm_dense_cuda_infer(const cvm_dense_args *args, cvmgen_error *error);
 int cvm_dense_cuda(const cvm_dense_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.elemwise_add: Sum of two tensors of one shape. spec/cvm/elementwise.cvm:20 */
+/* cvm.elemwise_add: Sum of two tensors of one shape. spec/cvm/elementwise.cvm */
 typedef struct cvm_elemwise_add_args {
     const cvmgen_tensor *A;
     const cvmgen_tensor *B;
@@ -40,7 +40,7 @@ int cvm_elemwise_add_bind(const cvm_elemwise_add_args *args, uint64_t constants,
 extern "C" {
 #endif
 
-/* cvm.elemwise_add: Sum of two tensors of one shape. spec/cvm/elementwise.cvm:20 */
+/* cvm.elemwise_add: Sum of two tensors of one shape. spec/cvm/elementwise.cvm */
 int cvm_elemwise_add_cuda_infer(const cvm_elemwise_add_args *args, cvmgen_error *error);
 int cvm_elemwise_add_cuda(const cvm_elemwise_add_args *args, cvmgen_stream stream, cvmgen_error *error);
 

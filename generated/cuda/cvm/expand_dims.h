@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.expand_dims: New dimensions of extent 1 at an axis. spec/cvm/transform.cvm:164 */
+/* cvm.expand_dims: New dimensions of extent 1 at an axis. spec/cvm/transform.cvm */
 typedef struct cvm_expand_dims_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -42,7 +42,7 @@ int cvm_expand_dims_bind(const cvm_expand_dims_args *args, uint64_t constants,
 extern "C" {
 #endif
 
-/* cvm.expand_dims: New dimensions of extent 1 at an axis. spec/cvm/transform.cvm:164 */
+/* cvm.expand_dims: New dimensions of extent 1 at an axis. spec/cvm/transform.cvm */
 int cvm_expand_dims_cuda_infer(const cvm_expand_dims_args *args, cvmgen_error *error);
 int cvm_expand_dims_cuda(const cvm_expand_dims_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.flatten: All elements in row-major order, in one dimension. spec/cvm/transform.cvm:33 */
+/* cvm.flatten: All elements in row-major order, in one dimension. spec/cvm/transform.cvm */
 typedef struct cvm_flatten_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -39,7 +39,7 @@ int cvm_flatten_bind(const cvm_flatten_args *args, uint64_t constants, cvmgen_bo
 extern "C" {
 #endif
 
-/* cvm.flatten: All elements in row-major order, in one dimension. spec/cvm/transform.cvm:33 */
+/* cvm.flatten: All elements in row-major order, in one dimension. spec/cvm/transform.cvm */
 int cvm_flatten_cuda_infer(const cvm_flatten_args *args, cvmgen_error *error);
 int cvm_flatten_cuda(const cvm_flatten_args *args, cvmgen_stream stream, cvmgen_error *error);
 

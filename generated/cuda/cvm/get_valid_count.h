@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.get_valid_count: How many rows of each batch score above a threshold, and those rows in front, in their order. spec/cvm/vision.cvm:4 */
+/* cvm.get_valid_count: How many rows of each batch score above a threshold, and those rows in front, in their order. spec/cvm/vision.cvm */
 typedef struct cvm_get_valid_count_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *valid_count;
@@ -41,7 +41,7 @@ int cvm_get_valid_count_bind(const cvm_get_valid_count_args *args, uint64_t cons
 extern "C" {
 #endif
 
-/* cvm.get_valid_count: How many rows of each batch score above a threshold, and those rows in front, in their order. spec/cvm/vision.cvm:4 */
+/* cvm.get_valid_count: How many rows of each batch score above a threshold, and those rows in front, in their order. spec/cvm/vision.cvm */
 int cvm_get_valid_count_cuda_infer(const cvm_get_valid_count_args *args, cvmgen_error *error);
 int cvm_get_valid_count_cuda(const cvm_get_valid_count_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.max: Maximum over the given axes. spec/cvm/reduce.cvm:43 */
+/* cvm.max: Maximum over the given axes. spec/cvm/reduce.cvm */
 typedef struct cvm_max_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -42,7 +42,7 @@ int cvm_max_bind(const cvm_max_args *args, uint64_t constants, cvmgen_bound **bo
 extern "C" {
 #endif
 
-/* cvm.max: Maximum over the given axes. spec/cvm/reduce.cvm:43 */
+/* cvm.max: Maximum over the given axes. spec/cvm/reduce.cvm */
 int cvm_max_cuda_infer(const cvm_max_args *args, cvmgen_error *error);
 int cvm_max_cuda(const cvm_max_args *args, cvmgen_stream stream, cvmgen_error *error);
 

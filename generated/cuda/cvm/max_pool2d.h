@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.max_pool2d: Maximum over a sliding window; padding is never the maximum. spec/cvm/nn.cvm:48 */
+/* cvm.max_pool2d: Maximum over a sliding window; padding is never the maximum. spec/cvm/nn.cvm */
 typedef struct cvm_max_pool2d_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -45,7 +45,7 @@ int cvm_max_pool2d_bind(const cvm_max_pool2d_args *args, uint64_t constants,
 extern "C" {
 #endif
 
-/* cvm.max_pool2d: Maximum over a sliding window; padding is never the maximum. spec/cvm/nn.cvm:48 */
+/* cvm.max_pool2d: Maximum over a sliding window; padding is never the maximum. spec/cvm/nn.cvm */
 int cvm_max_pool2d_cuda_infer(const cvm_max_pool2d_args *args, cvmgen_error *error);
 int cvm_max_pool2d_cuda(const cvm_max_pool2d_args *args, cvmgen_stream stream, cvmgen_error *error);
 

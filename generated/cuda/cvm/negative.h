@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.negative: Each element with the other sign. spec/cvm/elementwise.cvm:38 */
+/* cvm.negative: Each element with the other sign. spec/cvm/elementwise.cvm */
 typedef struct cvm_negative_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -39,7 +39,7 @@ int cvm_negative_bind(const cvm_negative_args *args, uint64_t constants, cvmgen_
 extern "C" {
 #endif
 
-/* cvm.negative: Each element with the other sign. spec/cvm/elementwise.cvm:38 */
+/* cvm.negative: Each element with the other sign. spec/cvm/elementwise.cvm */
 int cvm_negative_cuda_infer(const cvm_negative_args *args, cvmgen_error *error);
 int cvm_negative_cuda(const cvm_negative_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.non_max_suppression: Boxes by descending score, without those that overlap one of their class before them. spec/cvm/vision.cvm:19 */
+/* cvm.non_max_suppression: Boxes by descending score, without those that overlap one of their class before them. spec/cvm/vision.cvm */
 typedef struct cvm_non_max_suppression_args {
     const cvmgen_tensor *X;
     const cvmgen_tensor *valid_count;
@@ -47,7 +47,7 @@ int cvm_non_max_suppression_bind(const cvm_non_max_suppression_args *args, uint6
 extern "C" {
 #endif
 
-/* cvm.non_max_suppression: Boxes by descending score, without those that overlap one of their class before them. spec/cvm/vision.cvm:19 */
+/* cvm.non_max_suppression: Boxes by descending score, without those that overlap one of their class before them. spec/cvm/vision.cvm */
 int cvm_non_max_suppression_cuda_infer(const cvm_non_max_suppression_args *args, cvmgen_error *error);
 int cvm_non_max_suppression_cuda(const cvm_non_max_suppression_args *args, cvmgen_stream stream, cvmgen_error *error);
 

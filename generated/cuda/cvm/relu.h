@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.relu: Rectified linear unit. spec/cvm/nn.cvm:40 */
+/* cvm.relu: Rectified linear unit. spec/cvm/nn.cvm */
 typedef struct cvm_relu_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -39,7 +39,7 @@ int cvm_relu_bind(const cvm_relu_args *args, uint64_t constants, cvmgen_bound **
 extern "C" {
 #endif
 
-/* cvm.relu: Rectified linear unit. spec/cvm/nn.cvm:40 */
+/* cvm.relu: Rectified linear unit. spec/cvm/nn.cvm */
 int cvm_relu_cuda_infer(const cvm_relu_args *args, cvmgen_error *error);
 int cvm_relu_cuda(const cvm_relu_args *args, cvmgen_stream stream, cvmgen_error *error);
 

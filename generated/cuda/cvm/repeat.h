@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.repeat: Each element several times in a row, along an axis. spec/cvm/transform.cvm:3 */
+/* cvm.repeat: Each element several times in a row, along an axis. spec/cvm/transform.cvm */
 typedef struct cvm_repeat_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -41,7 +41,7 @@ int cvm_repeat_bind(const cvm_repeat_args *args, uint64_t constants, cvmgen_boun
 extern "C" {
 #endif
 
-/* cvm.repeat: Each element several times in a row, along an axis. spec/cvm/transform.cvm:3 */
+/* cvm.repeat: Each element several times in a row, along an axis. spec/cvm/transform.cvm */
 int cvm_repeat_cuda_infer(const cvm_repeat_args *args, cvmgen_error *error);
 int cvm_repeat_cuda(const cvm_repeat_args *args, cvmgen_stream stream, cvmgen_error *error);
 

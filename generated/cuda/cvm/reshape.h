@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.reshape: The elements in row-major order, in another shape. spec/cvm/transform.cvm:179 */
+/* cvm.reshape: The elements in row-major order, in another shape. spec/cvm/transform.cvm */
 typedef struct cvm_reshape_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -40,7 +40,7 @@ int cvm_reshape_bind(const cvm_reshape_args *args, uint64_t constants, cvmgen_bo
 extern "C" {
 #endif
 
-/* cvm.reshape: The elements in row-major order, in another shape. spec/cvm/transform.cvm:179 */
+/* cvm.reshape: The elements in row-major order, in another shape. spec/cvm/transform.cvm */
 int cvm_reshape_cuda_infer(const cvm_reshape_args *args, cvmgen_error *error);
 int cvm_reshape_cuda(const cvm_reshape_args *args, cvmgen_stream stream, cvmgen_error *error);
 

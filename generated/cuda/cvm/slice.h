@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.slice: Every strides-th element from begin to just before end, in each dimension. spec/cvm/transform.cvm:80 */
+/* cvm.slice: Every strides-th element from begin to just before end, in each dimension. spec/cvm/transform.cvm */
 typedef struct cvm_slice_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -42,7 +42,7 @@ int cvm_slice_bind(const cvm_slice_args *args, uint64_t constants, cvmgen_bound 
 extern "C" {
 #endif
 
-/* cvm.slice: Every strides-th element from begin to just before end, in each dimension. spec/cvm/transform.cvm:80 */
+/* cvm.slice: Every strides-th element from begin to just before end, in each dimension. spec/cvm/transform.cvm */
 int cvm_slice_cuda_infer(const cvm_slice_args *args, cvmgen_error *error);
 int cvm_slice_cuda(const cvm_slice_args *args, cvmgen_stream stream, cvmgen_error *error);
 

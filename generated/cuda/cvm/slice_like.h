@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.slice_like: The first elements of X, as many along each sliced axis as shape_like has. spec/cvm/transform.cvm:110 */
+/* cvm.slice_like: The first elements of X, as many along each sliced axis as shape_like has. spec/cvm/transform.cvm */
 typedef struct cvm_slice_like_args {
     const cvmgen_tensor *X;
     const cvmgen_tensor *shape_like;
@@ -41,7 +41,7 @@ int cvm_slice_like_bind(const cvm_slice_like_args *args, uint64_t constants,
 extern "C" {
 #endif
 
-/* cvm.slice_like: The first elements of X, as many along each sliced axis as shape_like has. spec/cvm/transform.cvm:110 */
+/* cvm.slice_like: The first elements of X, as many along each sliced axis as shape_like has. spec/cvm/transform.cvm */
 int cvm_slice_like_cuda_infer(const cvm_slice_like_args *args, cvmgen_error *error);
 int cvm_slice_like_cuda(const cvm_slice_like_args *args, cvmgen_stream stream, cvmgen_error *error);
 

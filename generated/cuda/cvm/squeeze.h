@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.squeeze: Without dimensions of extent 1: the named ones, or all. spec/cvm/transform.cvm:191 */
+/* cvm.squeeze: Without dimensions of extent 1: the named ones, or all. spec/cvm/transform.cvm */
 typedef struct cvm_squeeze_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -40,7 +40,7 @@ int cvm_squeeze_bind(const cvm_squeeze_args *args, uint64_t constants, cvmgen_bo
 extern "C" {
 #endif
 
-/* cvm.squeeze: Without dimensions of extent 1: the named ones, or all. spec/cvm/transform.cvm:191 */
+/* cvm.squeeze: Without dimensions of extent 1: the named ones, or all. spec/cvm/transform.cvm */
 int cvm_squeeze_cuda_infer(const cvm_squeeze_args *args, cvmgen_error *error);
 int cvm_squeeze_cuda(const cvm_squeeze_args *args, cvmgen_stream stream, cvmgen_error *error);
 

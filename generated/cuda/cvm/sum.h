@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.sum: Sum over the given axes. spec/cvm/reduce.cvm:36 */
+/* cvm.sum: Sum over the given axes. spec/cvm/reduce.cvm */
 typedef struct cvm_sum_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -42,7 +42,7 @@ int cvm_sum_bind(const cvm_sum_args *args, uint64_t constants, cvmgen_bound **bo
 extern "C" {
 #endif
 
-/* cvm.sum: Sum over the given axes. spec/cvm/reduce.cvm:36 */
+/* cvm.sum: Sum over the given axes. spec/cvm/reduce.cvm */
 int cvm_sum_cuda_infer(const cvm_sum_args *args, cvmgen_error *error);
 int cvm_sum_cuda(const cvm_sum_args *args, cvmgen_stream stream, cvmgen_error *error);
 

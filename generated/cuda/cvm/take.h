@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.take: Elements at given places of the flattened tensor, or slices at given places along an axis. spec/cvm/transform.cvm:130 */
+/* cvm.take: Elements at given places of the flattened tensor, or slices at given places along an axis. spec/cvm/transform.cvm */
 typedef struct cvm_take_args {
     const cvmgen_tensor *X;
     const cvmgen_tensor *indices;
@@ -41,7 +41,7 @@ int cvm_take_bind(const cvm_take_args *args, uint64_t constants, cvmgen_bound **
 extern "C" {
 #endif
 
-/* cvm.take: Elements at given places of the flattened tensor, or slices at given places along an axis. spec/cvm/transform.cvm:130 */
+/* cvm.take: Elements at given places of the flattened tensor, or slices at given places along an axis. spec/cvm/transform.cvm */
 int cvm_take_cuda_infer(const cvm_take_args *args, cvmgen_error *error);
 int cvm_take_cuda(const cvm_take_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.tile: The whole tensor several times along each dimension; reps and shape are aligned on the right. spec/cvm/transform.cvm:17 */
+/* cvm.tile: The whole tensor several times along each dimension; reps and shape are aligned on the right. spec/cvm/transform.cvm */
 typedef struct cvm_tile_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -40,7 +40,7 @@ int cvm_tile_bind(const cvm_tile_args *args, uint64_t constants, cvmgen_bound **
 extern "C" {
 #endif
 
-/* cvm.tile: The whole tensor several times along each dimension; reps and shape are aligned on the right. spec/cvm/transform.cvm:17 */
+/* cvm.tile: The whole tensor several times along each dimension; reps and shape are aligned on the right. spec/cvm/transform.cvm */
 int cvm_tile_cuda_infer(const cvm_tile_args *args, cvmgen_error *error);
 int cvm_tile_cuda(const cvm_tile_args *args, cvmgen_stream stream, cvmgen_error *error);
 

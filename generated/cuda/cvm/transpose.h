@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.transpose: The dimensions in another order; without axes, in the reverse one. spec/cvm/transform.cvm:65 */
+/* cvm.transpose: The dimensions in another order; without axes, in the reverse one. spec/cvm/transform.cvm */
 typedef struct cvm_transpose_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -40,7 +40,7 @@ int cvm_transpose_bind(const cvm_transpose_args *args, uint64_t constants, cvmge
 extern "C" {
 #endif
 
-/* cvm.transpose: The dimensions in another order; without axes, in the reverse one. spec/cvm/transform.cvm:65 */
+/* cvm.transpose: The dimensions in another order; without axes, in the reverse one. spec/cvm/transform.cvm */
 int cvm_transpose_cuda_infer(const cvm_transpose_args *args, cvmgen_error *error);
 int cvm_transpose_cuda(const cvm_transpose_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.upsampling: Nearest-neighbour upsampling: each element becomes a scale x scale square. spec/cvm/nn.cvm:69 */
+/* cvm.upsampling: Nearest-neighbour upsampling: each element becomes a scale x scale square. spec/cvm/nn.cvm */
 typedef struct cvm_upsampling_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;
@@ -40,7 +40,7 @@ int cvm_upsampling_bind(const cvm_upsampling_args *args, uint64_t constants,
 extern "C" {
 #endif
 
-/* cvm.upsampling: Nearest-neighbour upsampling: each element becomes a scale x scale square. spec/cvm/nn.cvm:69 */
+/* cvm.upsampling: Nearest-neighbour upsampling: each element becomes a scale x scale square. spec/cvm/nn.cvm */
 int cvm_upsampling_cuda_infer(const cvm_upsampling_args *args, cvmgen_error *error);
 int cvm_upsampling_cuda(const cvm_upsampling_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* cvm.where: Elements of A where the condition is not 0, else of B. spec/cvm/transform.cvm:217 */
+/* cvm.where: Elements of A where the condition is not 0, else of B. spec/cvm/transform.cvm */
 typedef struct cvm_where_args {
     const cvmgen_tensor *Cond;
     const cvmgen_tensor *A;
@@ -41,7 +41,7 @@ int cvm_where_bind(const cvm_where_args *args, uint64_t constants, cvmgen_bound 
 extern "C" {
 #endif
 
-/* cvm.where: Elements of A where the condition is not 0, else of B. spec/cvm/transform.cvm:217 */
+/* cvm.where: Elements of A where the condition is not 0, else of B. spec/cvm/transform.cvm */
 int cvm_where_cuda_infer(const cvm_where_args *args, cvmgen_error *error);
 int cvm_where_cuda(const cvm_where_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* systemml.add: Sum: X + Y. spec/systemml/elementwise.cvm:29 */
+/* systemml.add: Sum: X + Y. spec/systemml/elementwise.cvm */
 typedef struct systemml_add_args {
     const cvmgen_tensor *X; /* float64 */
     const cvmgen_tensor *Y; /* float64 */
@@ -40,7 +40,7 @@ int systemml_add_bind(const systemml_add_args *args, uint64_t constants, cvmgen_
 extern "C" {
 #endif
 
-/* systemml.add: Sum: X + Y. spec/systemml/elementwise.cvm:29 */
+/* systemml.add: Sum: X + Y. spec/systemml/elementwise.cvm */
 int systemml_add_cuda_infer(const systemml_add_args *args, cvmgen_error *error);
 int systemml_add_cuda(const systemml_add_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -19,7 +19,7 @@ enum {
     SYSTEMML_AVG_POOL_PADDING_SAME = 2,
     SYSTEMML_AVG_POOL_PADDING_FULL = 3
 };
-/* systemml.avg_pool: Mean of each window, the padding counted as zeros. spec/systemml/pooling.cvm:72 */
+/* systemml.avg_pool: Mean of each window, the padding counted as zeros. spec/systemml/pooling.cvm */
 typedef struct systemml_avg_pool_args {
     const cvmgen_tensor *x; /* float64 */
     cvmgen_tensor *y; /* float64 */
@@ -50,7 +50,7 @@ int systemml_avg_pool_bind(const systemml_avg_pool_args *args, uint64_t constant
 extern "C" {
 #endif
 
-/* systemml.avg_pool: Mean of each window, the padding counted as zeros. spec/systemml/pooling.cvm:72 */
+/* systemml.avg_pool: Mean of each window, the padding counted as zeros. spec/systemml/pooling.cvm */
 int systemml_avg_pool_cuda_infer(const systemml_avg_pool_args *args, cvmgen_error *error);
 int systemml_avg_pool_cuda(const systemml_avg_pool_args *args, cvmgen_stream stream, cvmgen_error *error);
 

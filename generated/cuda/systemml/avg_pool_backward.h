@@ -19,7 +19,7 @@ enum {
     SYSTEMML_AVG_POOL_BACKWARD_PADDING_SAME = 2,
     SYSTEMML_AVG_POOL_BACKWARD_PADDING_FULL = 3
 };
-/* systemml.avg_pool_backward: The error of the images of avg_pool: each window shares its own out among its places. spec/systemml/pooling.cvm:91 */
+/* systemml.avg_pool_backward: The error of the images of avg_pool: each window shares its own out among its places. spec/systemml/pooling.cvm */
 typedef struct systemml_avg_pool_backward_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *dout; /* float64 */
@@ -52,7 +52,7 @@ int systemml_avg_pool_backward_bind(const systemml_avg_pool_backward_args *args,
 extern "C" {
 #endif
 
-/* systemml.avg_pool_backward: The error of the images of avg_pool: each window shares its own out among its places. spec/systemml/pooling.cvm:91 */
+/* systemml.avg_pool_backward: The error of the images of avg_pool: each window shares its own out among its places. spec/systemml/pooling.cvm */
 int systemml_avg_pool_backward_cuda_infer(const systemml_avg_pool_backward_args *args, cvmgen_error *error);
 int systemml_avg_pool_backward_cuda(const systemml_avg_pool_backward_args *args, cvmgen_stream stream, cvmgen_error *error);
 

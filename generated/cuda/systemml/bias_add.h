@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* systemml.bias_add: A number for each channel, added to every element of that channel. spec/systemml/convolution.cvm:74 */
+/* systemml.bias_add: A number for each channel, added to every element of that channel. spec/systemml/convolution.cvm */
 typedef struct systemml_bias_add_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *bias; /* float64 */
@@ -40,7 +40,7 @@ int systemml_bias_add_bind(const systemml_bias_add_args *args, uint64_t constant
 extern "C" {
 #endif
 
-/* systemml.bias_add: A number for each channel, added to every element of that channel. spec/systemml/convolution.cvm:74 */
+/* systemml.bias_add: A number for each channel, added to every element of that channel. spec/systemml/convolution.cvm */
 int systemml_bias_add_cuda_infer(const systemml_bias_add_args *args, cvmgen_error *error);
 int systemml_bias_add_cuda(const systemml_bias_add_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* systemml.bias_multiply: A number for each channel, multiplied with every element of that channel. spec/systemml/convolution.cvm:84 */
+/* systemml.bias_multiply: A number for each channel, multiplied with every element of that channel. spec/systemml/convolution.cvm */
 typedef struct systemml_bias_multiply_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *bias; /* float64 */
@@ -40,7 +40,7 @@ int systemml_bias_multiply_bind(const systemml_bias_multiply_args *args, uint64_
 extern "C" {
 #endif
 
-/* systemml.bias_multiply: A number for each channel, multiplied with every element of that channel. spec/systemml/convolution.cvm:84 */
+/* systemml.bias_multiply: A number for each channel, multiplied with every element of that channel. spec/systemml/convolution.cvm */
 int systemml_bias_multiply_cuda_infer(const systemml_bias_multiply_args *args, cvmgen_error *error);
 int systemml_bias_multiply_cuda(const systemml_bias_multiply_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -19,7 +19,7 @@ enum {
     SYSTEMML_CONV2D_PADDING_SAME = 2,
     SYSTEMML_CONV2D_PADDING_FULL = 3
 };
-/* systemml.conv2d: 2-D convolution: x has a row for each image, w a row for each filter. spec/systemml/convolution.cvm:22 */
+/* systemml.conv2d: 2-D convolution: x has a row for each image, w a row for each filter. spec/systemml/convolution.cvm */
 typedef struct systemml_conv2d_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *w; /* float64 */
@@ -51,7 +51,7 @@ int systemml_conv2d_bind(const systemml_conv2d_args *args, uint64_t constants,
 extern "C" {
 #endif
 
-/* systemml.conv2d: 2-D convolution: x has a row for each image, w a row for each filter. spec/systemml/convolution.cvm:22 */
+/* systemml.conv2d: 2-D convolution: x has a row for each image, w a row for each filter. spec/systemml/convolution.cvm */
 int systemml_conv2d_cuda_infer(const systemml_conv2d_args *args, cvmgen_error *error);
 int systemml_conv2d_cuda(const systemml_conv2d_args *args, cvmgen_stream stream, cvmgen_error *error);
 

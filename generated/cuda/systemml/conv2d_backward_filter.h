@@ -19,7 +19,7 @@ enum {
     SYSTEMML_CONV2D_BACKWARD_FILTER_PADDING_SAME = 2,
     SYSTEMML_CONV2D_BACKWARD_FILTER_PADDING_FULL = 3
 };
-/* systemml.conv2d_backward_filter: The error of the filters of conv2d, from its images x and the error dout of its result. spec/systemml/convolution.cvm:39 */
+/* systemml.conv2d_backward_filter: The error of the filters of conv2d, from its images x and the error dout of its result. spec/systemml/convolution.cvm */
 typedef struct systemml_conv2d_backward_filter_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *dout; /* float64 */
@@ -52,7 +52,7 @@ int systemml_conv2d_backward_filter_bind(const systemml_conv2d_backward_filter_a
 extern "C" {
 #endif
 
-/* systemml.conv2d_backward_filter: The error of the filters of conv2d, from its images x and the error dout of its result. spec/systemml/convolution.cvm:39 */
+/* systemml.conv2d_backward_filter: The error of the filters of conv2d, from its images x and the error dout of its result. spec/systemml/convolution.cvm */
 int systemml_conv2d_backward_filter_cuda_infer(const systemml_conv2d_backward_filter_args *args, cvmgen_error *error);
 int systemml_conv2d_backward_filter_cuda(const systemml_conv2d_backward_filter_args *args, cvmgen_stream stream, cvmgen_error *error);
 

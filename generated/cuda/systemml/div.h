@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* systemml.div: Quotient: X / Y. spec/systemml/elementwise.cvm:41 */
+/* systemml.div: Quotient: X / Y. spec/systemml/elementwise.cvm */
 typedef struct systemml_div_args {
     const cvmgen_tensor *X; /* float64 */
     const cvmgen_tensor *Y; /* float64 */
@@ -40,7 +40,7 @@ int systemml_div_bind(const systemml_div_args *args, uint64_t constants, cvmgen_
 extern "C" {
 #endif
 
-/* systemml.div: Quotient: X / Y. spec/systemml/elementwise.cvm:41 */
+/* systemml.div: Quotient: X / Y. spec/systemml/elementwise.cvm */
 int systemml_div_cuda_infer(const systemml_div_args *args, cvmgen_error *error);
 int systemml_div_cuda(const systemml_div_args *args, cvmgen_stream stream, cvmgen_error *error);
 

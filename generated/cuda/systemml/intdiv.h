@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* systemml.intdiv: Quotient rounded down: X %/% Y. spec/systemml/elementwise.cvm:45 */
+/* systemml.intdiv: Quotient rounded down: X %/% Y. spec/systemml/elementwise.cvm */
 typedef struct systemml_intdiv_args {
     const cvmgen_tensor *X; /* float64 */
     const cvmgen_tensor *Y; /* float64 */
@@ -40,7 +40,7 @@ int systemml_intdiv_bind(const systemml_intdiv_args *args, uint64_t constants,
 extern "C" {
 #endif
 
-/* systemml.intdiv: Quotient rounded down: X %/% Y. spec/systemml/elementwise.cvm:45 */
+/* systemml.intdiv: Quotient rounded down: X %/% Y. spec/systemml/elementwise.cvm */
 int systemml_intdiv_cuda_infer(const systemml_intdiv_args *args, cvmgen_error *error);
 int systemml_intdiv_cuda(const systemml_intdiv_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -19,7 +19,7 @@ enum {
     SYSTEMML_MAX_POOL_PADDING_SAME = 2,
     SYSTEMML_MAX_POOL_PADDING_FULL = 3
 };
-/* systemml.max_pool: Greatest element of each window; the padding is never the maximum. spec/systemml/pooling.cvm:19 */
+/* systemml.max_pool: Greatest element of each window; the padding is never the maximum. spec/systemml/pooling.cvm */
 typedef struct systemml_max_pool_args {
     const cvmgen_tensor *x; /* float64 */
     cvmgen_tensor *y; /* float64 */
@@ -50,7 +50,7 @@ int systemml_max_pool_bind(const systemml_max_pool_args *args, uint64_t constant
 extern "C" {
 #endif
 
-/* systemml.max_pool: Greatest element of each window; the padding is never the maximum. spec/systemml/pooling.cvm:19 */
+/* systemml.max_pool: Greatest element of each window; the padding is never the maximum. spec/systemml/pooling.cvm */
 int systemml_max_pool_cuda_infer(const systemml_max_pool_args *args, cvmgen_error *error);
 int systemml_max_pool_cuda(const systemml_max_pool_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* systemml.mod: Remainder of the quotient rounded down: X %% Y. spec/systemml/elementwise.cvm:49 */
+/* systemml.mod: Remainder of the quotient rounded down: X %% Y. spec/systemml/elementwise.cvm */
 typedef struct systemml_mod_args {
     const cvmgen_tensor *X; /* float64 */
     const cvmgen_tensor *Y; /* float64 */
@@ -40,7 +40,7 @@ int systemml_mod_bind(const systemml_mod_args *args, uint64_t constants, cvmgen_
 extern "C" {
 #endif
 
-/* systemml.mod: Remainder of the quotient rounded down: X %% Y. spec/systemml/elementwise.cvm:49 */
+/* systemml.mod: Remainder of the quotient rounded down: X %% Y. spec/systemml/elementwise.cvm */
 int systemml_mod_cuda_infer(const systemml_mod_args *args, cvmgen_error *error);
 int systemml_mod_cuda(const systemml_mod_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* systemml.mul: Product of elements: X * Y. spec/systemml/elementwise.cvm:37 */
+/* systemml.mul: Product of elements: X * Y. spec/systemml/elementwise.cvm */
 typedef struct systemml_mul_args {
     const cvmgen_tensor *X; /* float64 */
     const cvmgen_tensor *Y; /* float64 */
@@ -40,7 +40,7 @@ int systemml_mul_bind(const systemml_mul_args *args, uint64_t constants, cvmgen_
 extern "C" {
 #endif
 
-/* systemml.mul: Product of elements: X * Y. spec/systemml/elementwise.cvm:37 */
+/* systemml.mul: Product of elements: X * Y. spec/systemml/elementwise.cvm */
 int systemml_mul_cuda_infer(const systemml_mul_args *args, cvmgen_error *error);
 int systemml_mul_cuda(const systemml_mul_args *args, cvmgen_stream stream, cvmgen_error *error);
 

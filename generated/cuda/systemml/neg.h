@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* systemml.neg: Each element with the other sign: -X. spec/systemml/elementwise.cvm:58 */
+/* systemml.neg: Each element with the other sign: -X. spec/systemml/elementwise.cvm */
 typedef struct systemml_neg_args {
     const cvmgen_tensor *X; /* float64 */
     cvmgen_tensor *Z; /* float64 */
@@ -39,7 +39,7 @@ int systemml_neg_bind(const systemml_neg_args *args, uint64_t constants, cvmgen_
 extern "C" {
 #endif
 
-/* systemml.neg: Each element with the other sign: -X. spec/systemml/elementwise.cvm:58 */
+/* systemml.neg: Each element with the other sign: -X. spec/systemml/elementwise.cvm */
 int systemml_neg_cuda_infer(const systemml_neg_args *args, cvmgen_error *error);
 int systemml_neg_cuda(const systemml_neg_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* systemml.pow: Power: X ^ Y. spec/systemml/elementwise.cvm:53 */
+/* systemml.pow: Power: X ^ Y. spec/systemml/elementwise.cvm */
 typedef struct systemml_pow_args {
     const cvmgen_tensor *X; /* float64 */
     const cvmgen_tensor *Y; /* float64 */
@@ -40,7 +40,7 @@ int systemml_pow_bind(const systemml_pow_args *args, uint64_t constants, cvmgen_
 extern "C" {
 #endif
 
-/* systemml.pow: Power: X ^ Y. spec/systemml/elementwise.cvm:53 */
+/* systemml.pow: Power: X ^ Y. spec/systemml/elementwise.cvm */
 int systemml_pow_cuda_infer(const systemml_pow_args *args, cvmgen_error *error);
 int systemml_pow_cuda(const systemml_pow_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* systemml.rep: C copies of a matrix side by side. spec/systemml/elementwise.cvm:66 */
+/* systemml.rep: C copies of a matrix side by side. spec/systemml/elementwise.cvm */
 typedef struct systemml_rep_args {
     const cvmgen_tensor *Z; /* float64 */
     cvmgen_tensor *ret; /* float64 */
@@ -40,7 +40,7 @@ int systemml_rep_bind(const systemml_rep_args *args, uint64_t constants, cvmgen_
 extern "C" {
 #endif
 
-/* systemml.rep: C copies of a matrix side by side. spec/systemml/elementwise.cvm:66 */
+/* systemml.rep: C copies of a matrix side by side. spec/systemml/elementwise.cvm */
 int systemml_rep_cuda_infer(const systemml_rep_args *args, cvmgen_error *error);
 int systemml_rep_cuda(const systemml_rep_args *args, cvmgen_stream stream, cvmgen_error *error);
 

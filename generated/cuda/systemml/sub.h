@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* systemml.sub: Difference: X - Y. spec/systemml/elementwise.cvm:33 */
+/* systemml.sub: Difference: X - Y. spec/systemml/elementwise.cvm */
 typedef struct systemml_sub_args {
     const cvmgen_tensor *X; /* float64 */
     const cvmgen_tensor *Y; /* float64 */
@@ -40,7 +40,7 @@ int systemml_sub_bind(const systemml_sub_args *args, uint64_t constants, cvmgen_
 extern "C" {
 #endif
 
-/* systemml.sub: Difference: X - Y. spec/systemml/elementwise.cvm:33 */
+/* systemml.sub: Difference: X - Y. spec/systemml/elementwise.cvm */
 int systemml_sub_cuda_infer(const systemml_sub_args *args, cvmgen_error *error);
 int systemml_sub_cuda(const systemml_sub_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* tosa.reduce_all: Whether all elements along the axes are true. spec/tosa/reduce.cvm:35 */
+/* tosa.reduce_all: Whether all elements along the axes are true. spec/tosa/reduce.cvm */
 typedef struct tosa_reduce_all_args {
     const cvmgen_tensor *input1; /* bool */
     cvmgen_tensor *output1; /* bool */
@@ -44,7 +44,7 @@ int tosa_reduce_all_bind(const tosa_reduce_all_args *args, uint64_t constants,
 extern "C" {
 #endif
 
-/* tosa.reduce_all: Whether all elements along the axes are true. spec/tosa/reduce.cvm:35 */
+/* tosa.reduce_all: Whether all elements along the axes are true. spec/tosa/reduce.cvm */
 int tosa_reduce_all_cuda_infer(const tosa_reduce_all_args *args, cvmgen_error *error);
 int tosa_reduce_all_cuda(const tosa_reduce_all_args *args, cvmgen_stream stream, cvmgen_error *error);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* tosa.reduce_any: Whether any element along the axes is true. spec/tosa/reduce.cvm:26 */
+/* tosa.reduce_any: Whether any element along the axes is true. spec/tosa/reduce.cvm */
 typedef struct tosa_reduce_any_args {
     const cvmgen_tensor *input1; /* bool */
     cvmgen_tensor *output1; /* bool */
@@ -44,7 +44,7 @@ int tosa_reduce_any_bind(const tosa_reduce_any_args *args, uint64_t constants,
 extern "C" {
 #endif
 
-/* tosa.reduce_any: Whether any element along the axes is true. spec/tosa/reduce.cvm:26 */
+/* tosa.reduce_any: Whether any element along the axes is true. spec/tosa/reduce.cvm */
 int tosa_reduce_any_cuda_infer(const tosa_reduce_any_args *args, cvmgen_error *error);
 int tosa_reduce_any_cuda(const tosa_reduce_any_args *args, cvmgen_stream stream, cvmgen_error *error);
 

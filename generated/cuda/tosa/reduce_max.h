@@ -18,7 +18,7 @@ enum {
     TOSA_REDUCE_MAX_NAN_MODE_PROPAGATE = 1,
     TOSA_REDUCE_MAX_NAN_MODE_IGNORE = 2
 };
-/* tosa.reduce_max: The greatest element along the axes. spec/tosa/reduce.cvm:48 */
+/* tosa.reduce_max: The greatest element along the axes. spec/tosa/reduce.cvm */
 typedef struct tosa_reduce_max_args {
     const cvmgen_tensor *input1; /* int8, int16, int32 or float32 */
     cvmgen_tensor *output1; /* int8, int16, int32 or float32 */
@@ -51,7 +51,7 @@ int tosa_reduce_max_bind(const tosa_reduce_max_args *args, uint64_t constants,
 extern "C" {
 #endif
 
-/* tosa.reduce_max: The greatest element along the axes. spec/tosa/reduce.cvm:48 */
+/* tosa.reduce_max: The greatest element along the axes. spec/tosa/reduce.cvm */
 int tosa_reduce_max_cuda_infer(const tosa_reduce_max_args *args, cvmgen_error *error);
 int tosa_reduce_max_cuda(const tosa_reduce_max_args *args, cvmgen_stream stream, cvmgen_error *error);
 

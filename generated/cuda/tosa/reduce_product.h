@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* tosa.reduce_product: Product of the elements along the axes, in their order, rounded to float32 once. spec/tosa/reduce.cvm:76 */
+/* tosa.reduce_product: Product of the elements along the axes, in their order, rounded to float32 once. spec/tosa/reduce.cvm */
 typedef struct tosa_reduce_product_args {
     const cvmgen_tensor *input1; /* float32 */
     cvmgen_tensor *output1; /* float32 */
@@ -44,7 +44,7 @@ int tosa_reduce_product_bind(const tosa_reduce_product_args *args, uint64_t cons
 extern "C" {
 #endif
 
-/* tosa.reduce_product: Product of the elements along the axes, in their order, rounded to float32 once. spec/tosa/reduce.cvm:76 */
+/* tosa.reduce_product: Product of the elements along the axes, in their order, rounded to float32 once. spec/tosa/reduce.cvm */
 int tosa_reduce_product_cuda_infer(const tosa_reduce_product_args *args, cvmgen_error *error);
 int tosa_reduce_product_cuda(const tosa_reduce_product_args *args, cvmgen_stream stream, cvmgen_error *error);
 

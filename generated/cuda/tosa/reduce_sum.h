@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* tosa.reduce_sum: Sum of the elements along the axes; of float32 in their order, rounded once. spec/tosa/reduce.cvm:86 */
+/* tosa.reduce_sum: Sum of the elements along the axes; of float32 in their order, rounded once. spec/tosa/reduce.cvm */
 typedef struct tosa_reduce_sum_args {
     const cvmgen_tensor *input1; /* int32 or float32 */
     cvmgen_tensor *output1; /* int32 or float32 */
@@ -44,7 +44,7 @@ int tosa_reduce_sum_bind(const tosa_reduce_sum_args *args, uint64_t constants,
 extern "C" {
 #endif
 
-/* tosa.reduce_sum: Sum of the elements along the axes; of float32 in their order, rounded once. spec/tosa/reduce.cvm:86 */
+/* tosa.reduce_sum: Sum of the elements along the axes; of float32 in their order, rounded once. spec/tosa/reduce.cvm */
 int tosa_reduce_sum_cuda_infer(const tosa_reduce_sum_args *args, cvmgen_error *error);
 int tosa_reduce_sum_cuda(const tosa_reduce_sum_args *args, cvmgen_stream stream, cvmgen_error *error);
 
