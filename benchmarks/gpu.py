@@ -197,7 +197,7 @@ def rows(backend: CudaBackend, scale: int = 1) -> Iterator[Row]:
             moved / time / 1e6 / copied,
             2 * each.work / time / 1e9 if each.work else None,
             2 * each.work / peer / 1e9 if peer else None,
-            hashlib.sha256(backend.cubin(info)).hexdigest(),
+            hashlib.sha256(backend.code(info).code).hexdigest(),
         )
 
 

@@ -12,7 +12,11 @@ from cvmgen.api.cuda_cpu_backend import PRELUDE
 from cvmgen.api.driver import Device, Driver
 from cvmgen.api.library import library_sources, on_device
 from cvmgen.api.manifest import read_manifest
-from cvmgen.build import compile_library
+from cvmgen.build import compile_library, cuda_compiler
+from cvmgen.errors import BuildError
+
+A_STREAM = 0x51
+"""The address of a stream that a test can let the driver know."""
 
 SOURCE = Path(__file__).parent / "api" / "fake_driver.cc"
 
@@ -33,6 +37,13 @@ class State(ctypes.Structure):
                 "depth",
                 "waits",
                 "threshold",
+                "version",
+                "architecture",
+                "fail_images",
+                "fail_late",
+                "found",
+                "trims",
+                "graphs",
             )
         ),
         ("stream", ctypes.c_void_p),
@@ -64,3 +75,11 @@ def fake_operators(folder: Path, transfer: bool = True) -> Operators:
     """The operators of a generated folder on the fake device."""
     backend: Any = fake_backend(folder)
     return on_device(read_manifest(folder), backend, transfer)
+
+
+def has_nvrtc() -> bool:
+    try:
+        cuda_compiler()
+    except BuildError:
+        return False
+    return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,13 @@ from cvmgen.api.c_backend import CBackend, ErrorStruct, Refused, refusal
 from cvmgen.api.calls import Array, Given, Inferred, Precisions
 from cvmgen.api.cuda_cpu_backend import measuring, of_kernels, operands, several
 from cvmgen.api.device_array import DeviceArray
-from cvmgen.api.driver import Device, DriverError, stream_handle
+from cvmgen.api.driver import ASYNCHRONOUS, FORKED, LATE, Device, DriverError
 from cvmgen.api.manifest import Manifest, OperatorInfo
-from cvmgen.build import compile_cuda
+from cvmgen.build import DeviceCode, compile_for_device
 from cvmgen.errors import OperatorError
 from cvmgen.paths import MANIFEST
+
+_DEVICE = 3  # the status CVMGEN_DEVICE
 
 
 class ModuleStruct(ctypes.Structure):
@@ -40,11 +43,15 @@ class CudaBackend(CBackend):
         folder: Path,
         device: Device,
         refused: Refused | None = None,
+        wait: bool = False,
     ) -> None:
         super().__init__(path, manifest, folder, refused)
         self.device = device
+        self.wait = wait or os.environ.get("CVMGEN_CUDA_SYNC", "0") not in ("", "0")
         self._call = super().function("cvmgen_driver_call")
         self._call.argtypes = (ctypes.c_void_p,) * 7
+        self._find = super().function("cvmgen_driver_find")
+        self._find.argtypes = (*(ctypes.c_void_p,) * 4, ctypes.c_int)
         self._modules: dict[str, ModuleStruct] = {}
 
     def function(self, name: str) -> Any:
@@ -62,22 +69,78 @@ class CudaBackend(CBackend):
         found = sorted((self.folder / "cuda").glob("cvmgen*.h"))
         return {path.name: path.read_text(encoding="utf-8") for path in found}
 
-    def cubin(self, info: OperatorInfo) -> bytes:
-        """The machine code of an operator's kernels; BuildError where it cannot be made."""
-        return compile_cuda(
+    def code(self, info: OperatorInfo) -> DeviceCode:
+        """What the device runs of an operator; BuildError where it cannot be made."""
+        return compile_for_device(
             self.source(info, "cuda"),
             architecture=self.device.architecture,
+            driver=self.device.driver.version,
             includes=self.headers,
             name=f"{info.opset}/{info.name}.cu",
             manifest=self.folder / MANIFEST,
         )
 
     def module(self, info: OperatorInfo) -> ModuleStruct:
-        """The operator's kernels on the device, loaded once."""
+        """The operator's kernels on the device, loaded once and all at once."""
         if info.function not in self._modules:
-            loaded = ModuleStruct(self.device.load(self.cubin(info)), None)
+            made = self.code(info)
+            handle, names = self.device.load(made.code, made.origin)
+            loaded = ModuleStruct(handle, None)
+            self._find_all(info, loaded, names)
             self._modules.setdefault(info.function, loaded)
         return self._modules[info.function]
+
+    def _find_all(self, info: OperatorInfo, module: ModuleStruct, names: Sequence[str]) -> None:
+        """Let the host code know kernels before it launches them."""
+        there = [getattr(self.library, name) for name in names if hasattr(self.library, name)]
+        kernels = (ctypes.c_void_p * len(there))(
+            *(ctypes.cast(each, ctypes.c_void_p).value for each in there)
+        )
+        pointer, context = ctypes.byref(module), self.device.context
+        status = self._find(self.device.table, context, pointer, kernels, len(there))
+        if status:
+            raise DriverError(f"CUDA: {self.device.driver.meaning(status)}", status)
+
+    def started(self, info: OperatorInfo, args: Any, error: ErrorStruct) -> Callable[[int], None]:
+        """What starts the kernels of a call in a stream, as often as it is called."""
+        call, device, module = self._call, self.device, self.module(info)
+        function = ctypes.cast(self.function(info.function), ctypes.c_void_p)
+        pointers = (ctypes.byref(module), function, ctypes.byref(args))
+        error_pointer = ctypes.byref(error)
+
+        def run(handle: int) -> None:
+            if call(device.table, device.context, *pointers, handle, error_pointer):
+                raise self._failed(info, error)
+            if self.wait:
+                self._waited(info, handle)
+
+        return run
+
+    def _failed(self, info: OperatorInfo, error: ErrorStruct) -> OperatorError:
+        """The refusal of a call; of a device that fails, what may be behind it."""
+        found = refusal(info, error)
+        if error.status != _DEVICE:
+            return found
+        rule = f"CUDA: {FORKED}" if self.device.driver.forked else found.rule
+        if not self.wait and rule.partition(": ")[2].startswith(self._late_names):
+            rule += LATE
+        return OperatorError(found.operator, found.argument, found.value, rule)
+
+    @functools.cached_property
+    def _late_names(self) -> tuple[str, ...]:
+        """How errors begin that kernels of earlier calls may have caused."""
+        meanings = map(self.device.driver.meaning, ASYNCHRONOUS)
+        return tuple(f"{each.partition(':')[0]}:" for each in meanings)
+
+    def _waited(self, info: OperatorInfo, handle: int) -> None:
+        """The kernels of a call are done, and failures are its own."""
+        if self.device.capture(handle) is not None:
+            return
+        try:
+            self.device.synchronize(handle)
+        except DriverError as error:
+            rule = f"{error.message.removesuffix(LATE)}: a kernel of this call failed"
+            raise OperatorError(info.full_name, "", "", rule) from None
 
     def bind(
         self,
@@ -87,22 +150,19 @@ class CudaBackend(CBackend):
         attributes: Mapping[str, Any],
         outputs: Sequence[Array],
         check_values: bool,
-        stream: Any = None,
+        handle: Callable[[], int] = lambda: 0,
     ) -> Callable[[], None]:
-        """A call on device arrays: they are DeviceArray where other targets take numpy's."""
+        """A call on device arrays: they are DeviceArray where other targets take numpy's. `handle`
+        gives the stream of each call."""
         args, kept = self.call_arguments(
             info, inputs, precisions, attributes, outputs, check_values
         )
-        error, module = ErrorStruct(), self.module(info)
-        call, context, handle = self._call, self.device.context, stream_handle(stream)
-        function = ctypes.cast(self.function(info.function), ctypes.c_void_p)
-        table, module_pointer = ctypes.byref(self.device.driver.table), ctypes.byref(module)
-        args_pointer, error_pointer = ctypes.byref(args), ctypes.byref(error)
-        kept.append(stream)
+        error = ErrorStruct()
+        start = self.started(info, args, error)
+        kept.append(error)
 
         def run(kept: list[Any] = kept) -> None:
-            if call(table, context, module_pointer, function, args_pointer, handle, error_pointer):
-                raise refusal(info, error)
+            start(handle())
 
         return run
 

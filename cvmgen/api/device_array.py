@@ -11,7 +11,9 @@ import numpy as np
 
 from cvmgen import support
 from cvmgen.api import dlpack
-from cvmgen.api.driver import LEGACY_STREAM, Device, stream_handle
+from cvmgen.api.device_memory import Memory
+from cvmgen.api.driver import Device
+from cvmgen.api.streams import LEGACY_STREAM, stream_handle
 from cvmgen.errors import OperatorError
 
 Array = np.ndarray[Any, Any]
@@ -52,9 +54,9 @@ class DeviceArray:
     ) -> DeviceArray:
         """New memory, which goes back to the device with the last user, in the stream's turn."""
         size = prod(shape) * np.dtype(dtype).itemsize
-        made = cls(device, device.allocate(size, stream_handle(stream)), shape, dtype, stream)
-        # The stream too must live until then, where it is an object.
-        finalizer = weakref.finalize(made, _release, device, made.data, stream)
+        memory = device.pool.allocate(size, stream)
+        made = cls(device, memory.address, shape, dtype, stream, memory)
+        finalizer = weakref.finalize(made, device.pool.release, memory)
         finalizer.atexit = False  # the driver takes all memory back by itself
         return made
 
@@ -91,6 +93,16 @@ class DeviceArray:
         self.copy_to(found)
         return found
 
+    def used_by(self, stream: Any) -> None:
+        """Another stream works on the memory: it does not go back before that is done."""
+        if isinstance(self._owner, DeviceArray):
+            self._owner.used_by(stream)
+        elif isinstance(self._owner, Memory):
+            known = (self._owner.stream, *self._owner.users)
+            handle = stream_handle(stream) or LEGACY_STREAM
+            if all((stream_handle(each) or LEGACY_STREAM) != handle for each in known):
+                self._owner.users.append(stream)
+
     # -------------------------------------------------------- for other libraries
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -107,8 +119,9 @@ class DeviceArray:
         if copy or dl_device not in (None, self.__dlpack_device__()):
             raise BufferError("the array is given as it is, on its device")
         if stream != -1:  # -1: the caller waits by itself
-            after = stream_handle(self.stream)
-            self.device.order(LEGACY_STREAM if stream is None else int(stream), after)
+            taken = LEGACY_STREAM if stream is None else int(stream)
+            self.device.order(taken, stream_handle(self.stream))
+            self.used_by(taken)
         return dlpack.make(
             self.data, self.shape, self.dtype, self.device.ordinal, self, max_version
         )
@@ -129,10 +142,6 @@ class DeviceArray:
         return f"<device array {shape} {self.dtype} on cuda:{self.device.ordinal}>"
 
 
-def _release(device: Device, memory: int, stream: Any) -> None:
-    device.release(memory, stream_handle(stream))
-
-
 # ---------------------------------------------------------------- arrays of other libraries
 
 
@@ -143,6 +152,7 @@ def device_array(operator: str, name: str, value: Any, device: Device, stream: A
     """
     if isinstance(value, DeviceArray) and value.device is device:
         device.order(stream_handle(stream), stream_handle(value.stream))
+        value.used_by(stream)
         return value
     if hasattr(value, "__dlpack_device__"):
         return _of_dlpack(operator, name, value, device, stream)
@@ -157,7 +167,13 @@ def _of_dlpack(operator: str, name: str, value: Any, device: Device, stream: Any
         raise OperatorError(operator, name, type(value).__name__, ON_HOST)
     if kind == dlpack.CUDA:
         _check_device(operator, name, ordinal, device)
-    capsule = dlpack.request(value, stream_handle(stream) or LEGACY_STREAM)
+    taken = stream_handle(stream) or LEGACY_STREAM
+    try:
+        # -1: nothing outside can be awaited in a graph that is captured.
+        capsule = dlpack.request(value, taken if device.capture(taken) is None else -1)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        rule = f"it does not share its memory: {error}"
+        raise OperatorError(operator, name, type(value).__name__, rule) from None
     view = dlpack.read(capsule)
     dtype = _dtype(operator, name, view.dtype)
     _check_strides(operator, name, view.shape, view.strides)

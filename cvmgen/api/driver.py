@@ -8,24 +8,43 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cvmgen.api.device_memory import Pool
+from cvmgen.api.streams import LEGACY_STREAM
 from cvmgen.errors import CvmgenError
 
 LIBRARY = "libcuda.so.1"
 
 INSTEAD = "the target 'cuda-cpu' runs the same kernels on the CPU"
-PACKAGES = "install NVIDIA's driver (version 580 or later); NVRTC: pip install 'cvmgen[cuda]'"
+PACKAGES = "install NVIDIA's driver (version 550 or later); NVRTC: pip install 'cvmgen[cuda]'"
+FORKED = (
+    "this process was forked from one that used CUDA, which does not survive that: start "
+    "processes by 'spawn' (multiprocessing.set_start_method), or fork before the first use"
+)
+LATE = (
+    "; kernels run after their call has returned, so an earlier one may be to blame: "
+    "CVMGEN_CUDA_SYNC=1, or load('cuda', wait=True), waits for each and tells which"
+)
 
-# CUdevice_attribute, CUmemPool_attribute, CUpointer_attribute and CUevent_flags, from cuda.h.
+# From cuda.h: CUdevice_attribute, CUpointer_attribute, CUevent_flags, CUstream_flags,
+# CUstreamCaptureMode, CUstreamCaptureStatus.
 CAPABILITY_MAJOR, CAPABILITY_MINOR, MEMORY_POOLS = 75, 76, 115
-RELEASE_THRESHOLD = 4
 DEVICE_ORDINAL = 9
 DISABLE_TIMING = 2
+NON_BLOCKING = 1
+RELAXED = 2
+CAPTURING = 1
 
-LEGACY_STREAM = 1
-"""The default stream under a name that is not 0, which DLPack takes for no stream."""
+_IMPLICIT = 906
+
+# CUresult of code that a driver cannot run: a malformed image, none for this device, PTX of a
+# newer compiler.
+_FOREIGN_CODE = (200, 209, 218, 222)
+ASYNCHRONOUS = (700, 702, 710, 714, 715, 716, 717, 718, 719)
+"""What a kernel does wrong is told by whichever call comes next, and by all after it."""
 
 _pointer, _int, _uint, _size = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint, ctypes.c_size_t
 _memory = ctypes.c_uint64
@@ -34,29 +53,46 @@ _to = ctypes.POINTER
 # The symbols of cuda.h's macros: cuCtxPushCurrent there is cuCtxPushCurrent_v2.
 _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "cuInit": (_uint,),
+    "cuDriverGetVersion": (_to(_int),),
     "cuDeviceGetCount": (_to(_int),),
     "cuDeviceGet": (_to(_int), _int),
     "cuDeviceGetName": (ctypes.c_char_p, _int, _int),
     "cuDeviceGetAttribute": (_to(_int), _int, _int),
-    "cuDeviceGetDefaultMemPool": (_to(_pointer), _int),
-    "cuMemPoolGetAttribute": (_pointer, _int, _pointer),
+    "cuMemPoolCreate": (_to(_pointer), _pointer),
     "cuMemPoolSetAttribute": (_pointer, _int, _pointer),
+    "cuMemPoolTrimTo": (_pointer, _size),
     "cuDevicePrimaryCtxRetain": (_to(_pointer), _int),
     "cuCtxPushCurrent_v2": (_pointer,),
     "cuCtxPopCurrent_v2": (_to(_pointer),),
     "cuModuleLoadData": (_to(_pointer), ctypes.c_char_p),
     "cuModuleGetFunction": (_to(_pointer), _pointer, ctypes.c_char_p),
+    "cuModuleGetFunctionCount": (_to(_uint), _pointer),
+    "cuModuleEnumerateFunctions": (_to(_pointer), _uint, _pointer),
+    "cuFuncGetName": (_to(ctypes.c_char_p), _pointer),
+    "cuFuncLoad": (_pointer,),
     "cuFuncSetAttribute": (_pointer, _int, _int),
     "cuLaunchKernel": (_pointer, *(_uint,) * 7, _pointer, _pointer, _pointer),
-    "cuMemAllocAsync": (_to(_memory), _size, _pointer),
+    "cuMemAllocFromPoolAsync": (_to(_memory), _size, _pointer, _pointer),
     "cuMemFreeAsync": (_memory, _pointer),
     "cuMemsetD8Async": (_memory, ctypes.c_ubyte, _size, _pointer),
     "cuMemcpyHtoDAsync_v2": (_memory, _pointer, _size, _pointer),
     "cuMemcpyDtoHAsync_v2": (_pointer, _memory, _size, _pointer),
     "cuMemcpyDtoDAsync_v2": (_memory, _memory, _size, _pointer),
     "cuPointerGetAttribute": (_pointer, _int, _memory),
+    "cuStreamCreate": (_to(_pointer), _uint),
     "cuStreamSynchronize": (_pointer,),
     "cuStreamWaitEvent": (_pointer, _pointer, _uint),
+    "cuStreamGetCaptureInfo_v2": (
+        _pointer,
+        _to(_int),
+        _to(_memory),
+        _to(_pointer),
+        _pointer,
+        _pointer,
+    ),
+    "cuThreadExchangeStreamCaptureMode": (_to(_int),),
+    "cuUserObjectCreate": (_to(_pointer), _pointer, _pointer, _uint, _uint),
+    "cuGraphRetainUserObject": (_pointer, _pointer, _uint, _uint),
     "cuEventCreate": (_to(_pointer), _uint),
     "cuEventRecord": (_pointer, _pointer),
     "cuEventSynchronize": (_pointer,),
@@ -66,14 +102,14 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "cuGetErrorString": (_int, _to(ctypes.c_char_p)),
 }
 
-# Those that the host code of operators calls, in the order of cvmgen_driver.
+# Those that the host code of operators calls, in the order of cvmgen_driver; the pool follows.
 _TABLE = (
     "cuCtxPushCurrent_v2",
     "cuCtxPopCurrent_v2",
     "cuModuleGetFunction",
     "cuFuncSetAttribute",
     "cuLaunchKernel",
-    "cuMemAllocAsync",
+    "cuMemAllocFromPoolAsync",
     "cuMemFreeAsync",
     "cuMemsetD8Async",
     "cuMemcpyHtoDAsync_v2",
@@ -84,11 +120,18 @@ _TABLE = (
     "cuGetErrorString",
 )
 
-Table = ctypes.c_void_p * len(_TABLE)
+Table = ctypes.c_void_p * (len(_TABLE) + 1)
 
 
 class DriverError(CvmgenError):
-    """What the driver says of a call that fails."""
+    """What the driver says of a call that fails; `status` is its number."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message, status)
+        self.message, self.status = message, status
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class Driver:
@@ -106,18 +149,32 @@ class Driver:
             raise CvmgenError(message) from None
         for function, arguments in zip(functions, _SIGNATURES.values(), strict=True):
             function.argtypes = arguments
-        self.table = Table(
-            *(ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value for name in _TABLE)
-        )
         status = self._library.cuInit(0)
         if status != 0:
             raise CvmgenError(f"no CUDA device ({self.meaning(status)}); {INSTEAD}")
+        self._process = os.getpid()
+        number = self.number("cuDriverGetVersion")
+        self.version = (number // 1000, number % 1000 // 10)
+
+    def table(self, pool: int) -> Any:
+        """cvmgen_driver: what the host code of operators calls."""
+        found = (getattr(self._library, name) for name in _TABLE)
+        return Table(*(ctypes.cast(each, ctypes.c_void_p).value for each in found), pool)
+
+    @property
+    def forked(self) -> bool:
+        """Whether this process is a fork of the one that opened the driver: nothing works then."""
+        return os.getpid() != self._process
 
     def call(self, name: str, *arguments: Any) -> None:
         """Call a function; DriverError when it fails."""
         status = getattr(self._library, name)(*arguments)
-        if status != 0:
-            raise DriverError(f"CUDA: {self.meaning(status)} ({name})")
+        if status == 0:
+            return
+        if self.forked:
+            raise DriverError(f"CUDA: {FORKED}", status)
+        late = LATE if status in ASYNCHRONOUS else ""
+        raise DriverError(f"CUDA: {self.meaning(status)} ({name}){late}", status)
 
     def meaning(self, status: int) -> str:
         """The name of an error and its meaning."""
@@ -145,16 +202,14 @@ class Device:
     """A device with its primary context, which frameworks use too. It stays for the process."""
 
     def __init__(self, driver: Driver, ordinal: int) -> None:
-        count = driver.number("cuDeviceGetCount")
-        if isinstance(ordinal, bool) or ordinal not in range(count):
-            raise CvmgenError(f"device={ordinal!r}: this machine has {count}, counted from 0")
         self.driver = driver
-        self.ordinal = int(ordinal)
-        self._id = driver.number("cuDeviceGet", self.ordinal)
+        self.ordinal = ordinal
+        self._id = driver.number("cuDeviceGet", ordinal)
         if not self._attribute(MEMORY_POOLS):
             raise CvmgenError(f"device={ordinal}: {self.name} has no memory pools")
         self.context = driver.handle("cuDevicePrimaryCtxRetain", self._id)
-        self._keep_memory()
+        self.pool = Pool(self)
+        self.table = driver.table(self.pool.handle)
 
     @property
     def name(self) -> str:
@@ -170,16 +225,6 @@ class Device:
     def _attribute(self, attribute: int) -> int:
         return self.driver.number("cuDeviceGetAttribute", attribute, self._id)
 
-    def _keep_memory(self) -> None:
-        """Without a threshold the pool gives all free memory back whenever the host waits."""
-        pool = self.driver.handle("cuDeviceGetDefaultMemPool", self._id)
-        threshold = ctypes.c_uint64()
-        pointer = ctypes.byref(threshold)
-        self.driver.call("cuMemPoolGetAttribute", pool, RELEASE_THRESHOLD, pointer)
-        if threshold.value == 0:
-            threshold.value = (1 << 64) - 1
-            self.driver.call("cuMemPoolSetAttribute", pool, RELEASE_THRESHOLD, pointer)
-
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
         """The context is current in the calling thread, and the one before it afterwards."""
@@ -189,19 +234,11 @@ class Device:
         finally:
             self.driver.handle("cuCtxPopCurrent_v2")
 
+    def trim(self) -> None:
+        """Give memory that no array has any more back to other programs."""
+        self.pool.trim()
+
     # -------------------------------------------------------- memory
-
-    def allocate(self, size: int, stream: int = 0) -> int:
-        """Memory from the stream's turn on."""
-        found = ctypes.c_uint64()
-        with self.current():
-            self.driver.call("cuMemAllocAsync", ctypes.byref(found), max(size, 1), stream)
-        return found.value
-
-    def release(self, memory: int, stream: int = 0) -> None:
-        """Give memory back once the stream has come this far."""
-        with self.current():
-            self.driver.call("cuMemFreeAsync", memory, stream)
 
     def upload(self, memory: int, data: int, size: int, stream: int = 0) -> None:
         """Copy from the host, whose memory may change afterwards."""
@@ -225,15 +262,22 @@ class Device:
             return False
         return found.value == self.ordinal
 
-    # -------------------------------------------------------- streams and modules
+    # -------------------------------------------------------- streams
 
     def synchronize(self, stream: int = 0) -> None:
+        """Wait for all that was started in a stream."""
         with self.current():
             self.driver.call("cuStreamSynchronize", stream)
 
     def order(self, stream: int, after: int) -> None:
-        """What comes in `stream` waits for what is in `after` now."""
+        """What comes in `stream` waits for what is in `after` now.
+
+        What is captured runs when its graph is started: nothing outside can wait for it, and for
+        what is outside whoever starts the graph has waited.
+        """
         if (stream or LEGACY_STREAM) == (after or LEGACY_STREAM):
+            return
+        if self.capture(stream) != self.capture(after):
             return
         with self.current():
             event = self.driver.handle("cuEventCreate", DISABLE_TIMING)
@@ -243,10 +287,60 @@ class Device:
             finally:
                 self.driver.call("cuEventDestroy_v2", event)
 
-    def load(self, cubin: bytes) -> int:
-        """A module of machine code; it stays for the process."""
+    def capture(self, stream: int) -> tuple[int, int] | None:
+        """The number and the graph of the capture that a stream is in; None where it is in none."""
+        status, number, graph = ctypes.c_int(), ctypes.c_uint64(), ctypes.c_void_p()
+        told = map(ctypes.byref, (status, number, graph))
+        try:
+            with self.current():
+                self.driver.call("cuStreamGetCaptureInfo_v2", stream, *told, None, None)
+        except DriverError as error:
+            # Of the default stream, while streams that wait for it are captured.
+            if error.status != _IMPLICIT:
+                raise
+        return (number.value, graph.value or 0) if status.value == CAPTURING else None
+
+    @contextlib.contextmanager
+    def relaxed(self) -> Iterator[None]:
+        """While graphs are captured, this thread may do what concerns none of them."""
+        mode = ctypes.c_int(RELAXED)
         with self.current():
-            return self.driver.handle("cuModuleLoadData", cubin)
+            self.driver.call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+            try:
+                yield
+            finally:
+                self.driver.call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+
+    # -------------------------------------------------------- modules
+
+    def load(self, code: bytes, origin: str) -> tuple[int, list[str]]:
+        """A module of machine code or PTX, and the names of its kernels; it stays for the process.
+
+        All is loaded here: at a kernel's first launch a graph may be captured.
+        """
+        driver = self.driver
+        try:
+            with self.relaxed():
+                module = driver.handle("cuModuleLoadData", code)
+                count = ctypes.c_uint()
+                driver.call("cuModuleGetFunctionCount", ctypes.byref(count), module)
+                functions = (ctypes.c_void_p * count.value)()
+                driver.call("cuModuleEnumerateFunctions", functions, count, module)
+                return module, [self._loaded(each) for each in functions if each]
+        except DriverError as error:
+            if error.status not in _FOREIGN_CODE:
+                raise
+            version = ".".join(map(str, driver.version))
+            message = f"{error}: this driver, of CUDA {version}, cannot run what {origin} compiles"
+            hint = "for {}; an NVRTC of the driver's version does, or a newer driver"
+            raise DriverError(f"{message} {hint.format(self.name)}", error.status) from None
+
+    def _loaded(self, function: int) -> str:
+        """The name of a kernel, whose code is on the device now."""
+        name = ctypes.c_char_p()
+        self.driver.call("cuFuncLoad", function)
+        self.driver.call("cuFuncGetName", ctypes.byref(name), function)
+        return (name.value or b"").decode()
 
     def __repr__(self) -> str:
         return f"<cuda:{self.ordinal}, {self.name}, {self.architecture}>"
@@ -260,23 +354,14 @@ def open_driver(library: str) -> Driver:
 
 def open_device(ordinal: int = 0) -> Device:
     """A device of this machine; CvmgenError says what is missing."""
-    return Device(open_driver(LIBRARY), ordinal)
+    driver = open_driver(LIBRARY)
+    count = driver.number("cuDeviceGetCount")
+    if isinstance(ordinal, bool) or ordinal not in range(count):
+        raise CvmgenError(f"device={ordinal!r}: this machine has {count}, counted from 0")
+    return _device(driver, int(ordinal))
 
 
-def stream_handle(stream: Any) -> int:
-    """A stream as the driver takes it: None, its address, or an object of another library."""
-    if stream is None:
-        return 0
-    if isinstance(stream, int) and not isinstance(stream, bool) and stream >= 0:
-        return stream
-    if hasattr(stream, "__cuda_stream__"):
-        found = stream.__cuda_stream__
-        return int((found() if callable(found) else found)[1])
-    for name in ("cuda_stream", "ptr"):  # PyTorch's and CuPy's older releases
-        found = getattr(stream, name, None)
-        if isinstance(found, int):
-            return found
-    raise CvmgenError(
-        f"stream={stream!r}: the address of a CUDA stream, or an object with __cuda_stream__, "
-        "is needed"
-    )
+@functools.cache
+def _device(driver: Driver, ordinal: int) -> Device:
+    """One for all libraries of operators: they share its memory."""
+    return Device(driver, ordinal)

@@ -13,7 +13,7 @@ from cvmgen.api.calls import Backend
 from cvmgen.api.manifest import Manifest, OperatorInfo, operator_of, read_manifest
 from cvmgen.api.operator import Operator
 from cvmgen.api.opsets import Operators, Opset
-from cvmgen.build import compile_library
+from cvmgen.build import compile_library, cpp_compiler
 from cvmgen.build.files import listed_files
 from cvmgen.errors import BuildError, CvmgenError, RefusedError
 from cvmgen.paths import MANIFEST, generated_folder
@@ -41,6 +41,7 @@ def load(
     order: Order = "forward",
     device: int = 0,
     transfer: bool = False,
+    wait: bool = False,
     threads: int = 0,
     variant: str | None = None,
 ) -> Operators:
@@ -57,6 +58,8 @@ def load(
     device: the GPU of the target "cuda"
     transfer: "cuda" takes and gives numpy arrays, which are copied to the device and back;
         otherwise arrays of any library in the memory of the device, where they lie
+    wait: each call of "cuda" returns when its kernels are done, so that what fails is told by the
+        call that it is the fault of; CVMGEN_CUDA_SYNC=1 in the environment asks for it too
     threads: how many threads calls of the target "c" use; 0: as many as there are processors,
         or as OMP_NUM_THREADS says. Results do not depend on it, and `Operators.threads` changes
         it later
@@ -71,9 +74,9 @@ def load(
         raise CvmgenError(f"unknown target '{target}'; targets are {', '.join(TARGETS)}")
     if order != "forward" and target != "cuda-cpu":
         raise CvmgenError(f"order={order!r}: the target '{target}' has no order of threads")
-    if (device or transfer) and target != "cuda":
-        name, value = ("device", device) if device else ("transfer", transfer)
-        raise CvmgenError(f"{name}={value!r}: the target '{target}' runs on the CPU")
+    for name, value in (("device", device), ("transfer", transfer), ("wait", wait)):
+        if value and target != "cuda":
+            raise CvmgenError(f"{name}={value!r}: the target '{target}' runs on the CPU")
     place = Path(folder) if folder is not None else generated_folder()
     manifest = read_manifest(place)
     if target == "cuda":
@@ -85,7 +88,7 @@ def load(
             raise CvmgenError(f"threads={threads!r}: the target 'cuda' has no such number")
         if variant is not None:
             raise CvmgenError(f"variant={variant!r}: the target 'cuda' has no variants")
-        return on_device(manifest, cuda_backend(manifest, place, library, there), transfer)
+        return on_device(manifest, cuda_backend(manifest, place, library, there, wait), transfer)
     backend = make_backend(target, manifest, place, library, order)
     if target == "c" and isinstance(backend, CBackend):
         made = assembled(target, manifest, partial(COperator, backend=backend))
@@ -118,13 +121,30 @@ def make_backend(
 
 
 def cuda_backend(
-    manifest: Manifest, folder: Path, library: str | Path | None, device: Device
+    manifest: Manifest,
+    folder: Path,
+    library: str | Path | None,
+    device: Device,
+    wait: bool = False,
 ) -> CudaBackend:
     from cvmgen.api.cuda_backend import CudaBackend
 
     refused: dict[str, BuildError] = {}
-    path = Path(library) if library is not None else compiled(folder, "cuda", refused)
-    return CudaBackend(path, manifest, folder, device, refused)
+    path = Path(library) if library is not None else host_library(folder, refused)
+    return CudaBackend(path, manifest, folder, device, refused, wait)
+
+
+def host_library(folder: Path, refused: dict[str, BuildError] | None = None) -> Path:
+    """The host code of the target "cuda", compiled here."""
+    try:
+        cpp_compiler()
+    except BuildError as error:
+        raise BuildError(
+            f"{error}. The target 'cuda' needs it once, for its host code: "
+            "load('cuda', library=PATH) takes what cvmgen.api.library.host_library() gives on "
+            "another machine of this kind"
+        ) from None
+    return compiled(folder, "cuda", refused)
 
 
 def on_device(manifest: Manifest, backend: CudaBackend, transfer: bool = False) -> Operators:

@@ -44,6 +44,10 @@ class OpenCall:
             self._refuse_keyword(*others)
         return self._operator(**self._filled(arrays), out=out, **self._keywords)
 
+    def always(self, **keywords: Any) -> None:
+        """Give these to each call too."""
+        self._keywords |= keywords
+
     def __repr__(self) -> str:
         shapes = ", ".join(map(str, self.shapes))
         return f"<{self._operator.name} bound, for {', '.join(self.inputs)} of {shapes}>"

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
         cuda_compiler,
         disassembler,
     )
-    from cvmgen.build.cuda import Resources, compile_cuda, cuda_instructions, cuda_resources
+    from cvmgen.build.cuda import (
+        DeviceCode,
+        Resources,
+        compile_cuda,
+        compile_for_device,
+        cuda_instructions,
+        cuda_resources,
+    )
     from cvmgen.build.files import Change, compare, write_changed
     from cvmgen.build.gates import broken_gates
     from cvmgen.build.library import compile_library, sanitizer_environment
@@ -30,6 +37,7 @@ __all__ = [
     "Change",
     "Compiler",
     "CudaCompiler",
+    "DeviceCode",
     "Disassembler",
     "Instructions",
     "Resources",
@@ -37,6 +45,7 @@ __all__ = [
     "c_compiler",
     "compare",
     "compile_cuda",
+    "compile_for_device",
     "compile_library",
     "cpp_compiler",
     "cuda_compiler",
@@ -59,8 +68,10 @@ _MODULES = {
         "disassembler",
     ),
     "cuda": (
+        "DeviceCode",
         "Resources",
         "compile_cuda",
+        "compile_for_device",
         "cuda_instructions",
         "cuda_resources",
     ),

@@ -31,6 +31,8 @@ class _Language:
     suffix: str
 
 
+_USUAL_TOOLKIT = Path("/usr/local/cuda")
+
 _C = _Language("C", "CC", ("cc", "gcc", "clang"), "cc", ".c")
 _CPP = _Language("C++", "CXX", ("c++", "g++", "clang++"), "c++", ".cc")
 
@@ -98,18 +100,31 @@ def _compiler(language: _Language) -> Compiler:
     return _identify(language, command, _fingerprint(command))
 
 
-def cuda_compiler(kind: str | None = None) -> CudaCompiler:
+def cuda_compiler(kind: str | None = None, driver: tuple[int, int] | None = None) -> CudaCompiler:
     """A compiler from CUDA C++ to machine code; `kind` "nvrtc" or "nvcc" asks for that one.
+
+    A driver runs what compilers of its own major version and of older ones make: of these the
+    newest is taken where a driver's version is given, as (12, 4).
 
     NVRTC comes first, from the `nvidia-cuda-nvrtc` wheel or a toolkit's folder: it is hermetic
     and takes about a tenth of nvcc's time. nvcc is looked for in $CUDA_HOME (or $CUDA_PATH), then
     on $PATH. Neither needs a driver or a GPU. Raises BuildError when there is none.
     """
     finders = {"nvrtc": _find_nvrtc, "nvcc": _find_nvcc}
-    for name in (kind,) if kind else finders:
-        path = finders[name]()
-        if path is not None:
+    found = [path for name in ((kind,) if kind else finders) for path in finders[name]()]
+    newer = []
+    for path in found:
+        name = "nvcc" if path.name.startswith("nvcc") else "nvrtc"
+        major = _major(name, path)
+        if driver is None or major <= driver[0]:
             return CudaCompiler(name, path, _cuda_identity(name, path))
+        newer.append(f"{path} of CUDA {major}")
+    if driver is not None and newer:
+        raise BuildError(
+            f"the driver is of CUDA {driver[0]}.{driver[1]} and runs nothing that a newer CUDA "
+            f"compiles; found: {', '.join(newer)}; install a newer driver, or "
+            f"{_older_nvrtc(driver[0])}"
+        )
     what = {"nvrtc": "NVRTC", "nvcc": "nvcc"}.get(kind or "", "CUDA compiler")
     raise BuildError(
         f"no {what} found (looked for the nvidia-cuda-nvrtc wheel, and for a toolkit in $CUDA_HOME "
@@ -209,8 +224,9 @@ def _as_written(command: tuple[str, ...], scratch: Path, suffix: str) -> tuple[s
     return (_AS_WRITTEN,) if run((*command, *arguments), folder=scratch)[0] == 0 else ()
 
 
-def _find_nvrtc() -> Path | None:
-    return max(_nvrtc_libraries(), key=_version_in_name, default=None)
+def _find_nvrtc() -> list[Path]:
+    """The libraries that there are, the newest first; of one major version wheels first."""
+    return sorted(_nvrtc_libraries(), key=lambda path: _major("nvrtc", path), reverse=True)
 
 
 def _nvrtc_libraries() -> Iterator[Path]:
@@ -225,11 +241,23 @@ def _version_in_name(path: Path) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", path.name.removeprefix("nvrtc64")))
 
 
-def _find_nvcc() -> Path | None:
-    for folder in _toolkit_programs():
-        if found := shutil.which("nvcc", path=folder):
-            return Path(found)
-    return None
+def _find_nvcc() -> list[Path]:
+    found = (shutil.which("nvcc", path=folder) for folder in _toolkit_programs())
+    return [Path(path) for path in found if path]
+
+
+def _major(kind: str, path: Path) -> int:
+    """The major version of CUDA that a compiler is of."""
+    if kind == "nvrtc":
+        return next(iter(_version_in_name(path)), 0)
+    release = re.search(r"release (\d+)", _cuda_identity(kind, path))
+    return int(release[1]) if release else 0
+
+
+def _older_nvrtc(major: int) -> str:
+    # From 13 on the wheel's name has no number.
+    wheel = f"nvidia-cuda-nvrtc-cu{major}" if major < 13 else f"nvidia-cuda-nvrtc=={major}.*"
+    return f"`pip install '{wheel}'`"
 
 
 def _wheels() -> Iterator[Path]:
@@ -254,6 +282,7 @@ def _toolkits() -> Iterator[Path]:
             yield Path(value)
     if nvcc := shutil.which("nvcc"):
         yield Path(nvcc).resolve().parent.parent
+    yield _USUAL_TOOLKIT
 
 
 @functools.cache

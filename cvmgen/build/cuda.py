@@ -49,6 +49,26 @@ class Resources:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceCode:
+    """What a driver loads: a cubin, or PTX; and the compiler that made it."""
+
+    code: bytes
+    compiler: CudaCompiler
+
+    @property
+    def origin(self) -> str:
+        """The compiler and its version."""
+        if self.compiler.kind == "nvcc":
+            release = re.search(r"release [\d.]+", self.compiler.identity)
+            return f"nvcc ({release[0] if release else self.compiler.path})"
+        return f"NVRTC {load_nvrtc(self.compiler.path).version()} ({self.compiler.path})"
+
+
+class UnknownArchitecture(BuildError):
+    """A compiler has not heard of a device."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Job:
     compiler: CudaCompiler
     name: str
@@ -92,6 +112,35 @@ def compile_cuda(
     malformed architecture. The `manifest` tells where the formulas of refused code stand.
     """
     return _cubin(_job(source, architecture, includes, name, flags, compiler, manifest))
+
+
+def compile_for_device(
+    source: str,
+    *,
+    architecture: str,
+    driver: tuple[int, int],
+    includes: Mapping[str, str],
+    name: str,
+    manifest: Path | None = None,
+) -> DeviceCode:
+    """What a driver of this version of CUDA loads for its device; cached.
+
+    Machine code, or where the compiler is older than the device, PTX of the newest architecture
+    before it that the compiler knows: the driver compiles that. Raises BuildError.
+    """
+    compiler = cuda_compiler(driver=driver)
+    job = _job(source, architecture, includes, name, (), compiler, manifest)
+    try:
+        return DeviceCode(_cubin(job), compiler)
+    except UnknownArchitecture:
+        before = [
+            each for each in _architectures(compiler) if _number(each) < _number(architecture)
+        ]
+        if not before:
+            raise
+        base = f"compute_{_number(max(before, key=_number))}"
+        job = _job(source, architecture, includes, name, (), compiler, manifest, base)
+        return DeviceCode(_ptx(job), compiler)
 
 
 def cuda_resources(
@@ -156,13 +205,21 @@ def _job(
     includes: Mapping[str, str] | None,
     name: str,
     flags: Sequence[str],
-    compiler: str | None,
+    compiler: str | CudaCompiler | None,
     manifest: Path | None,
+    base: str | None = None,
 ) -> _Job:
+    """`base`: the virtual architecture to stop at, as compute_90."""
     checked_architecture(architecture)
-    found = cuda_compiler(compiler)
+    found = compiler if isinstance(compiler, CudaCompiler) else cuda_compiler(compiler)
     options = (*_OPTIONS, *_OWN_OPTIONS[found.kind], *flags)
-    return _Job(found, name, source, includes or {}, architecture, options, manifest)
+    wanted = base or architecture
+    return _Job(found, name, source, includes or {}, wanted, options, manifest)
+
+
+def _number(architecture: str) -> int:
+    """90 for sm_90a."""
+    return int(re.sub(r"\D", "", architecture))
 
 
 def _resources(log: str) -> Iterator[tuple[str, Resources]]:
@@ -206,6 +263,13 @@ def _cubin(job: _Job) -> bytes:
     return get_or_build(job.key, ".cubin", build).read_bytes()
 
 
+def _ptx(job: _Job) -> bytes:
+    def build(path: Path) -> None:
+        path.write_bytes(_compile(job, path.parent, ptx=True)[0])
+
+    return get_or_build(job.key, ".ptx", build).read_bytes()
+
+
 def _write(path: Path, text: str) -> None:
     path.write_text(text)
 
@@ -217,9 +281,10 @@ def _compile(job: _Job, scratch: Path, *, ptx: bool = False) -> tuple[bytes, str
     if made is not None:
         return made, log
     known = _architectures(job.compiler)
-    if known and re.sub(r"[af]$", "", job.architecture) not in known:
+    number = f"sm_{_number(job.architecture)}"
+    if known and number not in known:
         what = f"{job.compiler.kind} compiles for no architecture {job.architecture}"
-        raise BuildError(f"{what}; it knows {', '.join(known)}")
+        raise UnknownArchitecture(f"{what}; it knows {', '.join(known)}")
     kept = keep_failed(Path(job.name).stem, job.key, job.sources)
     headline = f"{job.compiler.kind} refuses {job.name}"
     raise BuildError(explain(headline, log, job.sources, kept, job.manifest))

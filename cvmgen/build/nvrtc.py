@@ -12,6 +12,7 @@ from cvmgen.errors import BuildError
 _COMPILATION_FAILED = 6
 
 _SIGNATURES: Mapping[str, tuple[object, ...]] = {
+    "nvrtcVersion": (ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int)),
     "nvrtcCreateProgram": (
         ctypes.POINTER(ctypes.c_void_p),
         ctypes.c_char_p,
@@ -77,6 +78,12 @@ class Nvrtc:
             return None, log if status == _COMPILATION_FAILED and log else self._say(status, log)
         finally:
             self._call("nvrtcDestroyProgram", ctypes.byref(program))
+
+    def version(self) -> str:
+        """Of CUDA, as 13.0."""
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        self._call("nvrtcVersion", ctypes.byref(major), ctypes.byref(minor))
+        return f"{major.value}.{minor.value}"
 
     def architectures(self) -> list[str]:
         """What it compiles for, as sm_80."""

@@ -4,16 +4,21 @@
    It reads the cubins that are loaded: a kernel is there if they have its code, and gets as many
    bytes of each argument as they say. It then runs on the library's fibers, in a thread of its
    own. What a real driver would refuse is refused: no current context, streams and memory that it
-   did not give, more dynamic shared memory than a kernel was allowed. */
+   did not give, more dynamic shared memory than a kernel was allowed, what a captured stream does
+   not admit, and everything in a process that was forked. */
 #include "cpu/cvmgen_driver.h"
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <functional>
 #include <map>
+#include <memory>
 #include <pthread.h>
+#include <regex>
 #include <set>
 #include <string>
 #include <string.h>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -22,25 +27,42 @@ enum status {
     SUCCESS = 0,
     INVALID_VALUE = 1,
     OUT_OF_MEMORY = 2,
+    NOT_INITIALIZED = 3,
     NO_DEVICE = 100,
     INVALID_IMAGE = 200,
     INVALID_CONTEXT = 201,
     INVALID_HANDLE = 400,
     NOT_FOUND = 500,
-    LAUNCH_FAILED = 719
+    ILLEGAL_ADDRESS = 700,
+    LAUNCH_FAILED = 719,
+    CAPTURE_UNSUPPORTED = 900,
+    CAPTURE_INVALIDATED = 901,
+    CAPTURE_ISOLATION = 905,
+    CAPTURE_IMPLICIT = 906
 };
 const struct { int status; const char *name, *text; } MEANINGS[] = {
     {INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
     {OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
     {NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
     {INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
     {INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
     {INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
     {NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
     {LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+    {CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+     "operation not permitted when stream is capturing"},
+    {CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+     "operation failed due to a previous error during capture"},
+    {CAPTURE_ISOLATION, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION",
+     "dependency created on uncaptured work in another stream"},
+    {CAPTURE_IMPLICIT, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
+     "operation would make the legacy stream depend on a capturing blocking stream"},
 };
 
 struct function {
+    std::string name;
     const void *kernel;
     std::vector<size_t> sizes; /* of its parameters */
 };
@@ -53,16 +75,56 @@ struct fake_driver {
     int64_t devices, memory, fail_launches;          /* how many, bytes at once, whether */
     int64_t launches, modules, allocations, depth;   /* so far, so far, now, of contexts */
     int64_t waits, threshold;                        /* of streams for events, of the pool */
+    int64_t version, architecture;                   /* 13000, 80 */
+    int64_t fail_images, fail_late;                  /* whether; a status that all then give */
+    int64_t found, trims, graphs;                    /* kernels so far, trims so far, graphs now */
     void *stream;                                    /* of the last launch, copy or release */
     char kernel[128];                                /* that was launched last */
 };
-fake_driver driver = {1, 0, 0, 0, 0, 0, 0, 0, 0, NULL, ""};
+fake_driver driver = {1, 0, 0, 0, 0, 0, 0, 0, 0, 13000, 80, 0, 0, 0, 0, 0, NULL, ""};
+pid_t process;
 
 thread_local std::vector<void *> contexts;
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
 std::map<uint64_t, size_t> memory;
 std::set<void *> streams = {NULL, (void *)1, (void *)2};
 char a_context, a_pool;
+std::string trace; /* what streams waited for, and what was released in which */
+
+/* What is captured, and what is made of it: nodes are run in their order. */
+struct user_object {
+    void *given;
+    void (*destroy)(void *);
+};
+struct graph {
+    std::vector<std::function<int()>> nodes;
+    std::set<uint64_t> memory;
+    std::vector<user_object> objects;
+    bool is_valid = true;
+    ~graph();
+};
+typedef std::shared_ptr<graph> graph_pointer;
+struct event {
+    void *stream;
+    graph_pointer captured;
+};
+std::map<void *, graph_pointer> captured; /* by stream */
+thread_local int capture_mode = 0;        /* global */
+
+bool is_default(void *stream) { return stream == NULL || stream == (void *)1; }
+void invalidate() {
+    for (auto &each : captured) each.second->is_valid = false;
+}
+graph_pointer capture_of(void *stream) {
+    const auto found = captured.find(stream);
+    return found == captured.end() ? NULL : found->second;
+}
+/* What may wait for streams: it is refused while one is captured, unless the thread asks for it. */
+int unsafe() {
+    if (captured.empty() || capture_mode == 2) return SUCCESS;
+    invalidate();
+    return CAPTURE_UNSUPPORTED;
+}
 
 struct locked {
     locked() { pthread_mutex_lock(&lock); }
@@ -71,10 +133,22 @@ struct locked {
 
 /* What every use of a stream needs. */
 int use(void *stream) {
+    if (driver.fail_late) return (int)driver.fail_late;
     if (contexts.empty()) return INVALID_CONTEXT;
     const locked held;
     if (streams.count(stream) == 0) return INVALID_HANDLE;
+    if (is_default(stream) && !captured.empty()) {
+        invalidate();
+        return CAPTURE_IMPLICIT;
+    }
     driver.stream = stream;
+    return SUCCESS;
+}
+/* Do it, or let the graph do it that the stream is captured for. */
+int run_or_capture(void *stream, const std::function<int()> &work) {
+    const graph_pointer into = capture_of(stream);
+    if (into == NULL) return work();
+    into->nodes.push_back(work);
     return SUCCESS;
 }
 bool is_memory(uint64_t address, size_t size) {
@@ -163,11 +237,45 @@ int elsewhere(void *(*work)(void *), void *given) {
     return SUCCESS;
 }
 
+/* A kernel of PTX and its parameters, as `.param .align 8 .b8 name_param_0[24]`. */
+std::map<std::string, std::vector<size_t>> entries(const std::string &ptx) {
+    static const std::regex entry("\\.entry\\s+(\\w+)\\s*\\(([^)]*)\\)");
+    static const std::regex parameter("\\.param[^,]*?\\.[bfsu](8|16|32|64)\\b[^,\\[]*(?:\\[(\\d+)\\])?");
+    std::map<std::string, std::vector<size_t>> found;
+    for (std::sregex_iterator at(ptx.begin(), ptx.end(), entry), end; at != end; ++at) {
+        const std::string parameters = (*at)[2];
+        std::vector<size_t> &sizes = found[(*at)[1]];
+        for (std::sregex_iterator each(parameters.begin(), parameters.end(), parameter);
+             each != end; ++each)
+            sizes.push_back(std::stoul((*each)[1]) / 8 *
+                            ((*each)[2].matched ? std::stoul((*each)[2]) : 1));
+    }
+    return found;
+}
+
+/* Destructors run in a thread of the driver. */
+void *destroy_all(void *given) {
+    for (const user_object &each : ((graph *)given)->objects) each.destroy(each.given);
+    return NULL;
+}
+graph::~graph() {
+    elsewhere(destroy_all, this);
+    for (uint64_t each : memory) free((void *)(uintptr_t)each);
+    --driver.graphs;
+}
+
 }  // namespace
 
 extern "C" {
 
 fake_driver *fake_driver_state() { return &driver; }
+/* What was waited for and released since it was asked last. */
+const char *fake_driver_trace() {
+    static std::string told;
+    told.swap(trace);
+    trace.clear();
+    return told.c_str();
+}
 void fake_driver_stream(void *stream, int is_there) {
     const locked held;
     if (is_there) streams.insert(stream); else streams.erase(stream);
@@ -189,7 +297,11 @@ int fake_driver_ask(const void *args, cudaStream_t, void *) {
                                 (int)asked.bytes);
 }
 
-int cuInit(unsigned) { return driver.devices > 0 ? SUCCESS : NO_DEVICE; }
+int cuInit(unsigned) {
+    if (process == 0) process = getpid();
+    return driver.devices > 0 ? SUCCESS : NO_DEVICE;
+}
+int cuDriverGetVersion(int *version) { *version = (int)driver.version; return SUCCESS; }
 int cuDeviceGetCount(int *count) { *count = (int)driver.devices; return SUCCESS; }
 int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return SUCCESS; }
 int cuDeviceGetName(char *name, int size, int) {
@@ -197,13 +309,20 @@ int cuDeviceGetName(char *name, int size, int) {
     return SUCCESS;
 }
 int cuDeviceGetAttribute(int *value, int attribute, int) {
-    *value = attribute == 75 ? 8 : attribute == 115;
+    *value = attribute == 75   ? (int)driver.architecture / 10
+             : attribute == 76 ? (int)driver.architecture % 10
+                               : attribute == 115;
     return SUCCESS;
 }
-int cuDeviceGetDefaultMemPool(void **pool, int) { *pool = &a_pool; return SUCCESS; }
-int cuMemPoolGetAttribute(void *, int, void *value) {
-    memcpy(value, &driver.threshold, sizeof driver.threshold);
+int cuMemPoolCreate(void **pool, const void *wanted) {
+    const int *const fields = (const int *)wanted; /* kind, handles, location */
+    if (fields[0] != 1 || fields[1] != 0 || fields[2] != 1 || fields[3] != 0) return INVALID_VALUE;
+    *pool = &a_pool;
     return SUCCESS;
+}
+int cuMemPoolTrimTo(void *pool, size_t) {
+    ++driver.trims;
+    return pool == &a_pool ? SUCCESS : INVALID_VALUE;
 }
 int cuMemPoolSetAttribute(void *, int, void *value) {
     memcpy(&driver.threshold, value, sizeof driver.threshold);
@@ -211,6 +330,7 @@ int cuMemPoolSetAttribute(void *, int, void *value) {
 }
 int cuDevicePrimaryCtxRetain(void **context, int) { *context = &a_context; return SUCCESS; }
 int cuCtxPushCurrent_v2(void *context) {
+    if (getpid() != process) return NOT_INITIALIZED;
     if (context != &a_context) return INVALID_CONTEXT;
     contexts.push_back(context);
     driver.depth = (int64_t)contexts.size();
@@ -225,22 +345,32 @@ int cuCtxPopCurrent_v2(void **context) {
 }
 
 int cuModuleLoadData(void **module, const void *bytes) {
-    const image cubin(bytes);
+    const bool is_elf = memcmp(bytes, ELFMAG, SELFMAG) == 0;
     if (contexts.empty()) return INVALID_CONTEXT;
-    if (!cubin.is_cubin()) return INVALID_IMAGE;
+    if (int status = unsafe()) return status;
+    if (driver.fail_images) return INVALID_IMAGE;
     module_of_kernels *made = new module_of_kernels;
+    std::map<std::string, std::vector<size_t>> kernels;
     Dl_info self;
     dladdr((const void *)&cuModuleLoadData, &self);
     void *library = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD);
-    const char *names =
-        (const char *)cubin.bytes + cubin.sections[cubin.header->e_shstrndx].sh_offset;
-    for (int at = 0; at < cubin.header->e_shnum; ++at) {
-        const std::string section = names + cubin.sections[at].sh_name;
-        if (section.compare(0, 6, ".text.") != 0) continue;
-        const std::string name = section.substr(6);
-        const Elf64_Shdr *about = cubin.find(".nv.info." + name);
-        made->functions[name] = {dlsym(library, name.c_str()), parameter_sizes(cubin, *about)};
+    if (is_elf) {
+        const image cubin(bytes);
+        if (!cubin.is_cubin()) return INVALID_IMAGE;
+        const char *names =
+            (const char *)cubin.bytes + cubin.sections[cubin.header->e_shstrndx].sh_offset;
+        for (int at = 0; at < cubin.header->e_shnum; ++at) {
+            const std::string section = names + cubin.sections[at].sh_name;
+            if (section.compare(0, 6, ".text.") != 0) continue;
+            const std::string name = section.substr(6);
+            kernels[name] = parameter_sizes(cubin, *cubin.find(".nv.info." + name));
+        }
+    } else {
+        kernels = entries((const char *)bytes);
     }
+    for (const auto &each : kernels)
+        made->functions[each.first] = {each.first, dlsym(library, each.first.c_str()),
+                                       each.second};
     dlclose(library);
     *module = made;
     ++driver.modules;
@@ -251,8 +381,23 @@ int cuModuleGetFunction(void **found, void *module, const char *name) {
     auto place = kernels->functions.find(name);
     if (place == kernels->functions.end() || place->second.kernel == NULL) return NOT_FOUND;
     *found = &place->second;
+    ++driver.found;
     return SUCCESS;
 }
+int cuModuleGetFunctionCount(unsigned *count, void *module) {
+    *count = (unsigned)((module_of_kernels *)module)->functions.size();
+    return SUCCESS;
+}
+int cuModuleEnumerateFunctions(void **found, unsigned count, void *module) {
+    for (auto &each : ((module_of_kernels *)module)->functions)
+        if (count-- > 0) *found++ = &each.second;
+    return SUCCESS;
+}
+int cuFuncGetName(const char **name, void *found) {
+    *name = ((function *)found)->name.c_str();
+    return SUCCESS;
+}
+int cuFuncLoad(void *) { return unsafe(); }
 int cuFuncSetAttribute(void *found, int attribute, int value) {
     allowed one = {((function *)found)->kernel, value, cudaSuccess};
     if (attribute != 8) return INVALID_VALUE;
@@ -273,24 +418,24 @@ int cuLaunchKernel(void *found, unsigned grid_x, unsigned grid_y, unsigned grid_
         const unsigned char *from = (const unsigned char *)arguments[at];
         values.emplace_back(from, from + kernel.sizes[at]);
     }
-    for (auto &each : values) copies.push_back(each.data());
-    const kernel_call call = {kernel.kernel, copies.data()};
-    launch one = {{kernel.kernel, typed.run, &call, copies.data()},
-                  dim3(grid_x, grid_y, grid_z),
-                  dim3(block_x, block_y, block_z),
-                  dynamic,
-                  cudaSuccess};
-    Dl_info info;
-    dladdr(kernel.kernel, &info);
-    snprintf(driver.kernel, sizeof driver.kernel, "%s", info.dli_sname);
-    ++driver.launches;
-    const int status = elsewhere(run, &one);
-    return status ? status : one.status;
+    const auto run_kernel = typed.run;
+    const dim3 grid(grid_x, grid_y, grid_z), block(block_x, block_y, block_z);
+    return run_or_capture(stream, [=, &kernel]() mutable {
+        for (auto &each : values) copies.push_back(each.data());
+        const kernel_call call = {kernel.kernel, copies.data()};
+        launch one = {{kernel.kernel, run_kernel, &call, copies.data()}, grid, block, dynamic,
+                      cudaSuccess};
+        snprintf(driver.kernel, sizeof driver.kernel, "%s", kernel.name.c_str());
+        ++driver.launches;
+        const int status = elsewhere(run, &one);
+        copies.clear();
+        return status ? status : (int)one.status;
+    });
 }
 
-int cuMemAllocAsync(uint64_t *address, size_t size, void *stream) {
+int cuMemAllocFromPoolAsync(uint64_t *address, size_t size, void *pool, void *stream) {
     if (int status = use(stream)) return status;
-    if (size == 0) return INVALID_VALUE;
+    if (size == 0 || pool != &a_pool) return INVALID_VALUE;
     if (driver.memory && size > (size_t)driver.memory) return OUT_OF_MEMORY;
     void *made = aligned_alloc(256, (size + 255) / 256 * 256);
     if (made == NULL) return OUT_OF_MEMORY;
@@ -298,13 +443,25 @@ int cuMemAllocAsync(uint64_t *address, size_t size, void *stream) {
     *address = (uint64_t)(uintptr_t)made;
     const locked held;
     memory[*address] = size;
-    ++driver.allocations;
+    if (const graph_pointer into = capture_of(stream))
+        into->memory.insert(*address);
+    else
+        ++driver.allocations;
     return SUCCESS;
 }
 int cuMemFreeAsync(uint64_t address, void *stream) {
     if (int status = use(stream)) return status;
     const locked held;
+    const graph_pointer into = capture_of(stream);
+    if (into != NULL && into->memory.count(address) == 0) {
+        into->is_valid = false;
+        return INVALID_VALUE;
+    }
+    if (into != NULL) return SUCCESS; /* it goes with the graph */
     if (memory.erase(address) == 0) return INVALID_VALUE;
+    char text[64];
+    snprintf(text, sizeof text, "free in %p; ", stream);
+    trace += text;
     free((void *)(uintptr_t)address);
     --driver.allocations;
     return SUCCESS;
@@ -312,26 +469,34 @@ int cuMemFreeAsync(uint64_t address, void *stream) {
 int cuMemsetD8Async(uint64_t address, unsigned char value, size_t size, void *stream) {
     if (int status = use(stream)) return status;
     if (!is_memory(address, size)) return INVALID_VALUE;
-    memset((void *)(uintptr_t)address, value, size);
-    return SUCCESS;
+    return run_or_capture(stream, [=] {
+        memset((void *)(uintptr_t)address, value, size);
+        return (int)SUCCESS;
+    });
 }
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, void *stream) {
     if (int status = use(stream)) return status;
     if (!is_memory(to, size) || is_memory((uint64_t)(uintptr_t)from, size)) return INVALID_VALUE;
-    memcpy((void *)(uintptr_t)to, from, size);
-    return SUCCESS;
+    return run_or_capture(stream, [=] {
+        memcpy((void *)(uintptr_t)to, from, size);
+        return (int)SUCCESS;
+    });
 }
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *stream) {
     if (int status = use(stream)) return status;
     if (!is_memory(from, size) || is_memory((uint64_t)(uintptr_t)to, size)) return INVALID_VALUE;
-    memcpy(to, (const void *)(uintptr_t)from, size);
-    return SUCCESS;
+    return run_or_capture(stream, [=] {
+        memcpy(to, (const void *)(uintptr_t)from, size);
+        return (int)SUCCESS;
+    });
 }
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, void *stream) {
     if (int status = use(stream)) return status;
     if (!is_memory(from, size) || !is_memory(to, size)) return INVALID_VALUE;
-    memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, size);
-    return SUCCESS;
+    return run_or_capture(stream, [=] {
+        memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, size);
+        return (int)SUCCESS;
+    });
 }
 int cuPointerGetAttribute(void *value, int attribute, uint64_t address) {
     const int device = 0;
@@ -340,27 +505,116 @@ int cuPointerGetAttribute(void *value, int attribute, uint64_t address) {
     return SUCCESS;
 }
 
-int cuStreamSynchronize(void *stream) { return use(stream); }
-int cuStreamWaitEvent(void *stream, void *event, unsigned) {
-    ++driver.waits;
-    return event == NULL ? (int)INVALID_HANDLE : use(stream);
-}
-int cuEventCreate(void **event, unsigned) {
-    *event = malloc(1);
+int cuStreamCreate(void **stream, unsigned) {
+    *stream = malloc(1);
+    const locked held;
+    streams.insert(*stream);
     return contexts.empty() ? INVALID_CONTEXT : SUCCESS;
 }
-int cuEventRecord(void *event, void *stream) {
-    return event == NULL ? (int)INVALID_HANDLE : use(stream);
+int cuStreamDestroy_v2(void *stream) {
+    const locked held;
+    return streams.erase(stream) ? SUCCESS : INVALID_HANDLE;
+}
+int cuStreamSynchronize(void *stream) {
+    if (int status = use(stream)) return status;
+    if (capture_of(stream) == NULL) return unsafe();
+    invalidate();
+    return CAPTURE_UNSUPPORTED;
+}
+int cuCtxSynchronize() { return use((void *)1); }
+int cuStreamWaitEvent(void *stream, void *given, unsigned) {
+    if (given == NULL) return INVALID_HANDLE;
+    const event &after = *(const event *)given;
+    char text[64];
+    ++driver.waits;
+    if (int status = use(stream)) return status;
+    if (after.captured != NULL) captured[stream] = after.captured; /* it is part of it from here on */
+    else if (capture_of(stream) != NULL) {
+        invalidate();
+        return CAPTURE_ISOLATION;
+    }
+    snprintf(text, sizeof text, "%p after %p; ", stream, after.stream);
+    trace += text;
+    return SUCCESS;
+}
+int cuEventCreate(void **made, unsigned) {
+    *made = new event();
+    return contexts.empty() ? INVALID_CONTEXT : SUCCESS;
+}
+int cuEventRecord(void *given, void *stream) {
+    if (given == NULL) return INVALID_HANDLE;
+    *(event *)given = {stream, capture_of(stream)};
+    return use(stream);
 }
 int cuEventSynchronize(void *) { return SUCCESS; }
 int cuEventElapsedTime(float *milliseconds, void *, void *) {
     *milliseconds = 1;
     return SUCCESS;
 }
-int cuEventDestroy_v2(void *event) {
-    free(event);
+int cuEventDestroy_v2(void *given) {
+    delete (event *)given;
     return SUCCESS;
 }
+
+/* ---------------------------------------------------------------- graphs */
+
+int cuThreadExchangeStreamCaptureMode(int *mode) {
+    std::swap(*mode, capture_mode);
+    return SUCCESS;
+}
+int cuStreamBeginCapture_v2(void *stream, int) {
+    if (is_default(stream)) return CAPTURE_UNSUPPORTED;
+    if (int status = use(stream)) return status;
+    const locked held;
+    captured[stream] = std::make_shared<graph>();
+    ++driver.graphs;
+    return SUCCESS;
+}
+int cuStreamEndCapture(void *stream, void **made) {
+    const locked held;
+    const graph_pointer found = capture_of(stream);
+    for (auto at = captured.begin(); at != captured.end();)
+        at = at->second == found ? captured.erase(at) : std::next(at);
+    if (found == NULL) return INVALID_VALUE;
+    if (!found->is_valid) return CAPTURE_INVALIDATED;
+    *made = new graph_pointer(found);
+    return SUCCESS;
+}
+int cuStreamGetCaptureInfo_v2(void *stream, int *status, uint64_t *number, void **found, void *,
+                              void *) {
+    if (driver.fail_late) return (int)driver.fail_late;
+    if (is_default(stream) && !captured.empty()) return CAPTURE_IMPLICIT;
+    graph_pointer in = capture_of(stream);
+    *status = in != NULL;
+    *number = (uint64_t)(uintptr_t)in.get();
+    *found = in.get();
+    return SUCCESS;
+}
+int cuUserObjectCreate(void **object, void *given, void (*destroy)(void *), unsigned references,
+                       unsigned flags) {
+    *object = new user_object{given, destroy};
+    return references == 1 && flags == 1 ? SUCCESS : INVALID_VALUE;
+}
+int cuGraphRetainUserObject(void *into, void *object, unsigned count, unsigned flags) {
+    ((graph *)into)->objects.push_back(*(user_object *)object);
+    delete (user_object *)object;
+    return count == 1 && flags == 1 ? SUCCESS : INVALID_VALUE;
+}
+int cuGraphInstantiateWithFlags(void **made, void *given, unsigned long long) {
+    *made = new graph_pointer(*(graph_pointer *)given);
+    return SUCCESS;
+}
+int cuGraphLaunch(void *given, void *stream) {
+    if (int status = use(stream)) return status;
+    for (auto &each : (*(graph_pointer *)given)->nodes)
+        if (int status = each()) return status;
+    return SUCCESS;
+}
+int cuGraphDestroy(void *given) {
+    delete (graph_pointer *)given;
+    return SUCCESS;
+}
+int cuGraphExecDestroy(void *given) { return cuGraphDestroy(given); }
 
 int cuGetErrorName(int status, const char **name) {
     *name = NULL;

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,79 +13,16 @@ import pytest
 import cvmgen
 from cvmgen.api import Operators, dlpack, driver
 from cvmgen.api.device_array import DeviceArray
-from cvmgen.api.driver import Device, Driver, open_device, stream_handle
+from cvmgen.api.driver import Device, Driver, open_device
 from cvmgen.api.library import on_device
 from cvmgen.api.manifest import read_manifest
-from cvmgen.build import cuda_compiler
-from cvmgen.errors import BuildError, CvmgenError, OperatorError
+from cvmgen.api.streams import stream_handle
+from cvmgen.errors import CvmgenError, OperatorError
 from cvmgen.graph import load
-from tests.fake_gpu import State, fake_backend, fake_library, fake_state
+from tests.fake_gpu import A_STREAM, State, fake_backend, has_nvrtc
 from tests.graph.stubs import graph, use, variable
 
-A_STREAM = 0x51
-
-
-def has_nvrtc() -> bool:
-    try:
-        cuda_compiler()
-    except BuildError:
-        return False
-    return True
-
-
 pytestmark = pytest.mark.skipif(not has_nvrtc(), reason="no CUDA compiler, see `cvmgen[cuda]`")
-
-
-@pytest.fixture(scope="session")
-def library(generated: Path) -> Path:
-    return fake_library(generated)
-
-
-@pytest.fixture(scope="session")
-def backend(generated: Path) -> Any:
-    return fake_backend(generated)
-
-
-@pytest.fixture(scope="session")
-def device(backend: Any) -> Device:
-    found: Device = backend.device
-    return found
-
-
-@pytest.fixture(scope="session")
-def ops(backend: Any, generated: Path) -> Operators:
-    """Operators that take arrays of the device."""
-    return on_device(read_manifest(generated), backend)
-
-
-@pytest.fixture(scope="session")
-def copying(backend: Any, generated: Path) -> Operators:
-    """Operators that take arrays of the host."""
-    return on_device(read_manifest(generated), backend, transfer=True)
-
-
-@pytest.fixture
-def state(library: Path) -> Iterator[State]:
-    """What the driver sees; nothing that a test asks of it stays."""
-    gc.collect()
-    found = fake_state(library)
-    allocations = found.allocations
-    yield found
-    found.fail_launches = found.memory = 0
-    found.devices = 1
-    gc.collect()
-    assert found.allocations == allocations, "memory of the device was not given back"
-    assert found.depth == 0, "a context stayed current"
-
-
-@pytest.fixture
-def stream(library: Path) -> Iterator[int]:
-    """A stream that the driver knows for the time of a test."""
-    known = ctypes.CDLL(str(library)).fake_driver_stream
-    known(ctypes.c_void_p(A_STREAM), 1)
-    yield A_STREAM
-    gc.collect()
-    known(ctypes.c_void_p(A_STREAM), 0)
 
 
 class Foreign:
@@ -238,7 +174,7 @@ def test_shared_memory_beyond_what_kernels_get(
 ) -> None:
     info = next(each for each in read_manifest(generated).operators if each.name == "dense")
     ask = ctypes.cast(backend.library.fake_driver_ask, ctypes.c_void_p)
-    table, module = ctypes.byref(backend.device.driver.table), ctypes.byref(backend.module(info))
+    table, module = ctypes.byref(backend.device.table), ctypes.byref(backend.module(info))
     asked = ctypes.byref(Asked(b"cvm_dense_Y_int8_int32", size << 10))
     found = backend._call(table, backend.device.context, module, ask, asked, None, None)
     assert found == status
@@ -400,8 +336,8 @@ def test_memory_that_is_not_there(
     x = DeviceArray.of(device, X)
     state.memory = 3
     text = "cvm.relu: CUDA: CUDA_ERROR_OUT_OF_MEMORY: out of memory"
-    assert refusal(ops.cvm.relu, x, precisions=[8]) == f"{text} (cuMemAllocAsync)"
-    assert refusal(copying.cvm.relu, X) == f"{text} (cuMemAllocAsync)"
+    assert refusal(ops.cvm.relu, x, precisions=[8]) == f"{text} (cuMemAllocFromPoolAsync)"
+    assert refusal(copying.cvm.relu, X) == f"{text} (cuMemAllocFromPoolAsync)"
 
 
 def test_a_list_that_finds_no_memory(ops: Operators, device: Device, state: State) -> None:
@@ -416,7 +352,7 @@ def test_a_list_that_finds_no_memory(ops: Operators, device: Device, state: Stat
 def test_a_kernel_that_the_cubin_has_not(backend: Any, generated: Path, state: State) -> None:
     info = {each.full_name: each for each in read_manifest(generated).operators}
     other = fake_backend(generated)
-    other.cubin = lambda asked: backend.cubin(info["cvm.abs"])
+    other.code = lambda asked: backend.code(info["cvm.abs"])
     ops = on_device(read_manifest(generated), other, transfer=True)
     assert ops.cvm.abs(X).tolist() == np.abs(X).tolist()
     assert refusal(ops.cvm.relu, X).startswith(

@@ -237,6 +237,7 @@ def test_no_compiler(kind: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path
     for variable in ("CUDA_HOME", "CUDA_PATH"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("cvmgen.build.compilers._USUAL_TOOLKIT", tmp_path / "none")
     with pytest.raises(BuildError, match=r"found.*nvidia-cuda-nvrtc.*cvmgen\[cuda\]"):
         cuda_compiler(kind)
     assert disassembler() is None

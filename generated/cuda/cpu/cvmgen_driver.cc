@@ -83,6 +83,20 @@ int cvmgen_driver_call(const cvmgen_driver *driver, void *context, cvmgen_module
     return status;
 }
 
+int cvmgen_driver_find(const cvmgen_driver *driver, void *context, cvmgen_module *module,
+                       const void *const *kernels, int count) {
+    const calling before = active;
+    void *function = NULL;
+    active = {driver, module, {}, false};
+    int status = driver->push_context(context);
+    if (status == 0) {
+        for (int at = 0; at < count && status == 0; ++at) status = find(kernels[at], &function);
+        driver->pop_context(&context);
+    }
+    active = before;
+    return status;
+}
+
 bool cvmgen_on_driver() { return active.driver != NULL; }
 const cvmgen_cpu_kernel *cvmgen_driver_launched() { return &active.launched; }
 
@@ -107,7 +121,7 @@ cudaError_t cvmgen_driver_set_dynamic(const void *kernel, int size) {
 
 cudaError_t cvmgen_driver_allocate(void **memory, size_t size, cudaStream_t stream) {
     uint64_t found = 0;
-    const int status = active.driver->allocate(&found, size, stream);
+    const int status = active.driver->allocate(&found, size, active.driver->pool, stream);
     if (status == 0) *memory = (void *)(uintptr_t)found;
     return status_of(status);
 }

@@ -14,7 +14,7 @@ struct cvmgen_driver {
     int (*launch)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned dynamic,
                   cudaStream_t stream, void **arguments, void **extra);
-    int (*allocate)(uint64_t *memory, size_t size, cudaStream_t stream);
+    int (*allocate)(uint64_t *memory, size_t size, void *pool, cudaStream_t stream);
     int (*release)(uint64_t memory, cudaStream_t stream);
     int (*fill)(uint64_t memory, unsigned char value, size_t size, cudaStream_t stream);
     int (*to_device)(uint64_t to, const void *from, size_t size, cudaStream_t stream);
@@ -23,9 +23,10 @@ struct cvmgen_driver {
     int (*synchronize)(cudaStream_t stream);
     int (*error_name)(int status, const char **name);
     int (*error_text)(int status, const char **text);
+    void *pool; /* a CUmemoryPool */
 };
 
-/* Machine code of kernels in a context, and those that were launched so far: NULL at first. */
+/* Machine code of kernels in a context, and those that were found in it so far: NULL at first. */
 struct cvmgen_module {
     void *handle; /* a CUmodule */
     struct cvmgen_found_kernel *found;
@@ -38,6 +39,9 @@ typedef int (*cvmgen_operator)(const void *args, cudaStream_t stream, void *erro
 extern "C" int cvmgen_driver_call(const cvmgen_driver *driver, void *context,
                                   cvmgen_module *module, cvmgen_operator call, const void *args,
                                   cudaStream_t stream, void *error);
+/* Find kernels before they are launched, which may be while a graph is captured; a CUresult. */
+extern "C" int cvmgen_driver_find(const cvmgen_driver *driver, void *context,
+                                  cvmgen_module *module, const void *const *kernels, int count);
 
 /* ---------------------------------------------------------------- what the host code calls */
 

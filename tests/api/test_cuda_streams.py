@@ -1,0 +1,440 @@
+"""Streams, graphs, memory and what goes wrong with them, on a device that is not there."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cvmgen
+from cvmgen.api import Operators, driver
+from cvmgen.api.device_array import DeviceArray
+from cvmgen.api.driver import Device
+from cvmgen.api.library import on_device
+from cvmgen.api.manifest import read_manifest
+from cvmgen.build import compile_for_device, cuda_compiler
+from cvmgen.errors import BuildError, CvmgenError, OperatorError
+from tests.api.fake_torch import Stream, Tensor, Torch
+from tests.fake_gpu import A_STREAM, State, fake_backend, has_nvrtc
+
+pytestmark = pytest.mark.skipif(not has_nvrtc(), reason="no CUDA compiler, see `cvmgen[cuda]`")
+
+X = np.array([[1, 2], [-3, 4]], np.int8)
+W = np.array([[3, 4], [5, 6]], np.int8)
+PRODUCT = [[11, 17], [7, 9]]
+
+
+@pytest.fixture
+def trace(library: Path) -> Any:
+    """What streams waited for, and where memory was released, since it was asked last."""
+    found = ctypes.CDLL(str(library)).fake_driver_trace
+    found.restype = ctypes.c_char_p
+
+    def told() -> str:
+        gc.collect()
+        return str(found().decode())
+
+    told()
+    return told
+
+
+@pytest.fixture
+def torch(device: Device, monkeypatch: pytest.MonkeyPatch) -> Torch:
+    made = Torch(device)
+    monkeypatch.setitem(sys.modules, "torch", made)  # type: ignore[arg-type]
+    monkeypatch.setattr(made.cuda, "now", Stream(0))
+    return made
+
+
+def refusal(function: Any, *arguments: Any, **more: Any) -> str:
+    with pytest.raises(OperatorError) as caught:
+        function(*arguments, **more)
+    return str(caught.value)
+
+
+# ---------------------------------------------------------------- memory goes back
+
+
+def test_memory_waits_for_streams_that_were_told_of_it(
+    ops: Operators, device: Device, state: State, stream: int, trace: Any
+) -> None:
+    """A result that is taken on another stream and dropped there."""
+    found = ops.cvm.relu(DeviceArray.of(device, X), precisions=[8])
+    taken = found.__dlpack__(stream=A_STREAM)
+    assert trace() == "free in (nil); 0x51 after (nil); ", "the input is dropped"
+    del found
+    assert trace() == "", "the capsule has it"
+    del taken
+    assert trace() == "(nil) after 0x51; free in (nil); "
+
+
+def test_memory_waits_for_operators_on_other_streams(
+    ops: Operators, device: Device, state: State, stream: int, trace: Any
+) -> None:
+    x = DeviceArray.of(device, X)
+    found = ops.cvm.relu(x, precisions=[8], stream=A_STREAM)
+    trace()
+    del x
+    assert trace() == "(nil) after 0x51; free in (nil); "
+    assert found.to_numpy().tolist() == [[1, 2], [0, 4]]
+    del found
+    assert trace() == "free in 0x51; "
+
+
+def test_results_in_an_array_of_another_stream(
+    ops: Operators, device: Device, state: State, stream: int, trace: Any
+) -> None:
+    x, out = DeviceArray.of(device, X, A_STREAM), DeviceArray.empty(device, X.shape, np.int8)
+    ops.cvm.relu(x, precisions=[8], out=out, stream=A_STREAM)
+    assert trace() == "0x51 after (nil); (nil) after 0x51; ", "to_numpy() waits for the default one"
+    assert out.to_numpy().tolist() == [[1, 2], [0, 4]]
+
+
+def test_what_cannot_be_released_is_no_error_of_its_own(
+    ops: Operators, device: Device, state: State, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """After a failure that stays, finalizers are silent: each later call tells it."""
+    x = DeviceArray.of(device, X)
+    found = ops.cvm.relu(x, precisions=[8])
+    memory = found._owner
+    state.fail_late = 700
+    del found
+    gc.collect()
+    assert capfd.readouterr().err == ""
+    text = refusal(ops.cvm.relu, x, precisions=[8])
+    assert text.startswith("cvm.relu: CUDA: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access")
+    assert "an earlier one may be to blame: CVMGEN_CUDA_SYNC=1, or load('cuda', wait=True)" in text
+    state.fail_late = 0
+    device.pool.release(memory)
+
+
+def test_a_fork_says_so(ops: Operators, device: Device, state: State, stream: int) -> None:
+    """In a child that inherits a driver, calls say what is wrong and finalizers nothing."""
+    x = DeviceArray.of(device, X)
+    bound = ops.cvm.relu.bind(x, precisions=[8])
+    reader, writer = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            texts = [refusal(bound), refusal(ops.cvm.relu, x, precisions=[8])]
+            del bound, x
+            gc.collect()
+            os.write(writer, "\n".join(texts).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writer)
+    with os.fdopen(reader) as file:
+        told = file.read().splitlines()
+    assert len(told) == 2
+    assert all("this process was forked from one that used CUDA" in each for each in told)
+    assert all("spawn" in each for each in told)
+
+
+def test_the_pool_is_our_own(device: Device, state: State) -> None:
+    assert state.threshold == -1, "free memory stays with the process"
+    trims = state.trims
+    device.trim()
+    assert state.trims == trims + 1
+
+
+# ---------------------------------------------------------------- graphs
+
+
+class Capture:
+    """A graph of what is started in a stream meanwhile."""
+
+    def __init__(self, device: Device, library: Path, stream: int) -> None:
+        self.driver = ctypes.CDLL(str(library))
+        self.device, self.stream = device, ctypes.c_void_p(stream)
+        self.graph, self.made = ctypes.c_void_p(), ctypes.c_void_p()
+
+    def __enter__(self) -> Capture:
+        with self.device.current():
+            assert self.driver.cuStreamBeginCapture_v2(self.stream, 0) == 0
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        assert self.driver.cuStreamEndCapture(self.stream, ctypes.byref(self.graph)) == 0
+        made = ctypes.byref(self.made)
+        assert self.driver.cuGraphInstantiateWithFlags(made, self.graph, ctypes.c_uint64(0)) == 0
+        assert self.driver.cuGraphDestroy(self.graph) == 0
+
+    def replay(self) -> None:
+        with self.device.current():
+            assert self.driver.cuGraphLaunch(self.made, self.stream) == 0
+
+    def drop(self) -> None:
+        assert self.driver.cuGraphExecDestroy(self.made) == 0
+
+
+def test_graphs_capture_bound_calls(
+    ops: Operators, device: Device, library: Path, state: State, stream: int
+) -> None:
+    x, w = DeviceArray.of(device, X, stream), DeviceArray.of(device, W, stream)
+    bound = ops.cvm.dense.bind(x, w, precisions=[8, 8], stream=stream)
+    bound()
+    found = state.found
+    with Capture(device, library, stream) as graph:
+        bound()
+    assert state.found == found, "kernels are known before they are launched"
+    for values in (X, -X):
+        x.copy_from(values)
+        graph.replay()
+        wanted = values.astype(np.int32) @ W.T
+        assert bound.result.to_numpy().tolist() == wanted.tolist()
+    graph.drop()
+
+
+def test_graphs_capture_calls_that_allocate_and_load(
+    backend: Any, generated: Path, library: Path, state: State, stream: int
+) -> None:
+    """Nothing was prepared: kernels are loaded and results made while the stream is captured, and
+    what is between two operators goes away meanwhile."""
+    fresh = fake_backend(generated)
+    ops, device = on_device(read_manifest(generated), fresh), fresh.device
+    elsewhere = DeviceArray.of(
+        device, W.astype(np.int32)
+    )  # of the default stream, which may not be touched now
+    x = DeviceArray.of(device, X, stream)
+    allocations = state.allocations
+    with Capture(device, library, stream) as graph:
+        between = ops.cvm.relu(x, precisions=[8], stream=stream)
+        result = ops.cvm.dense(between, elsewhere, precisions=[8, 8], stream=stream)
+        result.__dlpack__(stream=stream)
+        del between
+        gc.collect()
+    gc.collect()
+    device.trim()
+    assert state.allocations == allocations + 2, "the graph uses both"
+    for values in (X, -X):
+        x.copy_from(values)
+        graph.replay()
+        wanted = np.maximum(values, 0).astype(np.int32) @ W.T
+        assert result.to_numpy().tolist() == wanted.tolist()
+    graph.drop()
+    device.trim()
+    assert state.allocations == allocations + 1, "what was between goes with the graph"
+    assert result.to_numpy().tolist() == wanted.tolist()
+
+
+def test_arrays_that_are_dropped_while_a_stream_is_captured(
+    ops: Operators, device: Device, library: Path, state: State, stream: int, trace: Any
+) -> None:
+    """They go back when something can be awaited in their stream again."""
+    x = DeviceArray.of(device, X, stream)
+    with Capture(device, library, stream) as graph:
+        del x
+        assert trace() == ""
+    device.trim()
+    assert trace() == "free in 0x51; "
+    graph.drop()
+
+
+def test_waiting_after_each_call(
+    generated: Path, library: Path, state: State, monkeypatch: pytest.MonkeyPatch, stream: int
+) -> None:
+    monkeypatch.setattr(driver, "LIBRARY", str(library))
+    for loaded in (
+        cvmgen.load("cuda", folder=generated, library=library, wait=True),
+        loaded_with(monkeypatch, generated, library),
+    ):
+        there = loaded.device
+        assert there is not None
+        x = DeviceArray.of(there, X, stream)
+        bound = loaded.cvm.relu.bind(x, precisions=[8], stream=stream)
+        bound()
+        with Capture(there, library, stream) as graph:
+            bound()
+        graph.drop()
+        monkeypatch.setattr(there, "synchronize", failing(there))
+        assert refusal(bound) == (
+            "cvm.relu: CUDA: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered "
+            "(cuStreamSynchronize): a kernel of this call failed"
+        )
+        monkeypatch.undo()
+        monkeypatch.setattr(driver, "LIBRARY", str(library))
+
+
+def loaded_with(monkeypatch: pytest.MonkeyPatch, generated: Path, library: Path) -> Operators:
+    monkeypatch.setenv("CVMGEN_CUDA_SYNC", "1")
+    return cvmgen.load("cuda", folder=generated, library=library)
+
+
+def failing(device: Device) -> Any:
+    def synchronize(stream: int = 0) -> None:
+        meaning = device.driver.meaning(700)
+        raise driver.DriverError(f"CUDA: {meaning} (cuStreamSynchronize){driver.LATE}", 700)
+
+    return synchronize
+
+
+# ---------------------------------------------------------------- compilers and drivers
+
+
+@pytest.fixture
+def compilers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A toolkit with two releases of NVRTC that cannot be loaded."""
+    for number in (12, 14):
+        path = tmp_path / "toolkit" / "lib64" / f"libnvrtc.so.{number}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
+    monkeypatch.setenv("PATH", "/bin:/usr/bin")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("cvmgen.build.compilers._USUAL_TOOLKIT", tmp_path / "none")
+    return tmp_path / "toolkit" / "lib64"
+
+
+@pytest.mark.parametrize(
+    ("version", "chosen"), [(None, 14), ((14, 1), 14), ((13, 0), 12), ((12, 4), 12)]
+)
+def test_the_newest_compiler_that_a_driver_knows(
+    compilers: Path, version: tuple[int, int] | None, chosen: int
+) -> None:
+    assert cuda_compiler(driver=version).path == compilers / f"libnvrtc.so.{chosen}"
+
+
+def test_compilers_that_are_all_too_new(compilers: Path) -> None:
+    with pytest.raises(BuildError) as caught:
+        cuda_compiler(driver=(11, 8))
+    text = str(caught.value)
+    assert text.startswith("the driver is of CUDA 11.8 and runs nothing that a newer CUDA compiles")
+    assert "libnvrtc.so.14 of CUDA 14" in text
+    assert "pip install 'nvidia-cuda-nvrtc-cu11'" in text
+
+
+def test_a_device_that_the_compiler_does_not_know(
+    generated: Path, state: State, stream: int
+) -> None:
+    """The driver compiles PTX for it."""
+    state.architecture = 999
+    fresh = fake_backend(generated)
+    assert fresh.device.architecture == "sm_999"
+    info = next(each for each in read_manifest(generated).operators if each.name == "relu")
+    assert b".target sm_" in fresh.code(info).code
+    ops = on_device(read_manifest(generated), fresh)
+    x = DeviceArray.of(fresh.device, X)
+    assert ops.cvm.relu(x, precisions=[8]).to_numpy().tolist() == [[1, 2], [0, 4]]
+
+
+def test_no_architecture_before_that_of_the_device() -> None:
+    with pytest.raises(BuildError, match="compiles for no architecture sm_10; it knows sm_"):
+        compile_for_device("", architecture="sm_10", driver=(99, 0), includes={}, name="f.cu")
+
+
+def test_code_that_the_driver_refuses(generated: Path, state: State) -> None:
+    fresh = fake_backend(generated)
+    state.fail_images = 1
+    text = refusal(on_device(read_manifest(generated), fresh, transfer=True).cvm.relu, X)
+    assert text.startswith("cvm.relu: CUDA: CUDA_ERROR_INVALID_IMAGE: device kernel image is inv")
+    assert "this driver, of CUDA 13.0, cannot run what NVRTC 1" in text
+    assert "for a device of fibers" in text
+
+
+def test_no_compiler_for_the_host_code(
+    monkeypatch: pytest.MonkeyPatch, generated: Path, library: Path, state: State
+) -> None:
+    monkeypatch.setattr(driver, "LIBRARY", str(library))
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(BuildError) as caught:
+        cvmgen.load("cuda", folder=generated)
+    assert "no C++ compiler" in str(caught.value)
+    assert "load('cuda', library=PATH) takes" in str(caught.value)
+
+
+# ---------------------------------------------------------------- arrays of a framework
+
+
+def test_results_are_arrays_of_the_caller(
+    ops: Operators, torch: Torch, state: State, stream: int
+) -> None:
+    """Made by the framework in its current stream, where the kernels run too."""
+    torch.cuda.now = Stream(stream)
+    found = ops.cvm.dense(torch.tensor(X), torch.tensor(W), precisions=[8, 8])
+    assert type(found) is Tensor
+    assert (torch.made, state.stream) == ([stream], stream)
+    assert found.numpy().tolist() == PRODUCT
+    rows = torch.tensor(np.array([[[0, 5], [1, 0], [2, 7]]], np.int32))
+    count, kept = ops.cvm.get_valid_count(rows, score_threshold=1, precisions=[8])
+    assert (type(count), type(kept)) == (Tensor, Tensor)
+    assert count.numpy().tolist() == [2]
+
+
+def test_a_bound_call_goes_with_the_current_stream(
+    ops: Operators, torch: Torch, state: State, stream: int
+) -> None:
+    bound = ops.cvm.relu.bind(torch.tensor(X), precisions=[8])
+    for now in (0, stream, 0):
+        torch.cuda.now = Stream(now)
+        bound()
+        assert (state.stream or 0) == now
+
+
+def test_a_stream_that_is_not_the_current_one(
+    ops: Operators, torch: Torch, state: State, stream: int
+) -> None:
+    x = torch.tensor(X)
+    found = ops.cvm.relu(x, precisions=[8], stream=stream)
+    assert torch.made == [stream], "the result belongs there"
+    assert x.streams == [stream], "and the input is kept for it"
+    assert found.numpy().tolist() == [[1, 2], [0, 4]]
+    torch.cuda.now = Stream(stream)
+    ops.cvm.relu(x, precisions=[8], stream=0)
+    assert torch.made == [stream, 0]
+
+
+def test_strided_arrays(ops: Operators, torch: Torch, state: State, stream: int) -> None:
+    """They are copied before each call, and results after it, in the stream of the call."""
+    torch.cuda.now = Stream(stream)
+    x, w, out = torch.tensor(X.T), torch.tensor(W), torch.tensor(np.zeros((2, 2), np.int32))
+    assert ops.cvm.dense(x.t(), w, precisions=[8, 8]).numpy().tolist() == PRODUCT
+    bound = ops.cvm.dense.bind(x.t(), w, precisions=[8, 8], out=out.t())
+    torch.cuda.copies.clear()
+    assert bound().numpy().tolist() == PRODUCT
+    assert out.numpy().tolist() == np.transpose(PRODUCT).tolist()
+    x.array.copy_from(np.ascontiguousarray(-X.T))
+    assert bound().numpy().tolist() == (-np.array(PRODUCT)).tolist()
+    assert torch.cuda.copies == [stream] * 4
+
+
+def test_arrays_that_do_not_share(ops: Operators, torch: Torch, state: State) -> None:
+    x = torch.tensor(X)
+    x.refused = "Can't export tensors that require gradient, use tensor.detach()"
+    assert refusal(ops.cvm.relu, x, precisions=[8]) == (
+        f"cvm.relu: X = Tensor: it does not share its memory: {x.refused}"
+    )
+
+
+# ---------------------------------------------------------------- shapes now, arrays later
+
+
+@pytest.mark.parametrize("kind", ["device", "torch"])
+def test_open_calls(
+    ops: Operators, device: Device, torch: Torch, state: State, stream: int, kind: str
+) -> None:
+    make = torch.tensor if kind == "torch" else lambda each: DeviceArray.of(device, each)
+    read = "numpy" if kind == "torch" else "to_numpy"
+    layer = ops.cvm.dense.bind((2, 2), W=make(W), precisions={"X": 8, "W": 8})
+    assert layer.inputs == ("X",)
+    for values in (X, -X):
+        found = layer(make(values))
+        assert getattr(found, read)().tolist() == (values.astype(np.int32) @ W.T).tolist()
+    out = make(np.zeros((2, 2), np.int32))
+    assert layer(make(X), out=out) is out
+    assert getattr(out, read)().tolist() == PRODUCT
+    assert refusal(layer, make(X[:1])) == (
+        "cvm.dense: X = shape (1, 2): the call is bound to shape (2, 2)"
+    )
+    turned = ops.cvm.dense.bind((2, 2), W=make(W), precisions={"X": 8, "W": 8}, stream=stream)
+    turned(make(X))
+    assert state.stream == stream
+    assert "its precision must be declared" in refusal(ops.cvm.dense.bind, (2, 2), W=make(W))
+    with pytest.raises(CvmgenError, match="an object with __cuda_stream__, is needed"):
+        ops.cvm.dense.bind((2, 2), W=make(W), precisions={"X": 8, "W": 8}, stream="0")
