@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cvmgen.api.library import compiled
 from cvmgen.build import c_compiler
 from cvmgen.emit.c_support import emit_support
 from tests.emit.cuda_texts import write
@@ -46,3 +47,16 @@ def test_iterations_are_done_once(tmp_path: Path, flags: tuple[str, ...], why: s
         ("./threads",), cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
     )
     assert (done.returncode, done.stderr) == (0, ""), why
+
+
+def test_a_library_is_loaded_forked_with_and_unloaded(generated: Path, tmp_path: Path) -> None:
+    """By a program in which several threads have bound calls of their own."""
+    program = tmp_path / "unload"
+    source = Path(__file__).with_name("unload.c")
+    flags = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-pthread")
+    line = (*c_compiler().command, *flags, "-I", generated / "c", source, "-o", program, "-ldl")
+    subprocess.run(line, check=True)
+    done = subprocess.run(
+        (program, compiled(generated)), capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0 wrong\n", "")
