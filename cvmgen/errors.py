@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from cvmgen import support
 from cvmgen.escape import printable
@@ -11,6 +12,10 @@ from cvmgen.escape import printable
 
 class CvmgenError(Exception):
     """Base of all errors that are the caller's to fix; `str(error)` is the whole message."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By its message and its fields, which not all classes are made of."""
+        return support.error_again, (type(self), self.args, self.__dict__)
 
 
 class OperatorError(CvmgenError, support.OperatorError):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
 from cvmgen import support
 from cvmgen.api.manifest import OperatorInfo
+from cvmgen.api.recipe import unsendable
 
 Array = np.ndarray[Any, Any]
 Given = Array | list[Array] | None  # one input: an array, several for a variadic one, or none
@@ -97,6 +98,9 @@ class Bound:
             for target, computed in self._stores:
                 target[...] = computed
         return self.result
+
+    def __reduce__(self) -> NoReturn:
+        unsendable(repr(self), "bind the operator again where the call is needed")
 
     def __repr__(self) -> str:
         return f"<{self._operator} bound, with all its arrays>"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cvmgen.api.c_backend import CBackend
 from cvmgen.api.c_operator import COperator
@@ -13,8 +13,9 @@ from cvmgen.api.calls import Backend
 from cvmgen.api.manifest import Manifest, OperatorInfo, operator_of, read_manifest
 from cvmgen.api.operator import Operator
 from cvmgen.api.opsets import Operators, Opset
+from cvmgen.api.recipe import Recipe, remember
 from cvmgen.build import compile_library, cpp_compiler
-from cvmgen.build.files import listed_files
+from cvmgen.build.files import digest_of, listed_files
 from cvmgen.errors import BuildError, CvmgenError, RefusedError
 from cvmgen.paths import MANIFEST, generated_folder
 
@@ -79,6 +80,9 @@ def load(
             raise CvmgenError(f"{name}={value!r}: the target '{target}' runs on the CPU")
     place = Path(folder) if folder is not None else generated_folder()
     manifest = read_manifest(place)
+    given: dict[str, Any] = {"target": target, "order": order, "device": device}
+    given |= {"transfer": transfer, "wait": wait, "threads": threads, "variant": variant}
+    recipe = recipe_of(given, place, library)
     if target == "cuda":
         from cvmgen.api.driver import open_device
 
@@ -88,7 +92,8 @@ def load(
             raise CvmgenError(f"threads={threads!r}: the target 'cuda' has no such number")
         if variant is not None:
             raise CvmgenError(f"variant={variant!r}: the target 'cuda' has no variants")
-        return on_device(manifest, cuda_backend(manifest, place, library, there, wait), transfer)
+        on_gpu = cuda_backend(manifest, place, library, there, wait)
+        return remember(on_device(manifest, on_gpu, transfer), recipe)
     backend = make_backend(target, manifest, place, library, order)
     if target == "c" and isinstance(backend, CBackend):
         made = assembled(target, manifest, partial(COperator, backend=backend))
@@ -100,7 +105,27 @@ def load(
         made.threads = threads
     if variant is not None:
         made.variant = variant
-    return made
+    return remember(made, recipe)
+
+
+def recipe_of(given: Mapping[str, Any], folder: Path, library: str | Path | None) -> Recipe:
+    """How another process can load the same: it must find the same files."""
+    arguments, place = tuple(given.items()), str(folder.resolve())
+    if library is not None:
+        path = Path(library).resolve()
+        return Recipe(arguments, place, str(path), digest_of(path.parent, [path]))
+    language, suffixes = files_of(given["target"])
+    root = folder / language
+    found = sorted(path for path in root.rglob("*") if path.suffix in suffixes)
+    return Recipe(arguments, place, None, digest_of(root, found))
+
+
+def files_of(target: str) -> tuple[str, Sequence[str]]:
+    """The folder of a target's files, and their suffixes."""
+    if target in INTERPRETED:
+        return target, (".py",)
+    language, *suffixes = COMPILED[target]
+    return language, suffixes
 
 
 def make_backend(
@@ -204,7 +229,7 @@ def compiled_from(sources: Mapping[str, str], target: str, manifest: Path) -> Pa
 
 def library_sources(folder: Path, target: str = "c") -> Mapping[str, str]:
     """The files that a target's library is made of, by their names below its folder."""
-    language, *suffixes = COMPILED[target]
+    language, suffixes = files_of(target)
     root = folder / language
     known = {info.full_name for info in read_manifest(folder).operators}
     # What else lies there is not ours, or was an operator's that is no more.

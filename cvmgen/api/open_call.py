@@ -7,6 +7,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cvmgen import support
+from cvmgen.api.recipe import unsendable
 
 if TYPE_CHECKING:
     from cvmgen.api.operator import Operator
@@ -47,6 +48,9 @@ class OpenCall:
     def always(self, **keywords: Any) -> None:
         """Give these to each call too."""
         self._keywords |= keywords
+
+    def __reduce__(self) -> NoReturn:
+        unsendable(repr(self), "bind the operator again where the call is needed")
 
     def __repr__(self) -> str:
         shapes = ", ".join(map(str, self.shapes))

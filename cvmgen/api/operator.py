@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
 from operator import index
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -24,10 +25,29 @@ from cvmgen.api.calls import (
 )
 from cvmgen.api.manifest import AttributeInfo, InputInfo, OperatorInfo
 from cvmgen.api.open_call import UNDECLARED, OpenCall, is_shape
+from cvmgen.api.recipe import operator_again, unsendable
 from cvmgen.memory import new_array
 from cvmgen.source import did_you_mean
 
+if TYPE_CHECKING:
+    from cvmgen.api.opsets import Operators
+
 OUTPUT_TYPES = "all outputs must have one element type"
+
+
+@cache
+def result_type(name: str, outputs: tuple[str, ...]) -> type[Any]:
+    """What a call with several outputs returns: a named tuple, which other processes know too."""
+    base: type[Any] = namedtuple(name, outputs)  # type: ignore[misc]
+
+    def reduced(result: tuple[Any, ...]) -> tuple[Any, ...]:
+        return named_result, (name, outputs, tuple(result))
+
+    return type(name, (base,), {"__slots__": (), "__reduce__": reduced})
+
+
+def named_result(name: str, outputs: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return result_type(name, outputs)(*values)
 
 
 class Operator:
@@ -42,7 +62,8 @@ class Operator:
         self._input_names = tuple(each.name for each in info.inputs)
         self._result: Callable[..., Any] | None = None
         if len(info.outputs) > 1:
-            self._result = namedtuple(f"{info.name}_result", info.outputs)  # type: ignore[misc]
+            self._result = result_type(f"{info.name}_result", info.outputs)
+        self.home: Operators | None = None  # what it was loaded with
 
     # -------------------------------------------------------- description
 
@@ -107,6 +128,18 @@ class Operator:
 
     def __repr__(self) -> str:
         return f"<operator {self._info.opset}.{self.signature}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How another process finds it again, and what it must find."""
+        if self.home is None or self.home.recipe is None:
+            unsendable(f"<operator {self.name}>", "it comes from no `cvmgen.load`")
+        return operator_again, (self.home.recipe, self.name)
+
+    def __copy__(self) -> Operator:
+        return self
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Operator:
+        return self
 
     # -------------------------------------------------------- calls
 

@@ -7,6 +7,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cvmgen.api.operator import Operator
+from cvmgen.api.recipe import Recipe, operators_again, unsendable
 from cvmgen.errors import CvmgenError
 from cvmgen.source import did_you_mean
 
@@ -33,6 +34,18 @@ class Opset:
         self._name = name
         self._operators = dict(operators)
         self._aliases = dict(aliases)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        home = next(iter(self)).home
+        if home is None:
+            unsendable(repr(self), "it comes from no `cvmgen.load`")
+        return getattr, (home, self._name)
+
+    def __copy__(self) -> Opset:
+        return self
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Opset:
+        return self
 
     def __getattr__(self, name: str) -> Operator:
         found = self._operators.get(self.__dict__["_aliases"].get(name, name))
@@ -67,6 +80,18 @@ class Operators:
         self.processor: Processor | None = None  # of targets that have variants for it
         self._threads = 0
         self._opsets = dict(opsets)
+        self.recipe: Recipe | None = None  # how another process loads the same
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.recipe is None:
+            unsendable(repr(self), "they come from no `cvmgen.load`")
+        return operators_again, (self.recipe,)
+
+    def __copy__(self) -> Operators:
+        return self
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Operators:
+        return self
 
     @property
     def threads(self) -> int:

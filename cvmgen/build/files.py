@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -72,6 +73,22 @@ def compare(folder: Path, files: Mapping[str, str | bytes]) -> str:
 def listed_files(folder: Path) -> set[str]:
     """The names of the files that earlier runs wrote into `folder`."""
     return _listed(folder)
+
+
+def digest_of(root: Path, paths: Iterable[Path]) -> str:
+    """Of names below `root` and contents."""
+    digest = hashlib.sha256()
+    for path in paths:
+        if path.is_dir():
+            continue
+        try:
+            content = path.read_bytes()
+        except OSError:
+            content = b"missing"
+        name = path.relative_to(root).as_posix()
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()
 
 
 def _encoded(files: Mapping[str, str | bytes]) -> dict[str, bytes]:

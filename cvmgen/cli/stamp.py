@@ -17,7 +17,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from cvmgen.build.files import LISTING
+from cvmgen.build.files import LISTING, digest_of
 from cvmgen.build.ownership import own_folder
 from cvmgen.errors import CacheError
 from cvmgen.paths import cache_folder, schedules_folder, spec_folder, templates_folder
@@ -90,19 +90,3 @@ def generator_digest() -> str:
     parts += [version(name) for name in LIBRARIES]
     parts += [f"{sys.implementation.name} {sys.version_info[:3]}"]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def digest_of(root: Path, paths: Iterable[Path]) -> str:
-    """Of names below `root` and contents."""
-    digest = hashlib.sha256()
-    for path in paths:
-        if path.is_dir():
-            continue
-        try:
-            content = path.read_bytes()
-        except OSError:
-            content = b"missing"
-        name = path.relative_to(root).as_posix()
-        digest.update(f"{name}\0{len(content)}\0".encode())
-        digest.update(content)
-    return digest.hexdigest()

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvmgen.build import compile_library
+from cvmgen.build.files import digest_of
 from cvmgen.errors import CvmgenError, ModelError
 from cvmgen.graph.checks import checked_input, clamp
 from cvmgen.graph.files import FilePath
@@ -21,6 +22,8 @@ from cvmgen.memory import zeroed_bytes
 
 VERSION = 1
 """Counts the changes of what <name>.json holds."""
+
+SUFFIXES = (".c", ".h", ".json")
 
 
 def load_model(folder: FilePath, name: str | None = None, *, threads: int = 0) -> CompiledModel:
@@ -68,6 +71,7 @@ class CompiledModel:
         self.input_dtype = np.dtype(described["input"]["dtype"])
         self._file = str(folder)
         self._lock = threading.Lock()
+        self._digest = digest(folder)
         self.library = compiled(folder)
         self._functions(ctypes.CDLL(str(self.library)), threads)
 
@@ -96,9 +100,26 @@ class CompiledModel:
             results = tuple(head.copy() for head in self._heads)
         return results[0] if len(results) == 1 else results
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The same model with memory of its own, where the same files are in the folder."""
+        folder = str(Path(self._file).resolve())
+        return model_again, (folder, self.name, self._threads.value, self._digest)
+
     def __repr__(self) -> str:
         shapes = ", ".join(map(str, self.output_shapes))
         return f"<CompiledModel {self.name} {self.input_shape} -> {shapes}>"
+
+
+def model_again(folder: str, name: str, threads: int, files: str) -> CompiledModel:
+    """A model that another process had; ModelError where other files lie in its folder now."""
+    found = load_model(folder, name, threads=threads)
+    if found._digest != files:
+        raise ModelError("not what it was when the model was sent; load it again", file=folder)
+    return found
+
+
+def digest(folder: Path) -> str:
+    return digest_of(folder, sorted(each for each in folder.iterdir() if each.suffix in SUFFIXES))
 
 
 def compiled(folder: Path) -> Path:

@@ -69,9 +69,12 @@ class Network:
         self.peak_bytes = plan.layout.peak_bytes
         self.total_bytes = plan.layout.total_bytes
         self.nodes = plan.steps
+        self._symbol, self._operators = symbol, operators
         self._file = symbol.file
         self._lock = threading.Lock()
-        arrays = _buffers(plan) | _constants(plan, check_parameters(symbol, parameters))
+        self._parameters = _constants(check_parameters(symbol, parameters))
+        arrays = _buffers(plan)
+        arrays |= {plan.variables[name]: array for name, array in self._parameters.items()}
         self._data = arrays.get(plan.variables[INPUT])
         self._heads = tuple(arrays[index] for index in plan.heads)
         there = _on_device(plan, arrays, operators)
@@ -105,6 +108,10 @@ class Network:
                     self._there[index].copy_to(head)
             results = tuple(head.astype(self.output_dtype) for head in self._heads)
         return results[0] if len(results) == 1 else results
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another network of the same graph and parameters, with memory of its own."""
+        return Network, (self._symbol, self._parameters, self._operators)
 
     def __repr__(self) -> str:
         return (
@@ -166,11 +173,8 @@ def _buffers(plan: Plan) -> dict[int, Array]:
     return result
 
 
-def _constants(plan: Plan, parameters: Mapping[str, Array]) -> dict[int, Array]:
-    return {
-        plan.variables[name]: np.array(array, np.int32, order="C")
-        for name, array in parameters.items()
-    }
+def _constants(parameters: Mapping[str, Array]) -> dict[str, Array]:
+    return {name: np.array(array, np.int32, order="C") for name, array in parameters.items()}
 
 
 def _on_device(plan: Plan, arrays: Mapping[int, Array], operators: Operators) -> Mapping[int, Any]:

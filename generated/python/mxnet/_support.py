@@ -61,6 +61,16 @@ class OperatorError(ValueError):
             text = f"{rule} ({value})" if value else rule
         super().__init__(f"{operator}: {text}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return error_again, (type(self), self.args, self.__dict__)
+
+
+def error_again(kind: type[Exception], message: tuple[Any, ...], fields: dict[str, Any]) -> Any:
+    """An error of another process."""
+    made = kind.__new__(kind, *message)
+    made.__dict__.update(fields)
+    return made
+
 
 _raised: type[OperatorError] = OperatorError
 
