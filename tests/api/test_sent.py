@@ -35,7 +35,7 @@ ERRORS = [
     cvmgen.BuildError("cc refuses a.c"),
     RefusedError({"a.c": cvmgen.BuildError("a"), "b.c": cvmgen.BuildError("b")}),
     CacheError("full"),
-    DriverError("gone"),
+    DriverError("gone", 719),
     UsageError("what?"),
     InternalError("ours"),
     SPEC_ERROR,
