@@ -22,57 +22,57 @@ FUZZ_SEED ?= $(shell date +%s)
 PEERS ?=
 
 BIN := $(VENV)/bin
-# Named by content and place, so that neither a checkout's new time stamps nor a second run
-# reinstalls anything, and a moved checkout does.
-STAMP := $(VENV)/.installed-$(shell { cat pyproject.toml; pwd; } | cksum | cut -d ' ' -f 1)
+# A stamp for each set of packages, named by content and place, so that neither a checkout's new
+# time stamps nor a second run reinstalls anything, and a moved checkout does.
+KEY := $(shell { cat pyproject.toml; pwd; } | cksum | cut -d ' ' -f 1)
+CORE := $(VENV)/.installed-core-$(KEY)
+TEST := $(VENV)/.installed-test,cuda,examples-$(KEY)
+CHECK := $(VENV)/.installed-check-$(KEY)
+CUDA := $(VENV)/.installed-cuda-$(KEY)
+EMULATION := $(VENV)/.installed-emulation-$(KEY)
 
 .PHONY: demo build test test-all fuzz orders sanitize emulated mutants check format readme bench bench-peers bench-check bench-baseline bench-readme gpu-test gpu-sanitize gpu-bench clean
 
 demo: build
 	@$(BIN)/python examples/digits/demo.py
 
-build: $(STAMP)
+build: $(CORE)
 	@$(BIN)/cvmgen build
 
-# The build backend goes in first and pip uses it from there: with everything in place already,
-# neither step needs a network.
-$(STAMP):
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cvmgen needs Python 3.11 or later; set PYTHON=")'
-	@echo "setting up $(VENV) (once)"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.24' 'editables>=0.5'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[dev,cuda]'
-	@rm -f $(VENV)/.installed-*
+$(VENV)/.installed-%-$(KEY):
+	@$(PYTHON) tools/install.py $(VENV) $*
+	@rm -f $(VENV)/.installed-$*-*
 	@touch $@
 
-test: $(STAMP)
+$(TEST) $(CHECK) $(CUDA) $(EMULATION): | $(CORE)
+
+test: $(TEST)
 	@$(BIN)/python -m pytest $(PYTEST_FLAGS)
 
-test-all: $(STAMP)
+test-all: $(TEST)
 	@$(BIN)/python -m pytest $(PYTEST_FLAGS) -m ''
 
-orders: $(STAMP)
+orders: $(TEST)
 	@for order in reverse 1 2; do \
 	  CVMGEN_TEST_TARGETS=c,cuda-cpu CVMGEN_TEST_ORDER=$$order \
 	    $(BIN)/python -m pytest $(PYTEST_FLAGS) tests/conformance tests/opsets || exit 1; \
 	done
 
-fuzz: $(STAMP)
+fuzz: $(TEST)
 	@echo "again with: make fuzz FUZZ=$(FUZZ) FUZZ_SEED=$(FUZZ_SEED)"
 	@CVMGEN_FUZZ=$(FUZZ) CVMGEN_FUZZ_SEED=$(FUZZ_SEED) $(BIN)/python -m pytest $(PYTEST_FLAGS) tests/fuzz
 
-sanitize: $(STAMP)
+sanitize: $(TEST)
 	@$(BIN)/python -m pytest $(PYTEST_FLAGS) -m '' tests/emit/test_cuda_races.py tests/emit/test_cuda_sanitized.py
 
 # Large, so it comes only when asked for.
-emulated: $(STAMP)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[emulation]'
+emulated: $(TEST) $(EMULATION)
 	@$(BIN)/python -m pytest -q -m '' tests/conformance/test_emulated.py tests/emit/test_tile.py tests/model/test_models.py -k 'answers or arm or another'
 
-mutants: $(STAMP)
+mutants: $(TEST)
 	@$(BIN)/python -m pytest -q -m slow tests/emit/test_cuda_mutants.py
 
-check: $(STAMP)
+check: $(CHECK)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -80,7 +80,7 @@ check: $(STAMP)
 	@$(BIN)/cvmgen build --check
 	@$(BIN)/cvmgen list --into README.md --check
 
-format: $(STAMP)
+format: $(CHECK)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
@@ -97,24 +97,24 @@ bench-check: build
 bench-baseline: build
 	@$(BIN)/python -m benchmarks --json benchmarks/baseline.json $(BENCH_FLAGS)
 
-bench-readme: $(STAMP)
+bench-readme: $(CORE)
 	@$(BIN)/python -m benchmarks --readme
 
 # Large, so it comes only when asked for. PEERS=torch==2.13.0+cpu chooses a release of one of them.
-bench-peers: $(STAMP)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[bench]' $(PEERS)
+bench-peers: $(CORE)
+	@$(PYTHON) tools/install.py $(VENV) bench $(PEERS)
 
 # Without a GPU it says so and is content.
-gpu-test: $(STAMP)
+gpu-test: $(TEST)
 	@CVMGEN_TEST_TARGETS=c,cuda $(BIN)/python -m pytest tests/conformance tests/opsets tests/api/test_gpu.py
 
-gpu-sanitize: $(STAMP)
+gpu-sanitize: $(TEST)
 	@command -v compute-sanitizer >/dev/null || { echo "nothing was tested: no compute-sanitizer on PATH"; exit 0; }
 	@for tool in memcheck racecheck; do \
 	  compute-sanitizer --tool $$tool --error-exitcode 1 $(BIN)/python -m pytest tests/api/test_gpu.py -k random || exit 1; \
 	done
 
-gpu-bench: $(STAMP)
+gpu-bench: $(CUDA)
 	@$(BIN)/python benchmarks/gpu.py
 
 clean:

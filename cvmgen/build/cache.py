@@ -50,7 +50,7 @@ def get_or_build(key: str, suffix: str, builder: Callable[[Path], None]) -> Path
     written, or others can write to its folders.
     """
     root = cache_folder()
-    entry = root / "entries" / key[:2] / f"{key}{suffix}"
+    entry = _entry(key, suffix)
     try:
         own_folder(root, entry.parent)
         if _is_whole(entry):
@@ -63,6 +63,11 @@ def get_or_build(key: str, suffix: str, builder: Callable[[Path], None]) -> Path
     except OSError as error:
         raise _unwritable(error) from error
     return entry
+
+
+def is_stored(key: str, suffix: str) -> bool:
+    """Whether `get_or_build` most likely finds the file."""
+    return _entry(key, suffix).exists()
 
 
 def keep_failed(name: str, key: str, sources: Mapping[str, str]) -> Path:
@@ -83,6 +88,10 @@ def write_sources(folder: Path, sources: Mapping[str, str]) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", newline="")
+
+
+def _entry(key: str, suffix: str) -> Path:
+    return cache_folder() / "entries" / key[:2] / f"{key}{suffix}"
 
 
 def _unwritable(error: OSError) -> CacheError:

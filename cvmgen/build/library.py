@@ -9,10 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cvmgen.build.cache import content_key, get_or_build, keep_failed, write_sources
+from cvmgen.build.cache import (
+    content_key,
+    get_or_build,
+    is_stored,
+    keep_failed,
+    write_sources,
+)
 from cvmgen.build.compilers import Compiler, c_compiler, cpp_compiler
 from cvmgen.build.diagnostics import explain
 from cvmgen.build.process import run, workers
+from cvmgen.build.progress import Progress, shown
 from cvmgen.errors import BuildError, RefusedError
 from cvmgen.paths import checkout
 
@@ -156,7 +163,8 @@ def compile_library(
     key = content_key(sources, compiler=compiler.identity, flags=marks)
 
     def build(library: Path) -> None:
-        _link(job, _compile_all(job, units), library, strict=job.hooked)
+        with shown() as progress:
+            _link(job, _compile_all(job, units, progress), library, strict=job.hooked)
 
     return get_or_build(key, f"-{name}{_SUFFIX}", build)
 
@@ -193,12 +201,23 @@ def _our_flags(language: _Language, sanitizers: Sequence[str]) -> tuple[str, ...
     return (*flags, *language.optimised)
 
 
-def _compile_all(job: _Job, units: Mapping[str, str]) -> list[Path]:
+def _compile_all(job: _Job, units: Mapping[str, str], progress: Progress) -> list[Path]:
     """Objects of all units; RefusedError with those that the compiler refuses."""
-    from concurrent.futures import ThreadPoolExecutor  # a slow import
+    from concurrent.futures import ThreadPoolExecutor, as_completed  # slow imports
 
+    objects = {unit: _Object.of(job, unit, text) for unit, text in units.items()}
+    # The longest first: they take the longest, and would be waited for at the end.
+    missing = [unit for unit, each in objects.items() if not is_stored(each.key, ".o")]
+    missing.sort(key=lambda unit: -len(units[unit]))
+    what = f"compiling {job.name}: {{}} of {len(missing)} files"
+    progress.step(what.format(0))
     with ThreadPoolExecutor(max_workers=workers()) as pool:
-        pending = {unit: pool.submit(_object, job, unit, text) for unit, text in units.items()}
+        made = {unit: pool.submit(objects[unit].compiled) for unit in missing}
+        for done, _ in enumerate(as_completed(made.values()), 1):
+            progress.step(what.format(done))
+        pending = {
+            unit: made.get(unit) or pool.submit(each.compiled) for unit, each in objects.items()
+        }
     failed = {unit: future.exception() for unit, future in pending.items()}
     refused = {unit: each for unit, each in failed.items() if type(each) is BuildError}
     if refused and all(each is None or unit in refused for unit, each in failed.items()):
@@ -206,28 +225,42 @@ def _compile_all(job: _Job, units: Mapping[str, str]) -> list[Path]:
     return [future.result() for future in pending.values()]
 
 
-def _object(job: _Job, unit: str, text: str) -> Path:
-    sources = _read(job, unit, text)
-    read = sources
-    if "-g" not in job.flags:
-        lines = job.language.lines
-        read = {name: code(each, lines=lines) for name, each in sources.items()}
-    # The unit's name is in the key by itself: the sources alone do not say which one is compiled.
-    marks = ("object", unit, *job.reading, *job.flags)
-    key = content_key(read, compiler=job.compiler.identity, flags=marks)
+@dataclass(frozen=True, slots=True)
+class _Object:
+    """What a unit becomes: its sources, and the key of all that goes in."""
 
-    def build(made: Path) -> None:
+    job: _Job
+    unit: str
+    sources: Mapping[str, str]
+    key: str
+
+    @classmethod
+    def of(cls, job: _Job, unit: str, text: str) -> _Object:
+        sources = _read(job, unit, text)
+        read = sources
+        if "-g" not in job.flags:
+            lines = job.language.lines
+            read = {name: code(each, lines=lines) for name, each in sources.items()}
+        # The unit's name is in the key by itself: the sources alone do not say which one is
+        # compiled.
+        marks = ("object", unit, *job.reading, *job.flags)
+        key = content_key(read, compiler=job.compiler.identity, flags=marks)
+        return cls(job, unit, sources, key)
+
+    def compiled(self) -> Path:
+        return get_or_build(self.key, ".o", self._compile)
+
+    def _compile(self, made: Path) -> None:
+        job, unit = self.job, self.unit
         folder = made.parent / "sources"
-        write_sources(folder, sources)
+        write_sources(folder, self.sources)
         # Relative names, so that messages and debug information say what generated/ says.
         arguments = (*job.reading, *job.options, "-c", unit, "-o", str(made))
         status, log = run((*job.compiler.command, *arguments), folder=folder)
         if status != 0:
-            kept = keep_failed(job.name, key, sources)
+            kept = keep_failed(job.name, self.key, self.sources)
             headline = f"{job.compiler.name} refuses {unit} of {job.name}"
-            raise BuildError(explain(headline, log, sources, kept, job.manifest))
-
-    return get_or_build(key, ".o", build)
+            raise BuildError(explain(headline, log, self.sources, kept, job.manifest))
 
 
 def _read(job: _Job, unit: str, text: str) -> dict[str, str]:

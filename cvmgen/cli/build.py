@@ -8,15 +8,16 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cvmgen.api.library import compiled
 from cvmgen.api.manifest import operator_of
 from cvmgen.build.files import LISTING, compare, write_changed
+from cvmgen.build.progress import Progress
 from cvmgen.cli import report
 from cvmgen.cli.exits import Exit, fault, tell_warnings
-from cvmgen.cli.progress import Progress
 from cvmgen.cli.reasons import Entry, Reasons, full_name, interface, read_entries
 from cvmgen.cli.stamp import (
     Stamp,
@@ -32,6 +33,11 @@ from cvmgen.errors import BuildError, CvmgenError, Faults
 from cvmgen.escape import json_text
 from cvmgen.paths import MANIFEST, schedules_folder, spec_folder
 from cvmgen.source import SpecWarning
+
+if TYPE_CHECKING:  # their modules need lark and sympy
+    from cvmgen.driver import Texts
+    from cvmgen.schedule.book import Schedules
+    from cvmgen.spec.formula import Operator
 
 SHOWN_CHANGES = 12
 """More changes than these are counted by their reason."""
@@ -85,7 +91,7 @@ def build(request: Request, faults: Faults, *, as_json: bool, jobs: int | None) 
     """Bring the folder up to date, compile the C library, and say what changed."""
     if jobs is not None:
         os.environ["CVMGEN_JOBS"] = str(jobs)  # read where the compilers are started
-    with Progress() as progress:
+    with Progress(aloud=not as_json) as progress:
         changes, generated = bring_up_to_date(request, progress, faults)
         progress.clear()
         tell_warnings(generated.warnings)
@@ -94,7 +100,7 @@ def build(request: Request, faults: Faults, *, as_json: bool, jobs: int | None) 
             tell_changes(request, changes, generated.stale)
         library = None
         if "c" in request.targets:
-            progress.step("compiling the C library")
+            progress.step("looking for the C library")
             refused: dict[str, BuildError] = {}
             library = compiled(request.folder, refused=refused)
             faults.errors += refused.values()
@@ -208,7 +214,13 @@ def generate(request: Request, progress: Progress, faults: Faults, *, afresh: bo
     operators = read_operators(request.spec, progress, faults)
     schedules = read_schedules(request.spec)
     progress.step("generating")
-    make = driver.operator_texts if afresh else remembered_texts
+    made = count(1)
+
+    def make(operator: Operator, targets: Sequence[str], schedules: Schedules | None) -> Texts:
+        progress.step(f"generating {operator.full_name}, {next(made)} of {len(operators)}")
+        how = driver.operator_texts if afresh else remembered_texts
+        return how(operator, targets, schedules)
+
     if not request.names:
         files = driver.generate(operators, request.targets, make, schedules, faults)
         idle = []

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, UsageError
-from cvmgen.cli.progress import Progress
 from cvmgen.cli.specs import find_operator, probe_all, read_operators, spec_files
 from cvmgen.derive import adjoint
 from cvmgen.dtypes import CVM, MAX_PRECISION

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from cvmgen.build import compare, write_changed
+from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit
-from cvmgen.cli.progress import Progress
 from cvmgen.escape import json_text
 from cvmgen.graph import load_model
 

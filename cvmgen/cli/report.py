@@ -20,8 +20,8 @@ from cvmgen.build import (
     disassembler,
 )
 from cvmgen.build.process import workers
+from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit
-from cvmgen.cli.progress import Progress
 from cvmgen.paths import MANIFEST
 from cvmgen.spec.formula import Operator
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, UsageError
-from cvmgen.cli.progress import Progress
 from cvmgen.errors import CvmgenError
 from cvmgen.graph import CompiledModel, Network, load, load_model
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
+from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit
-from cvmgen.cli.progress import Progress
 from cvmgen.cli.specs import read_operators
 from cvmgen.cli.synonyms import SYNONYMS
 from cvmgen.escape import json_text

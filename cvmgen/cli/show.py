@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, UsageError, fault, tell_warnings
-from cvmgen.cli.progress import Progress
 from cvmgen.cli.specs import (
     apply_all,
     files_to_check,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from cvmgen.build.cache import content_key, get_or_build
 from cvmgen.build.files import digest_of
+from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import UsageError
-from cvmgen.cli.progress import Progress
 from cvmgen.cli.stamp import PACKAGE
 from cvmgen.errors import Faults, Strict
 from cvmgen.paths import formulas_folder

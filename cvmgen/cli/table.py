@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path, PurePosixPath
 
+from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit
-from cvmgen.cli.progress import Progress
 from cvmgen.cli.specs import read_operators
 from cvmgen.driver import TARGETS, operator_file
 from cvmgen.errors import CvmgenError

@@ -50,6 +50,12 @@ def cache(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return shared_cache
 
 
+@pytest.fixture(autouse=True)
+def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a command says because it takes long is not what these tests are about."""
+    monkeypatch.setattr("cvmgen.build.progress.DELAY", 3600.0)
+
+
 @pytest.fixture
 def spec(tmp_path: Path) -> Path:
     """A spec folder of two operators of the opset `toy`."""

@@ -71,3 +71,16 @@ def test_training_again_reaches_its_goal(tmp_path: Path) -> None:
         images, labels = test["images"][:, np.newaxis, np.newaxis], test["labels"]
     answers = np.concatenate([network(image) for image in images]).argmax(1)
     assert (answers == labels).mean() >= 0.95
+
+
+def test_the_demonstration_needs_numpy_alone() -> None:
+    """Neither what training needs nor the tools of developers."""
+    program = (
+        "import runpy, sys;"
+        "runpy.run_path(sys.argv[1]);"
+        "heavy = {'sklearn', 'scipy', 'sympy', 'lark', 'jinja2', 'pytest'};"
+        "print(sorted(heavy & sys.modules.keys()))"
+    )
+    command = [sys.executable, "-c", program, str(FOLDER / "demo.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
