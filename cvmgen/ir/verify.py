@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, assert_never
 
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import statement_lines, text
-from cvmgen.ir.visit import walk
+from cvmgen.ir.visit import names_in, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,3 +313,81 @@ def shown(node: object) -> str:
     if isinstance(node, i.Stmt):
         return statement_lines(node)[0]
     return repr(node)
+
+
+# ---------------------------------------------------------------- typed nests
+
+
+def kernel_fault(body: tuple[i.Stmt, ...], names: Collection[str], tensors: Collection[str]) -> str:
+    """What in a typed nest does not hold together, whatever rewrote it; empty where all does.
+
+    `names` and `tensors` are what it has from outside. In a kernel each name is bound before it is
+    read and hides no other one, only locals change, and loops count upwards.
+    """
+    try:
+        Kernel(frozenset(tensors)).block(body, {*names}, set(), 0)
+    except KernelFaultError as fault:
+        return str(fault)
+    return ""
+
+
+class KernelFaultError(Exception):
+    """What does not hold together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Walks blocks in order with the names that are bound there; arrays are among them."""
+
+    tensors: frozenset[str]
+
+    def block(
+        self, body: tuple[i.Stmt, ...], around: set[str], changing: set[str], loops: int
+    ) -> None:
+        """Check a block inside so many loops; what it binds is gone behind it."""
+        scope, changing = set(around), set(changing)
+        for statement in body:
+            self.statement(statement, scope, changing, loops)
+
+    def statement(self, statement: i.Stmt, scope: set[str], changing: set[str], loops: int) -> None:
+        match statement:
+            case i.Let(name=name, value=value):
+                self.read(value, scope)
+                self.bind(name, scope)
+                changing.add(name)
+            case i.Array(name=name, length=length):
+                if length < 1:
+                    raise KernelFaultError(f"the array {name} has no room")
+                self.bind(name, scope)
+            case i.Assign(name=name, value=value) | i.Accumulate(name=name, value=value):
+                if name not in changing:
+                    raise KernelFaultError(f"{name} changes, which is no local there")
+                self.read(value, scope)
+            case i.Loop(index=index, body=body, step=step):
+                self.read((statement.low, statement.high, statement.worth), scope)
+                if step < 1:
+                    raise KernelFaultError(f"the loop {index} does not count upwards")
+                inner = set(scope)
+                self.bind(index, inner)
+                self.block(body, inner, changing, loops + 1)
+            case i.If(condition=condition, then=then, otherwise=otherwise):
+                self.read(condition, scope)
+                self.block(then, scope, changing, loops)
+                self.block(otherwise, scope, changing, loops)
+            case i.Break():
+                if loops == 0:
+                    raise KernelFaultError("a loop is left where there is none")
+            case _:
+                self.read(statement, scope)
+
+    def bind(self, name: str, scope: set[str]) -> None:
+        if name in scope:
+            raise KernelFaultError(f"the name {name} stands for two things")
+        scope.add(name)
+
+    def read(self, node: object, scope: set[str]) -> None:
+        for name in sorted(names_in(node) - scope):
+            raise KernelFaultError(f"{name} is read where nothing binds it")
+        for each in walk(node):
+            if isinstance(each, i.Load) and each.tensor not in scope | self.tensors:
+                raise KernelFaultError(f"elements of {each.tensor}, which is no array there")

@@ -46,7 +46,7 @@ class Copies:
 
     def statement(self, statement: i.Stmt) -> i.Stmt:
         match statement:
-            case i.Loop(low=None, body=body):
+            case i.Loop(low=low, step=step, body=body) if low is None or step != 1:
                 return replace(statement, body=self.block(body))
             case i.Loop(body=body):
                 return self.loop(replace(statement, body=self.block(body)))
@@ -70,8 +70,9 @@ class Copies:
     # -------------------------------------------------------- one element to a run
 
     def stored(self, loop: i.Loop, store: i.Store) -> i.Stmt | None:
-        if self.dtypes[store.target.tensor].kind != "int":
-            return None  # real numbers are stored in one form, conditions as 0 and 1
+        stored = self.dtypes.get(store.target.tensor)
+        if stored is None or stored.kind != "int":
+            return None  # arrays of a nest; real numbers are stored in one form, conditions as 0, 1
         value = self.unconverted(store)
         match value:
             case i.Select(condition=condition, then=then, otherwise=otherwise):

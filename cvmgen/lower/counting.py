@@ -174,7 +174,7 @@ class Cuts:
         match test:
             case i.Compare(op="<", left=left, right=right) if left == i.Var(loop.index):
                 steady = not names_in(right) & {loop.index, *assigned(loop.body)}
-                asked = loop.low == ZERO and self.facts.positive(loop.high)
+                asked = loop.low == ZERO and loop.step == 1 and self.facts.positive(loop.high)
                 read = any(isinstance(each, i.Load) for each in walk(right))
                 return right if steady and asked and read else None
             case _:

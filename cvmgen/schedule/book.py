@@ -14,6 +14,7 @@ from cvmgen.schedule.actions import ACTIONS
 from cvmgen.schedule.classes import CLASSES, OF_MODELS, Class
 from cvmgen.schedule.forms import Known, Settings, UnsureError, Use, matched, one_of
 from cvmgen.schedule.intrinsics import Intrinsic, checked_intrinsic
+from cvmgen.schedule.legality import applied
 from cvmgen.schedule.measures import KNOWN_IN_MODELS, MEASURES
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import SpecError, SpecErrors
@@ -74,7 +75,7 @@ class Schedules:
     def steps(self, plan: Plan, subject: Subject) -> Iterator[Step]:
         """The nest after each action; SpecError where one would change what it computes."""
         for use in plan.uses:
-            subject = use.kind.run(subject, use)
+            subject = applied(use, subject)
             yield Step(use, subject)
 
     def changing(self, plan: Plan, subject: Subject) -> set[int]:
@@ -113,7 +114,7 @@ class Schedules:
         """The nest after all actions of the schedule of its class; as it is without one."""
         plan, subject = self.chosen(target, subject)
         for use in () if plan is None else plan.uses:
-            subject = use.kind.run(subject, use)
+            subject = applied(use, subject)
         return subject
 
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
-from cvmgen.lower.guards import changed
+from cvmgen.lower.guards import assigned, changed
 from cvmgen.lower.reductions import ANY_ORDER
+
+ZERO = i.Const(0)
+# What no vector instruction does.
+SCALAR = (i.Loop, i.Copy, i.Turn, i.Slide, i.Fetch, i.Fill, i.Break, i.Overflow)
+# What goes over many elements at once, or orders them.
+REGIONS = (i.Copy, i.Move, i.Turn, i.Slide, i.Fill, i.Sort)
 
 
 def carried(loop: i.Loop) -> set[str]:
@@ -50,26 +57,98 @@ def conflict(loop: i.Loop, locals_: Locals) -> str:
     """Why iterations may not run at once, as what the loop does; empty where they may.
 
     They may share accumulators that come out the same in every order; of the arrays around the
-    loop each must have elements of its own.
+    loop each must have an element of its own. (Results are stored once each, by whatever loops.)
     """
+    if leaves(loop):
+        return "may end early"
     inner = {each.name for each in walk(loop) if isinstance(each, i.Array)}
-    for each in walk(loop):
-        match each:
-            case i.Store(target=i.Load(tensor=tensor, offset=offset)):
-                if tensor in locals_.arrays.keys() - inner and loop.index not in names_in(offset):
-                    return f"changes the same elements of {tensor} in every iteration"
-            case _:
-                pass
+    for array in sorted(stored_tensors(loop) & locals_.arrays.keys() - inner):
+        if own_place((loop,), array, loop.index) is None:
+            return f"changes the same elements of {array} in every iteration"
     if combined(loop, locals_.types) is None:
         names = " and ".join(sorted(carried(loop)))
         return f"carries {names}, which depends on the order of iterations"
     return ""
 
 
+def own_place(body: tuple[i.Stmt, ...], tensor: str, index: str) -> i.Expr | None:
+    """Where each iteration has its only element of a tensor, another one than all others have;
+    None where it has none, or where a statement goes over many elements."""
+    places = {
+        each.offset for each in walk(body) if isinstance(each, i.Load) and each.tensor == tensor
+    }
+    many = any(tensor in read_tensors(each) for each in walk(body) if isinstance(each, REGIONS))
+    if len(places) != 1 or many:
+        return None
+    (place,) = places
+    line = algebra.linear(place, [i.Var(index)], frozenset({index, *assigned(body)}))
+    if line is None:
+        return None
+    match line[0].get(i.Var(index), ZERO):
+        case i.Const(value=step) if step != 0:
+            return place
+        case _:
+            return None
+
+
+def leaves(loop: i.Loop) -> bool:
+    """Whether a statement of the loop ends it, and not a loop in it."""
+    left: list[i.Stmt] = [*loop.body]
+    while left:
+        match left.pop():
+            case i.Break():
+                return True
+            case i.If(then=then, otherwise=otherwise):
+                left += (*then, *otherwise)
+            case _:
+                pass
+    return False
+
+
+def steady_range(loop: i.Loop) -> bool:
+    """Whether the loop itself leaves alone what says how often it runs."""
+    ends = (loop.low, loop.high)
+    return not (names_in(ends) & assigned((loop,)) or read_tensors(ends) & stored_tensors(loop))
+
+
+DIVISIONS = ("floordiv", "truncdiv", "mod", "rem")
+SHIFTS = ("shl", "shr")
+SURE_CALLS = ("min_", "max_", "abs_", "walk_offset")
+
+
+def may_fail(node: object) -> bool:
+    """Whether a node may have no value in a call: a loop without iterations does not ask for it."""
+    match node:
+        case i.Binary(op=op, right=i.Const(value=value)) if op in DIVISIONS:
+            return value == 0
+        case i.Binary(op=op, right=i.Const(value=value)) if op in SHIFTS:
+            return value < 0
+        case i.Binary(op=op):
+            return op in DIVISIONS or op in SHIFTS
+        case i.Call(function=function):
+            return not function.startswith(SURE_CALLS)
+        case i.Load() | i.Item():
+            return True
+        case _:
+            return False
+
+
 def stored_tensors(node: object) -> set[str]:
     """The tensors and arrays that are written."""
-    kinds = (i.Store, i.Copy, i.Turn, i.Slide, i.Fill)
-    return {each.target.tensor for each in walk(node) if isinstance(each, kinds)}
+    found = set()
+    for each in walk(node):
+        match each:
+            case i.Store(target=target):
+                found.add(target.tensor)
+            case i.Sort():
+                found |= read_tensors(each)
+            case i.Copy(target=target) | i.Move(target=target) | i.Turn(target=target):
+                found.add(target.tensor)
+            case i.Slide(target=target) | i.Fill(target=target):
+                found.add(target.tensor)
+            case _:
+                pass
+    return found
 
 
 def read_tensors(node: object) -> set[str]:

@@ -8,6 +8,8 @@ from functools import cache
 from typing import NoReturn
 
 from cvmgen.errors import InternalError
+from cvmgen.ir import nodes as i
+from cvmgen.schedule.dependences import leaves, steady_range
 from cvmgen.schedule.intrinsics import Intrinsic
 from cvmgen.schedule.mappings import MAPPINGS, SettingForm
 from cvmgen.schedule.subject import Subject
@@ -24,8 +26,10 @@ from cvmgen.spec.schedules import (
 )
 
 MOST_COPIES = 64  # of statements: compilers take their time over more
-MOST = (1 << 63) - 1  # that a measure is compared with
+MOST = 1 << 40  # iterations or elements: no memory has more
 MOST_ELEMENTS = 1 << 16  # of 8 bytes at most: the stack of a thread may be 2 MB
+MOST_ROOM = 3 << 19  # bytes of all arrays that are there at once
+MOST_NODES = 20_000  # of a nest
 
 Settings = Mapping[str, int]
 Given = tuple[str, ...] | int | tuple[str, int] | Settings | Intrinsic
@@ -63,6 +67,12 @@ class Use:
     def loops(self, subject: Subject, at: int) -> tuple[str, ...]:
         """The names in the nest of what an operand speaks of."""
         return tuple(name for role in self.roles(at) for name in subject.roles[role])
+
+    def named(self, subject: Subject) -> tuple[str, ...]:
+        """The names in the nest of all that the action speaks of."""
+        roles = (each for given in self.given if isinstance(given, tuple) for each in given)
+        known = (subject.roles.get(each, ()) for each in roles if isinstance(each, str))
+        return tuple(name for names in known for name in names)
 
     def number(self, at: int) -> int:
         given = self.given[at]
@@ -108,6 +118,18 @@ class Use:
                 return name, settings
             case _:
                 raise InternalError(f"'{self.action.name}' names no mapping")
+
+    def one_by_one(self, loop: i.Loop, subject: Subject) -> None:
+        """Refuse a loop whose iterations are not those of a whole range."""
+        if loop.step != 1:
+            self.refuse(
+                f"the loop {loop.index} goes in steps of {loop.step} already ({subject.place})",
+                "name the loop in it, over each block",
+            )
+        if leaves(loop):
+            self.refuse(f"the loop {loop.index} may end early ({subject.place})")
+        if not steady_range(loop):
+            self.refuse(f"the loop {loop.index} changes how often it runs ({subject.place})")
 
     def refuse(self, message: str, hint: str = "") -> NoReturn:
         """Say that the action would change what the nest computes."""
@@ -236,7 +258,7 @@ def operand(wanted: str, found: Operand, kind: Kind, known: Known) -> Given:
 
 def within(value: int, span: Span) -> int:
     if value > MOST:
-        raise SpecError(span, f"numbers go up to {MOST}", "kernels count in 64 bits")
+        raise SpecError(span, f"numbers go up to {MOST}", "no memory holds so many elements")
     return value
 
 

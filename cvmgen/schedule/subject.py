@@ -21,6 +21,14 @@ Roles = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
+class Outside:
+    """What a nest reads that is not its own: values of the host, and memory."""
+
+    names: frozenset[str]
+    tensors: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
     """A nest for one choice of element types, as far as its schedule has come."""
 
@@ -35,6 +43,7 @@ class Subject:
     place: str  # the line of the formula
     roles: Roles
     sizes: Mapping[str, i.Expr]  # the elements of the inputs that may be factors of int8
+    outside: Outside
     tiling: Tiling | None = None  # how the register tile may do the nest's work, beside its body
     kept: tuple[Kept, ...] = ()  # arrays for what is kept of the entries of a list
 
@@ -57,14 +66,21 @@ class Subject:
         reserved |= names_in(prepared) | assigned(prepared)
         facts, inside = Facts.of(program, nest), Inside.of(program.operator)
         place, points = nest.span.location, tuple(extents(body))
+        outside = Outside(
+            (names_in(body) | names_in((points, shape, tuple(sizes.values())))) - assigned(body),
+            frozenset((*dtypes, *(each.name for each in program.scratch))),
+        )
         body = integer_extremes(body, dtypes)
-        return cls(body, dtypes, facts, shape, own, inside, reserved, points, place, {}, sizes)
+        return cls(
+            body, dtypes, facts, shape, own, inside, reserved, points, place, {}, sizes, outside
+        )
 
     @property
     def taken(self) -> set[str]:
         """The names that are not free for what an action makes."""
         tensors = {each.tensor for each in walk(self.body) if isinstance(each, i.Load)}
-        return set(names_in(self.body)) | assigned(self.body) | tensors | self.reserved
+        arrays = {each.name for each in walk(self.body) if isinstance(each, i.Array)}
+        return set(names_in(self.body)) | assigned(self.body) | tensors | arrays | self.reserved
 
     def is_like(self, other: Subject) -> bool:
         """Whether the nests are the same, whatever schedules call their loops."""

@@ -103,10 +103,13 @@ def find_windows(results: i.Loop, around: i.Loop | None, subject: Subject) -> Wi
     loops = path(sweep)
     if results.low != ZERO or not loops or any(isinstance(each, i.Loop) for each in after):
         return None
+    if any(each.step != 1 for each in (results, *loops)):
+        return None
     columns = side(loops[-1], results.index, subject)
     if columns is None or names_in(columns.start) & assigned((sweep,)):
         return None
-    if around is not None and around.body == (results,) and len(loops) > 1:
+    whole = around is not None and around.low == ZERO and around.step == 1
+    if around is not None and whole and around.body == (results,) and len(loops) > 1:
         rows = side(loops[-2], around.index, subject)
         if rows is not None and not names_in(rows.start) & assigned((around,)):
             found = windows_of(results, total, sweep, tuple(after), (columns, rows), subject)

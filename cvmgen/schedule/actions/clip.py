@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, substitute, walk
-from cvmgen.lower.guards import assigned
+from cvmgen.lower.guards import assigned, changed
+from cvmgen.schedule.dependences import read_tensors, steady_range, stored_tensors
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import bounds, first_from, inlined_values, largest, slope, smallest
 from cvmgen.schedule.rewriting import Block, placed, rewritten
@@ -17,7 +18,7 @@ def clip(subject: Subject, use: Use) -> Subject:
     """Loops run over the iterations that pass the guard around everything else in them.
 
     The order of those stays, and the others did nothing: this is legal for every loop over a
-    range whose guard is linear in its index.
+    range, one by one, whose guard is linear in its index and stays as it is in the loop.
     """
     names, used = set(use.loops(subject, 0)), subject.taken
     ends: set[str] = set()
@@ -37,7 +38,12 @@ def clipped(loop: i.Loop, subject: Subject, used: set[str]) -> Block | None:
     """The loop over its passing iterations, behind their ends; None for other guards."""
     match loop.body:
         case (*locals_, i.If(condition=condition, then=then, otherwise=())) if (
-            loop.low is not None and all(isinstance(each, i.Let) for each in locals_)
+            loop.low is not None
+            and loop.step == 1
+            and steady_range(loop)
+            and all(isinstance(each, i.Let) for each in locals_)
+            and not assigned(tuple(locals_)) & changed(then)
+            and not read_tensors((tuple(locals_), condition)) & stored_tensors(loop)
         ):
             values = inlined_values(locals_)
         case _:

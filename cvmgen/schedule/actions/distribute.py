@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in
-from cvmgen.schedule.dependences import carried, read_tensors, stored_tensors
+from cvmgen.lower.guards import assigned, changed
+from cvmgen.schedule.dependences import carried, leaves, own_place, read_tensors, stored_tensors
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
@@ -16,55 +18,103 @@ from cvmgen.schedule.subject import Subject
 def distribute(subject: Subject, use: Use) -> Subject:
     """The loop runs to its end for each step in it before the next step begins.
 
-    Legal where a step needs of those before it only what they did in the same iteration, and
-    where what that is lies in memory or can be computed again.
+    Legal where a step needs of the others only what they did in the same iteration, and where that
+    lies in memory, an element for each iteration, or can be computed again: locals that change, and
+    arrays that are made anew, belong to one step.
     """
     names = set(use.loops(subject, 0))
 
     def change(statement: i.Stmt) -> Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
+        if leaves(statement):
+            use.refuse(f"the loop {statement.index} may end early ({subject.place})")
         if lost := carried(statement):
             use.refuse(
                 f"the loop {statement.index} carries {' and '.join(sorted(lost))} from one "
                 f"iteration to the next: its steps cannot run apart ({subject.place})",
                 "expand what it carries",
             )
-        return tuple(
-            replace(statement, body=step) for step in steps(statement.body, use, statement.index)
-        )
+        return tuple(replace(statement, body=step) for step in steps(statement, use, subject))
 
     return subject.with_body(rewritten(subject.body, change))
 
 
-def steps(body: Block, use: Use, index: str) -> list[Block]:
+def steps(loop: i.Loop, use: Use, subject: Subject) -> list[Block]:
     """The statements in groups, a loop by itself, each with the locals that it reads."""
     groups: list[list[i.Stmt]] = [[]]
-    for each in body:
+    for each in loop.body:
         if isinstance(each, i.Loop):
             groups += [[each], []]
         else:
             groups[-1].append(each)
-    locals_ = {each.name: each for each in body if isinstance(each, i.Let)}
-    written = stored_tensors(body)
+    apart(loop, groups, use, subject)
+    locals_ = {each.name: each for each in loop.body if isinstance(each, i.Let)}
     found = []
     for group in groups:
-        own = {each.name for each in group if isinstance(each, i.Let)}
-        needed = reached(group, locals_) - own
-        for name in needed:
-            if read_tensors(locals_[name]) & written:
-                use.refuse(
-                    f"the local {name} is read after more of the loop {index} has run, when what "
-                    "it was computed from may have changed"
-                )
-        before = [each for each in body if isinstance(each, i.Let) and each.name in needed]
+        needed = again(group, locals_, loop, use, subject) | read_tensors(tuple(group))
+        needed -= set(map(local_of, group))
+        before = [each for each in loop.body if local_of(each) in needed]
         kept = without_unread((*before, *group))
-        if any(not isinstance(each, i.Let) for each in kept):
+        if any(not isinstance(each, (i.Let, i.Array)) for each in kept):
             found.append(kept)
     return found
 
 
-def reached(statements: Iterable[i.Stmt], locals_: dict[str, i.Let]) -> set[str]:
+def local_of(statement: i.Stmt) -> str:
+    """The local or the array that a statement makes; empty where it makes none."""
+    return statement.name if isinstance(statement, (i.Let, i.Array)) else ""
+
+
+def again(
+    group: Sequence[i.Stmt], locals_: dict[str, i.Let], loop: i.Loop, use: Use, subject: Subject
+) -> set[str]:
+    """The locals that a group reads, if they can be computed again for it."""
+    own = {each.name for each in group if isinstance(each, i.Let)}
+    needed = reached(group, locals_)
+    written, changes = stored_tensors(loop.body), changed(loop.body)
+    for name in sorted(needed - own):
+        if name in changes:
+            use.refuse(
+                f"the local {name} changes in one step of the loop {loop.index} and is read in "
+                f"another: its steps cannot run apart ({subject.place})",
+                f"expand it over the loop {loop.index}",
+            )
+        if read_tensors(locals_[name]) & written:
+            use.refuse(
+                f"the local {name} is read after more of the loop {loop.index} has run, when what "
+                "it was computed from may have changed"
+            )
+    return needed
+
+
+def apart(loop: i.Loop, groups: Sequence[Sequence[i.Stmt]], use: Use, subject: Subject) -> None:
+    """Refuse steps of which one needs what another did in other iterations."""
+    made = {each.name for each in loop.body if isinstance(each, i.Array)}
+    for one, other in combinations(map(tuple, groups), 2):
+        memory = read_tensors(one) & read_tensors(other)
+        memory &= stored_tensors(one) | stored_tensors(other)
+        for tensor in sorted(memory):
+            if tensor in made:
+                use.refuse(
+                    f"the loop {loop.index} makes the array {tensor} anew in each iteration, for "
+                    f"several of its steps: they cannot run apart ({subject.place})"
+                )
+            if own_place(loop.body, tensor, loop.index) is None:
+                use.refuse(
+                    f"steps of the loop {loop.index} share more of {tensor} than an element for "
+                    f"each iteration: they cannot run apart ({subject.place})"
+                )
+        if both := assigned(one) & changed(other) | assigned(other) & changed(one):
+            name = min(both)
+            use.refuse(
+                f"the local {name} changes in one step of the loop {loop.index} and is read in "
+                f"another: its steps cannot run apart ({subject.place})",
+                f"expand it over the loop {loop.index}",
+            )
+
+
+def reached(statements: Iterable[i.Stmt], locals_: Mapping[str, i.Let]) -> set[str]:
     """The locals that statements read, and those that these are made of."""
     found: set[str] = set()
     new = names_in(tuple(statements)) & locals_.keys()
@@ -78,7 +128,8 @@ def without_unread(body: Block) -> Block:
     """A block without locals that nothing reads."""
     kept: list[i.Stmt] = []
     for each in reversed(body):
-        if isinstance(each, i.Let) and each.name not in names_in(tuple(kept)):
+        behind = tuple(kept)
+        if isinstance(each, i.Let) and each.name not in names_in(behind) | changed(behind):
             continue
         kept.insert(0, each)
     return tuple(kept)

@@ -9,6 +9,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, walk
 from cvmgen.lower.guards import assigned
 from cvmgen.schedule.actions.unroll import passes
+from cvmgen.schedule.dependences import leaves, read_tensors
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import ZERO
 from cvmgen.schedule.rewriting import Block, loops, placed, rewritten, with_names
@@ -20,10 +21,13 @@ def enumerated(subject: Subject, use: Use) -> Subject:
     all loops of the first role in them have. The first new role is that of the copies; the second
     one, if there is one, is that of the loops in them around the iterations.
 
-    What such a copy accumulates stays in a register, and its loop is a single one. Legal for every
-    loop: a copy runs where there are so many iterations, and in their order.
+    What such a copy accumulates stays in a register, and its loop is a single one. Legal where the
+    loops in it go one by one to their end: a copy runs where there are so many iterations, and in
+    their order. Others stay as they are.
     """
     names, most, over = set(use.loops(subject, 0)), use.copies(1), set(use.loops(subject, 2))
+    if same := names & over:
+        use.refuse(f"the loop {min(same)} has no copies for its own iterations ({subject.place})")
     used = subject.taken
     roles = [use.roles(at)[0] for at in range(3, len(use.given))]
     made: dict[str, dict[str, None]] = {role: {} for role in roles}
@@ -61,10 +65,13 @@ def iterations(outer: i.Loop, names: Collection[str]) -> tuple[i.Expr, i.Expr] |
     there are none, or they differ, or are around others."""
     found = [*loops(outer.body, names)]
     ranges = {(each.low, each.high) for each in found}
-    if len(ranges) != 1:
+    whole = all(each.step == 1 and not leaves(each) for each in found)
+    if len(ranges) != 1 or not whole:
         return None
     ((low, high),) = ranges
     if low is None or names_in((low, high)) & assigned((outer,)):
+        return None
+    if read_tensors((low, high)):
         return None
     single = not any(isinstance(each, i.Loop) for loop in found for each in loop.body)
     return (low, high) if single else None

@@ -9,7 +9,7 @@ from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild, walk
 from cvmgen.lower.guards import assigned, changed
-from cvmgen.schedule.actions.split import most_iterations
+from cvmgen.schedule.actions.split import counts_up, most_iterations
 from cvmgen.schedule.dependences import Locals
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten
@@ -20,7 +20,7 @@ def expand(subject: Subject, use: Use) -> Subject:
     """Locals that each iteration begins anew get an element for each: iterations share nothing.
 
     A local that is stored in an array as it is grows there. Legal where the loop declares the
-    local itself and, unless it grows so, has at most a known number of iterations.
+    local itself and, unless it grows so, goes from 0 or behind it up to a known number.
     """
     accumulators, over = set(use.loops(subject, 0)), set(use.loops(subject, 1))
     arrays = Locals.of(subject.body).arrays
@@ -43,6 +43,11 @@ def expand(subject: Subject, use: Use) -> Subject:
         if most is None:
             use.refuse(
                 f"nothing limits how often the loop {statement.index} runs: an array has a size",
+                "split it, and expand over the inner loop",
+            )
+        if not counts_up(subject.body, statement):
+            use.refuse(
+                f"the loop {statement.index} does not begin at 0, as an array does",
                 "split it, and expand over the inner loop",
             )
         use.room(most)
@@ -98,5 +103,7 @@ def combined(op: str, type_name: str, left: i.Expr, right: i.Expr) -> i.Expr:
             return i.Call(f"{op}_{type_name}", (left, right))
         case "and" | "or":
             return i.Logic(op, (left, right))
+        case "|":
+            return i.Binary(op, left, right)
         case _:
             raise InternalError(f"expand: no form for the accumulation '{op}'")

@@ -9,6 +9,7 @@ from cvmgen.ir.visit import fresh, names_in, rebuild, walk
 from cvmgen.lower.copies import plain
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.guards import assigned, changed
+from cvmgen.schedule.dependences import may_fail
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
@@ -18,7 +19,8 @@ def hoist(subject: Subject, use: Use) -> Subject:
     """Locals of sums, products and the like that do not vary in the loop go in front of it, and of
     loops in each other in front of them all.
 
-    Legal for these: they have a value even where the loop has no iteration.
+    Legal for these: they have a value even where the loop has no iteration, for no divisor in them
+    is 0 and no shift negative.
     """
     names = set(use.loops(subject, 0))
 
@@ -102,5 +104,5 @@ def simple(value: i.Expr) -> bool:
     for all of them."""
     calls = (each.function for each in walk(value) if isinstance(each, i.Call))
     operations = (i.Var, i.Const, i.Binary, i.Call)
-    known = all(isinstance(each, operations) for each in walk(value))
+    known = all(isinstance(each, operations) and not may_fail(each) for each in walk(value))
     return known and {*calls} <= {"min_i64", "max_i64"}

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, substitute, walk
-from cvmgen.schedule.dependences import Locals
+from cvmgen.lower.guards import assigned
+from cvmgen.schedule.dependences import Locals, own_place, steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import ZERO
 from cvmgen.schedule.rewriting import Block, rewritten
@@ -18,8 +19,10 @@ def jam(subject: Subject, use: Use) -> Subject:
 
     So each element of an array in which the inner loop accumulates is read and stored once for
     all of them, and they read from several places of memory at a time. What comes together in an
-    element does so in the same order as before. The iterations left over follow one by one. Legal
-    where the inner loop does no more than that, in an array of the nest; others stay as they are.
+    element does so in the same order as before, since each iteration of the inner loop has an
+    element of its own. The iterations left over follow one by one. Legal where the inner loop does
+    no more than that, in an array of the nest, and runs as often whatever the outer one does;
+    others stay as they are.
     """
     names, size, inner = set(use.loops(subject, 0)), use.copies(1), set(use.loops(subject, 2))
     used, arrays = subject.taken, Locals.of(subject.body).arrays
@@ -34,7 +37,11 @@ def jam(subject: Subject, use: Use) -> Subject:
                 ),
             ) if index in names and lane.index in inner and array in arrays:
                 more = accumulated(store, place, index)
-                if more is None or low is None:
+                if more is None or low is None or statement.step != 1:
+                    return None
+                if own_place(lane.body, array, lane.index) is None or not steady_range(statement):
+                    return None
+                if names_in((lane.low, lane.high)) & assigned((statement,)):
                     return None
                 whole = fresh(f"{index}_whole", used)
                 end = i.Let(whole, "i64", multiple(low, statement.high, size), statement.span)
@@ -61,7 +68,9 @@ def accumulated(store: i.Store, place: i.Load, index: str) -> tuple[str, i.Expr]
     match store.value:
         case i.Binary(op="+" | "*" as op, left=left, right=value) if left == place:
             found = op, value
-        case i.Call(function=function, arguments=(left, value)) if left == place:
+        case i.Call(function=function, arguments=(left, value)) if (
+            left == place and function.startswith(("max_", "min_"))
+        ):
             found = function.partition("_")[0], value
         case i.Logic(op=op, operands=(left, value)) if left == place:
             found = op, value

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from cvmgen.algebra import product
 from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in
 from cvmgen.lower.streams import flat
+from cvmgen.schedule.dependences import leaves, steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
@@ -15,7 +17,8 @@ from cvmgen.schedule.subject import Subject
 def merge(subject: Subject, use: Use) -> Subject:
     """Two loops as one of as many iterations in the same order.
 
-    Legal where every access walks both loops without a gap; others stay as they are.
+    Legal where every access walks both loops without a gap, one by one and to their end, and the
+    inner one runs as often each time; others stay as they are.
     """
     names = set(use.loops(subject, 0))
 
@@ -25,7 +28,7 @@ def merge(subject: Subject, use: Use) -> Subject:
         outer = replace(statement, body=rewritten(statement.body, change))
         match outer.body:
             case (i.Loop(index=index, low=low) as inner,) if index in names and low is not None:
-                body = flat(outer, inner, inner.body)
+                body = flat(outer, inner, inner.body) if mergeable(outer, inner) else None
                 if body is not None:
                     return (replace(inner, high=product([outer.high, inner.high]), body=body),)
             case _:
@@ -33,3 +36,9 @@ def merge(subject: Subject, use: Use) -> Subject:
         return (outer,)
 
     return subject.with_body(rewritten(subject.body, change))
+
+
+def mergeable(outer: i.Loop, inner: i.Loop) -> bool:
+    """Whether two loops run as often each time as their ends say."""
+    whole = all(each.step == 1 and steady_range(each) for each in (outer, inner))
+    return whole and not leaves(inner) and outer.index not in names_in(inner.high)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in
-from cvmgen.lower.guards import assigned
-from cvmgen.schedule.dependences import Locals, conflict
+from cvmgen.lower.guards import assigned, changed
+from cvmgen.schedule.dependences import Locals, conflict, read_tensors, stored_tensors
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import MEASURES, Measure, product
 from cvmgen.schedule.rewriting import Block, rewritten
@@ -21,7 +21,8 @@ def parallelise(subject: Subject, use: Use) -> Subject:
     Every iteration writes elements of its own: in gather form by construction, in scatter form
     because each element is written once. Legal where iterations share nothing else but
     accumulators that come out the same in every order. Locals between two of the loops are
-    computed in the inner one, since threads take iterations of both at once.
+    computed in the inner one, since threads take iterations of both at once; where that loop
+    changes them, or what they are read from, it stays with one thread.
     """
     names = set(use.loops(subject, 0))
     locals_ = Locals.of(subject.body)
@@ -35,7 +36,7 @@ def parallelise(subject: Subject, use: Use) -> Subject:
                 f"({subject.place})",
                 "expand what it carries, or parallelise loops around it",
             )
-        loop, count = joined(statement, names)
+        loop, count = joined(statement, names, locals_)
         marked = replace(loop, parallel=count)
         if len(use.given) == 1:
             return (marked,)
@@ -45,7 +46,7 @@ def parallelise(subject: Subject, use: Use) -> Subject:
     return subject.with_body(rewritten(subject.body, change))
 
 
-def joined(loop: i.Loop, names: Collection[str]) -> tuple[i.Loop, int]:
+def joined(loop: i.Loop, names: Collection[str], locals_: Locals) -> tuple[i.Loop, int]:
     """The loop with those of the names right below it, nothing between, and how many these are."""
     *between, last = loop.body
     if not isinstance(last, i.Loop) or last.index not in names:
@@ -56,7 +57,11 @@ def joined(loop: i.Loop, names: Collection[str]) -> tuple[i.Loop, int]:
     # Of loops that are counted as one, compilers make no vectors.
     if last.vector or last.low is None or names_in((last.low, last.high)) & set_here:
         return loop, 1
-    inner, count = joined(replace(last, body=(*between, *last.body)), names)
+    if read_tensors(tuple(between)) & stored_tensors(last) or last.parallel:
+        return loop, 1
+    if assigned(tuple(between)) & changed(last.body) or conflict(last, locals_):
+        return loop, 1
+    inner, count = joined(replace(last, body=(*between, *last.body)), names, locals_)
     return replace(loop, body=(inner,)), count + 1
 
 

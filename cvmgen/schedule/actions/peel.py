@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, substitute
 from cvmgen.lower.copies import plain
-from cvmgen.lower.guards import assigned
+from cvmgen.lower.guards import assigned, changed
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import Bound, bounds, first_from, largest, slope, smallest
 from cvmgen.schedule.rewriting import Block, renamed, rewritten
@@ -20,7 +20,8 @@ ZERO, ONE = i.Const(0), i.Const(1)
 def peel(subject: Subject, use: Use) -> Subject:
     """What comes first, what passes all guards in the loop, and what comes last.
 
-    The order of iterations stays, so that this is legal for every loop over a range.
+    The order of iterations stays, so that this is legal for every loop over a range, one by one to
+    its end.
     """
     names, roles = set(use.loops(subject, 0)), [use.roles(at)[0] for at in (1, 2, 3)]
     used, varying = subject.taken, assigned(subject.body)
@@ -30,6 +31,7 @@ def peel(subject: Subject, use: Use) -> Subject:
     def change(statement: i.Stmt) -> Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
+        use.one_by_one(statement, subject)
         found = Middle(statement, subject)
         body = found.cleared(statement.body, {}, {})
         if statement.low is None or body is None or not (found.lows or found.highs):
@@ -94,7 +96,9 @@ class Middle:
         for statement in body:
             made: Block | None = (statement,)
             match statement:
-                case i.Let(name=name, value=value) if plain(value):
+                case i.Let(name=name, value=value) if plain(value) and name not in changed(
+                    self.loop.body
+                ):
                     values[name] = substitute(value, values)
                     moves = self.loop.index in names_in(values[name])
                     made = () if moves else (statement,)

@@ -11,7 +11,7 @@ from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.lower.guards import assigned
 from cvmgen.schedule.actions.jam import multiple
 from cvmgen.schedule.actions.specialise import reads
-from cvmgen.schedule.dependences import read_tensors, stored_tensors
+from cvmgen.schedule.dependences import steady_range, stored_tensors
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import ZERO
 from cvmgen.schedule.rewriting import Block, placed, rewritten
@@ -22,7 +22,8 @@ def pieces(subject: Subject, use: Use) -> Subject:
     """Loops go by so many iterations at a time. Compilers write such pieces as vectors alone, in
     registers, where a loop of any length has pointers to hold and iterations one by one at its end.
 
-    Legal for every loop over a range: what is left behind the last whole piece goes one by one.
+    Legal for every loop over a range, which stays as it is in the loop: what is left behind the
+    last whole piece goes one by one.
     Where iterations store what does not depend on what they store, and may so run twice, the last
     piece begins earlier instead, if there are enough for one. Loops that read no elements a known
     step apart stay.
@@ -51,7 +52,7 @@ def even(loop: i.Loop) -> bool:
     index, varying = i.Var(loop.index), frozenset({loop.index, *assigned(loop.body)})
     inner = any(isinstance(each, (i.Loop, i.Break)) for each in walk(loop.body))
     places = [*reads(loop)]
-    if inner or not places or loop.low is None or loop.step != 1:
+    if inner or not places or loop.low is None or loop.step != 1 or not steady_range(loop):
         return False
     lines = [algebra.linear(place.offset, [index], varying) for place in places]
     return all(line and isinstance(line[0].get(index, ZERO), i.Const) for line in lines)
@@ -60,8 +61,7 @@ def even(loop: i.Loop) -> bool:
 def again(loop: i.Loop) -> bool:
     """Whether iterations may run twice."""
     plain = all(isinstance(each, (i.Let, i.Store)) for each in loop.body)
-    values = tuple(each.value for each in loop.body if isinstance(each, (i.Let, i.Store)))
-    return plain and not read_tensors(values) & stored_tensors(loop)
+    return plain and not {each.tensor for each in reads(loop)} & stored_tensors(loop)
 
 
 def overlapping(loop: i.Loop, size: int, index: str, used: set[str]) -> Block:

@@ -7,8 +7,14 @@ from dataclasses import replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
-from cvmgen.lower.guards import assigned
-from cvmgen.schedule.dependences import carried, read_tensors, stored_tensors
+from cvmgen.lower.guards import assigned, changed
+from cvmgen.schedule.dependences import (
+    carried,
+    may_fail,
+    own_place,
+    read_tensors,
+    stored_tensors,
+)
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
@@ -19,10 +25,14 @@ def reorder(subject: Subject, use: Use) -> Subject:
     each other the innermost first.
 
     Each of its iterations still meets theirs in their order: what it accumulates in memory of its
-    own comes out the same. Legal where the loops do not decide how often each other run and no
-    local goes from one iteration of the moved loop to the next.
+    own comes out the same. Legal where the loops are others, do not decide how often each other
+    run, where no local goes from one iteration of the moved loop to the next, nor from one of the
+    other to its next, and where what is stored and read lies in memory, an element for each
+    iteration of the moved loop.
     """
     outward, inward = set(use.loops(subject, 0)), set(use.loops(subject, 1))
+    if same := outward & inward:
+        use.refuse(f"the loop {min(same)} cannot go inside itself ({subject.place})")
 
     def change(statement: i.Stmt) -> Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in inward:
@@ -42,18 +52,21 @@ def pushed(loop: i.Loop, outward: Collection[str], use: Use, subject: Subject) -
         return (loop,)
     if any(isinstance(each, i.Break) for each in walk(last)):
         use.refuse(f"the loop {last.index} may end early: it cannot go around {loop.index}")
+    if last.low is None:
+        use.refuse(f"the loop {last.index} goes through a list: it cannot go around {loop.index}")
     if lost := carried(loop):
         use.refuse(
             f"the loop {loop.index} carries {' and '.join(sorted(lost))}, which comes out "
             f"otherwise in another order ({subject.place})",
             "expand what it carries",
         )
+    separate(loop, last, use, subject)
     varying = {loop.index}
     before: list[i.Stmt] = []
     within: list[i.Stmt] = []
     for each in locals_:
         assert isinstance(each, i.Let)
-        moves = names_in(each.value) & varying or read_tensors(each) & stored_tensors(last)
+        moves = names_in(each.value) & varying or any(map(may_fail, walk(each.value)))
         if moves:
             varying.add(each.name)
         (within if moves else before).append(each)
@@ -66,3 +79,35 @@ def pushed(loop: i.Loop, outward: Collection[str], use: Use, subject: Subject) -
         )
     inner = replace(loop, body=(*within, *last.body))
     return (*before, replace(last, body=pushed(inner, outward, use, subject)))
+
+
+def separate(loop: i.Loop, last: i.Loop, use: Use, subject: Subject) -> None:
+    """Refuse loops whose iterations need what others did that would be another one's then."""
+    locals_ = loop.body[:-1]
+    if lost := assigned(locals_) & changed(last.body):
+        use.refuse(
+            f"the loop {last.index} changes {' and '.join(sorted(lost))}, which each iteration of "
+            f"{loop.index} begins anew: they cannot change places ({subject.place})",
+            f"expand it over the loop {loop.index}",
+        )
+    stored, ends = stored_tensors(last), (last.low, last.high, loop.low, loop.high)
+    if read_tensors((locals_, ends)) & stored:
+        use.refuse(
+            f"the loop {last.index} stores what the loop {loop.index} reads in front of it: they "
+            f"cannot change places ({subject.place})"
+        )
+    own = {each.name for each in walk(last) if isinstance(each, i.Array)}
+    for tensor in sorted(stored - own):
+        read = reads_of(last, tensor) or tensor not in subject.outside.tensors
+        if read and own_place((last,), tensor, loop.index) is None:
+            use.refuse(
+                f"iterations of the loop {loop.index} share elements of {tensor}, which come out "
+                f"otherwise in another order ({subject.place})"
+            )
+
+
+def reads_of(loop: i.Loop, tensor: str) -> bool:
+    """Whether a loop reads elements of a tensor, or stores them again and again."""
+    places = [each.target for each in walk(loop) if isinstance(each, i.Store)]
+    loads = [each for each in walk(loop) if isinstance(each, i.Load) and each.tensor == tensor]
+    return len(loads) > sum(each.tensor == tensor for each in places)

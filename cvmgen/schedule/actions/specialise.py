@@ -10,7 +10,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, rebuild, substitute, walk
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.guards import assigned, conjunction
-from cvmgen.schedule.dependences import Locals, read_tensors
+from cvmgen.schedule.dependences import Locals, may_fail
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import MEASURES, product
 from cvmgen.schedule.rewriting import Block, loops, rewritten, with_names
@@ -121,7 +121,8 @@ def side_by_side(node: object, arrays: Collection[str]) -> bool:
 def unswitch(subject: Subject, use: Use) -> Subject:
     """The only choice in a loop goes around the loop, what comes behind it into both branches.
 
-    Legal where the choice does not vary in the loop and reads no element; others stay.
+    Legal where the choice does not vary in the loop, reads no element, and has an answer even where
+    the loop has no iteration; others stay.
     """
     names = set(use.loops(subject, 0))
 
@@ -146,8 +147,7 @@ def unswitch(subject: Subject, use: Use) -> Subject:
 
 
 def steady(loop: i.Loop, condition: i.Expr) -> bool:
-    varies = names_in(condition) & assigned((loop,)) or read_tensors(condition)
-    return not varies
+    return not names_in(condition) & assigned((loop,)) and not any(map(may_fail, walk(condition)))
 
 
 # ---------------------------------------------------------------- steps

@@ -16,7 +16,8 @@ def split(subject: Subject, use: Use) -> Subject:
     """A loop over blocks around one over each block, whose number of iterations is a local; of
     loops in each other the innermost.
 
-    The order of iterations stays, so that this is legal for every loop over a range.
+    The order of iterations stays, so that this is legal for every loop over a range, one by one to
+    its end.
     """
     names, size = set(use.loops(subject, 0)), use.number(1)
     old = f"_{use.roles(0)[0]}"
@@ -30,6 +31,7 @@ def split(subject: Subject, use: Use) -> Subject:
             case i.Loop(index=index, low=low, body=within_it) if index in names:
                 if low is None or any(True for _ in loops(within_it, names)):
                     return None
+                use.one_by_one(statement, subject)
                 base = index.removesuffix(old)
                 outer, lane = (fresh(f"{base}_{each}", used) for each in (block, within))
                 count = fresh(f"{lane}s", used)
@@ -55,18 +57,33 @@ def divided(loop: i.Loop, size: int, outer: str, lane: str, count: str) -> i.Loo
 def most_iterations(body: Block, loop: i.Loop) -> int | None:
     """How many iterations a loop has at most, where that is known when kernels are made."""
     match loop.high:
-        case i.Const(value=value):
+        case i.Const(value=int(value)):
             return value
         case i.Var(name=name):
-            for each in lets(body, name):
-                match each.value:
-                    case i.Call(function="min_i64", arguments=(i.Const(value=value), _)):
-                        return value
-                    case _:
-                        pass
+            most = [at_most(each.value) for each in lets(body, name)]
+            known = [each for each in most if each is not None]
+            return max(known) if most and len(known) == len(most) else None
         case _:
-            pass
-    return None
+            return None
+
+
+def at_most(value: i.Expr) -> int | None:
+    match value:
+        case i.Call(function="min_i64", arguments=(i.Const(value=int(most)), _)):
+            return most
+        case _:
+            return None
+
+
+def counts_up(body: Block, loop: i.Loop) -> bool:
+    """Whether a loop begins at 0 or behind it, as an array does that it goes through."""
+    match loop.low:
+        case i.Const(value=int(low)):
+            return low >= 0
+        case i.Var(name=name):
+            return bool(lets(body, name))  # ends that actions found in a range from 0 on
+        case _:
+            return False
 
 
 def lets(body: Block, name: str) -> list[i.Let]:

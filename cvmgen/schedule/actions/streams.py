@@ -35,6 +35,7 @@ def streams(subject: Subject, use: Use) -> Subject:
             case i.Loop(
                 low=i.Const(value=0),
                 step=1,
+                parallel=0,
                 body=(i.Accumulate(name=name, op="+" | "*" | "max" | "min", value=value),),
             ):
                 base = statement.index.removesuffix(old)

@@ -11,7 +11,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, replaced, substitute, walk
 from cvmgen.schedule.actions.specialise import ONE, ZERO, Steps, extents_of, tests, versioned
 from cvmgen.schedule.actions.split import divided, most_iterations
-from cvmgen.schedule.dependences import Locals
+from cvmgen.schedule.dependences import Locals, steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
@@ -72,8 +72,8 @@ def turn(subject: Subject, use: Use) -> Subject:
     neighbours for neighbours, and each total still meets its elements in their order.
 
     The loop over results runs over all totals that there is room for; those that are no result
-    meet the last run again. Legal where a sweep only accumulates in an array of the nest, and reads
-    a run for each result; others stay as they are.
+    meet the last run again. Legal where a sweep, one by one, only accumulates in an array of the
+    nest, and always reads a run for each result; others stay as they are.
     """
     sweeps, over = set(use.loops(subject, 0)), set(use.loops(subject, 1))
     size, roles = use.number(2), [use.roles(at)[0] for at in (3, 4)]
@@ -89,6 +89,8 @@ def turn(subject: Subject, use: Use) -> Subject:
                 step=1,
                 body=(i.Loop(index=lane, body=(i.Store() as store,)) as totals,),
             ) if index in sweeps and lane in over and (lane, store.target.tensor) in first:
+                if not turnable(statement, totals, store):
+                    return None
                 lanes = most_iterations(subject.body, totals)
                 if lanes is None or lanes % SQUARE or lanes > MOST_LANES:
                     use.refuse(
@@ -119,6 +121,14 @@ def turn(subject: Subject, use: Use) -> Subject:
     return subject.with_body(body).with_roles(
         {role: tuple(names) for role, names in zip(roles, made, strict=True)}
     )
+
+
+def turnable(loop: i.Loop, totals: i.Loop, store: i.Store) -> bool:
+    """Whether a sweep does the same for each total, and asks for nothing that there may not be."""
+    whole = totals.low == ZERO and totals.step == 1 and steady_range(loop)
+    own = isinstance(store.target, i.Load) and store.target.offset == i.Var(totals.index)
+    choices = any(isinstance(each, (i.Select, i.Logic)) for each in walk(store.value))
+    return whole and own and not choices and loop.index not in names_in((totals.high,))
 
 
 def beginnings(body: Block) -> set[tuple[str, str]]:

@@ -9,6 +9,7 @@ from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 from cvmgen.schedule.actions.jam import multiple
+from cvmgen.schedule.dependences import steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, loops, rewritten
 from cvmgen.schedule.subject import Subject
@@ -18,9 +19,10 @@ def unroll(subject: Subject, use: Use) -> Subject:
     """Several iterations in each pass of a loop, and those left over one by one; of loops in each
     other the innermost. A loop that is known to have no more iterations is gone.
 
-    Legal for every loop over a range: the order of iterations stays. Loops that may end early, and
-    those in steps, stay as they are. In models, where the length of sums is known, a sum of at most
-    so many terms is one expression, for results that count them all.
+    Legal for every loop over a range: the order of iterations stays. Loops that may end early, that
+    change how often they run, and those in steps, stay as they are. In models, where the length of
+    sums is known, a sum of at most so many terms is one expression, for results that count them
+    all.
     """
     names, size = set(use.loops(subject, 0)), use.copies(1)
     used = subject.taken
@@ -29,7 +31,7 @@ def unroll(subject: Subject, use: Use) -> Subject:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         ends = any(isinstance(each, i.Break) for each in walk(statement.body))
-        if ends or statement.low is None or statement.step != 1:
+        if ends or statement.low is None or statement.step != 1 or not steady_range(statement):
             return None
         if any(True for _ in loops(statement.body, names)):
             return None

@@ -7,13 +7,11 @@ from dataclasses import replace
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild, walk
 from cvmgen.lower.guards import assigned
-from cvmgen.schedule.dependences import Locals, conflict
+from cvmgen.schedule.dependences import SCALAR, Locals, conflict
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
 
-# What no vector instruction does.
-SCALAR = (i.Loop, i.Copy, i.Turn, i.Slide, i.Fetch, i.Fill, i.Break, i.Overflow)
 SETS = {32: "avx2", 64: "avx512"}  # by the bytes of their vectors
 # What AVX2 has no instruction for; most loops gain nothing from wider vectors.
 ONLY_AVX512 = frozenset(

@@ -1,0 +1,101 @@
+"""What holds for every action: which loops it may still speak of, and what it must leave behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.verify import kernel_fault
+from cvmgen.ir.visit import names_in, walk
+from cvmgen.schedule.dependences import SCALAR, Locals, conflict
+from cvmgen.schedule.forms import MOST_NODES, MOST_ROOM, Use
+from cvmgen.schedule.rewriting import Block
+from cvmgen.schedule.subject import Subject
+
+
+def applied(use: Use, subject: Subject) -> Subject:
+    """The nest after an action; SpecError where that would change what it computes.
+
+    Each action says by itself where it is legal, for the nest as it is then. Beside that none may
+    speak of loops in threads, whose iterations are counted as they stand, and all must leave a nest
+    that holds together, with marks that are still true.
+    """
+    taken = in_threads(subject.body)
+    for index in use.named(subject):
+        if index in taken:
+            use.refuse(
+                f"the loop {index} runs in threads already ({subject.place})",
+                "write 'parallelise' behind what else is done with it",
+            )
+    result = use.kind.run(subject, use)
+    if result.body is not subject.body and (why := next(faults(result), "")):
+        use.refuse(f"behind this {why} ({subject.place})", "leave it out, or write it elsewhere")
+    return result
+
+
+def faults(subject: Subject) -> Iterator[str]:
+    """What is wrong with a nest that an action made."""
+    body = subject.body
+    arrays = {each.array for each in subject.kept}
+    if fault := kernel_fault(body, subject.outside.names, subject.outside.tensors | arrays):
+        yield fault
+    locals_ = Locals.of(body)
+    for loop in walk(body):
+        if not isinstance(loop, i.Loop):
+            continue
+        if loop.vector and any(isinstance(each, SCALAR) for each in walk(loop.body)):
+            yield f"the loop {loop.index} has more in it than vectors do, by which it goes"
+        if (loop.vector or loop.parallel) and (why := conflict(loop, locals_)):
+            yield f"the loop {loop.index} {why}, and its iterations run at once"
+        if loop.parallel and (together(loop) is None):
+            yield f"the loops that run in threads with {loop.index} stand apart"
+    if (size := sum(1 for _ in walk(body))) > MOST_NODES:
+        yield f"the nest has {size} parts, which compilers take too long over"
+    if (room := most_room(body)) > MOST_ROOM:
+        yield f"arrays of {room} bytes have no room among the locals of a thread"
+
+
+def in_threads(body: Block) -> set[str]:
+    """The loops that run in threads, each with those that are counted with it."""
+    found = set()
+    for each in walk(body):
+        if isinstance(each, i.Loop) and each.parallel:
+            found |= {loop.index for loop in together(each) or (each,)}
+    return found
+
+
+def together(loop: i.Loop) -> tuple[i.Loop, ...] | None:
+    """The loops that are counted as one, nothing between, none deciding how often another runs;
+    None where they are not so."""
+    found: tuple[i.Loop, ...] = (loop,)
+    while len(found) < loop.parallel:
+        match found[-1].body:
+            case (i.Loop() as inner,) if inner.low is not None and not inner.parallel:
+                found = (*found, inner)
+            case _:
+                return None
+    indices = {each.index for each in found}
+    if names_in(tuple((each.low, each.high) for each in found)) & indices:
+        return None
+    return None if any(each.vector for each in found[1:]) else found
+
+
+def most_room(body: Block) -> int:
+    """The bytes of the arrays that are there at once."""
+    own, inner = 0, 0
+    for each in body:
+        match each:
+            case i.Array(type=kind, length=length):
+                own += length * bytes_of(kind)
+            case i.Loop(body=within):
+                inner = max(inner, most_room(within))
+            case i.If(then=then, otherwise=otherwise):
+                inner = max(inner, most_room(then), most_room(otherwise))
+            case _:
+                pass
+    return own + inner
+
+
+def bytes_of(kind: str) -> int:
+    """The size of a value of a machine type."""
+    return 1 if kind == "bool" else int(kind[1:]) // 8

@@ -1,0 +1,126 @@
+"""Schedules that were accepted once and changed results, or broke the compiler or its C: each is
+refused at the action that would, with the reason, or accepted because it is right by now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cvmgen import driver
+from cvmgen.source import SpecError, SpecErrors
+from tests.fuzz.scheduled_calls import Batch, Scheduled, formula, schedules_of
+
+IN_THREADS = "runs in threads already"
+APART = "changes in one step of the loop"
+SIDES = (
+    "beside results into near when iterations >= 1",
+    "split near by 1024 into block, lane",
+    "split results by 16 into group, result",
+    "abreast result into side when iterations >= 1",
+    "expand totals over lane, side",
+)
+TURN = "turn summed over side by 64 into part, piece"
+TWICE = ("split summed by 63 into a, b", "split a by 65536 into c, d")
+
+# The operator, the class, its actions, the line that is refused, and a part of the reason.
+REFUSED = [
+    (
+        "product",
+        "contraction",
+        ("parallelise outer when results >= 1", "reorder outer, outer"),
+        3,
+        IN_THREADS,
+    ),
+    ("product", "contraction", ("reorder outer, outer",), 2, "cannot go inside itself"),
+    (
+        "batches",
+        "contraction",
+        ("parallelise outer when results >= 1", "base columns"),
+        3,
+        IN_THREADS,
+    ),
+    ("packed", "compaction", ("distribute outer",), 2, APART),
+    ("real_rows", "ordered_reduction", ("distribute results",), 2, APART),
+    ("mean", "ordered_reduction", (*SIDES[:2], "distribute results", *SIDES[2:], TURN), 4, APART),
+    (
+        "above_first",
+        "listed",
+        ("parallelise outer when points >= 1", "pieces outer by 7 into n"),
+        3,
+        IN_THREADS,
+    ),
+    ("permuted", "move", ("parallelise moved", "specialise moved"), 3, IN_THREADS),
+    ("joined", "move", ("parallelise moved", "specialise moved"), 3, IN_THREADS),
+    ("real_rows", "ordered_reduction", TWICE, 3, "goes in steps of 63 already"),
+    ("real_columns", "ordered_reduction", TWICE, 3, "goes in steps of 63 already"),
+    (
+        "rows",
+        "reduction",
+        ("split summed by 4 into a, b", "split a by 2 into c, d"),
+        3,
+        "goes in steps of 4 already",
+    ),
+    (
+        "mean",
+        "ordered_reduction",
+        (
+            SIDES[0],
+            "unswitch outer",
+            *SIDES[1:],
+            "parallelise outer, block, group when work >= 1",
+            TURN,
+            "base block",
+        ),
+        10,
+        IN_THREADS,
+    ),
+    (
+        "to_width",
+        "other",
+        ("enumerate outer by 64 over outer into n, m",),
+        2,
+        "has no copies for its own iterations",
+    ),
+]
+
+# What is accepted: the operator, the class and its actions.
+RIGHT = [
+    ("decided", "sweeps", ("enumerate summed by 7 over results into n",)),
+    ("permuted", "move", ("move moved", "parallelise moved")),
+    ("real_columns", "ordered_reduction", (*SIDES, TURN, "distribute results, block")),
+    ("mean", "ordered_reduction", (*SIDES, TURN, "distribute results, block")),
+    ("mean", "ordered_reduction", (*SIDES, "parallelise block when work >= 1", TURN, "base side")),
+    (
+        "real_around",
+        "window",
+        ("stage taps over results by 4096 into block, filled, flat, finished", "copy"),
+    ),
+]
+
+
+def text(shape: str, actions: tuple[str, ...]) -> str:
+    lines = "".join(f"  {each}\n" for each in actions)
+    return f"schedule {shape} for c {{\n{lines}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "actions", "line", "reason"),
+    REFUSED,
+    ids=[f"{row[0]}: {row[2][row[3] - 2]}" for row in REFUSED],
+)
+def test_what_is_refused(
+    name: str, shape: str, actions: tuple[str, ...], line: int, reason: str
+) -> None:
+    with pytest.raises((SpecError, SpecErrors)) as caught:
+        driver.emitted("c", *formula(name), schedules_of(text(shape, actions)))
+    assert reason in str(caught.value)
+    assert f"z.sched:{line}:" in str(caught.value)
+
+
+def test_what_is_accepted_is_right(tmp_path: Path) -> None:
+    batch = Batch(tmp_path)
+    for name, shape, actions in RIGHT:
+        assert batch.add(Scheduled(name, text(shape, actions))), (name, actions)
+    batch.run()
+    assert not batch.failures, "\n".join(map(str, batch.failures))
