@@ -166,6 +166,11 @@ def loops_of(nest: Nest, use: Use, at: int = 0) -> tuple[str, ...]:
     return tuple(name for role in use.roles(at) for name in nest.roles[role])
 
 
+def shown(loops: Sequence[str]) -> str:
+    """Loops for people."""
+    return f"the loop {plain(loops[-1])}" if loops else "no loop"
+
+
 def plain(name: str) -> str:
     """A name as it is printed."""
     return name.split(".")[0]
@@ -181,6 +186,8 @@ def fuse(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
 
 
 def tile(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
+    if nest.shape != "contraction":
+        use.refuse(f"only a sum of products of two inputs has tiles ({nest.place})")
     if set(loops_of(nest, use)) != {*nest.roles["rows"], *nest.roles["columns"]}:
         use.refuse("a tile has all rows and all columns", "name both roles: tile rows, columns")
     if len(use.given) > 2 and not holds(nest, use, 2):
@@ -195,12 +202,14 @@ def merge(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
 
 def expand(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
     """Legal where a loop begins the local itself: that is the one over results."""
-    if loops_of(nest, use, 1) != nest.roles["results"]:
+    if not nest.loops or loops_of(nest, use, 1) != nest.roles.get("results"):
         use.refuse(
-            f"the loop {plain(loops_of(nest, use, 1)[-1])} does not begin a total of its own in "
-            f"each iteration ({nest.place})",
+            f"{shown(loops_of(nest, use, 1))} does not begin a total of its own in each iteration "
+            f"({nest.place})",
             "expand totals over results",
         )
+    if loops_of(nest, use) != nest.roles.get("totals"):
+        use.refuse(f"only totals grow side by side ({nest.place})", "expand totals over results")
     text = f"{nest.loops[-1][1]} totals side by side"
     return replace(so_far, expanded=True), text
 
@@ -208,7 +217,7 @@ def expand(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
 def reorder(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
     """Legal where each result of the inner loop has a total of its own."""
     outer, inner = loops_of(nest, use, 0), loops_of(nest, use, 1)
-    if (outer, inner) != (nest.roles["summed"], nest.roles["results"]):
+    if (outer, inner) != (nest.roles.get("summed"), nest.roles.get("results")):
         use.refuse(
             f"of these loops the first does not stand right in the second ({nest.place})",
             "reorder summed, results",
@@ -223,7 +232,7 @@ def reorder(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
 
 
 def unroll(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
-    if loops_of(nest, use) != nest.roles["summed"]:
+    if loops_of(nest, use) != nest.roles.get("summed"):
         use.refuse(f"only whole sums are written out ({nest.place})", "unroll summed")
     return replace(so_far, terms=use.copies(1)), f"sums of at most {use.number(1)} terms"
 
@@ -231,6 +240,7 @@ def unroll(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
 def vectorise(nest: Nest, use: Use, so_far: Decisions) -> tuple[Decisions, str]:
     """The compiler finds the loops; what is decided is for which processors it looks."""
     independent(nest, use, "side by side")
+    use.vector_bytes(1)
     return replace(so_far, vector=True), "compiled for each level of vector instructions"
 
 

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import walk
 from cvmgen.schedule.dependences import leaves, steady_range
 from cvmgen.schedule.intrinsics import Intrinsic
 from cvmgen.schedule.mappings import MAPPINGS, SettingForm
@@ -30,6 +31,7 @@ MOST = 1 << 40  # iterations or elements: no memory has more
 MOST_ELEMENTS = 1 << 16  # of 8 bytes at most: the stack of a thread may be 2 MB
 MOST_ROOM = 3 << 19  # bytes of all arrays that are there at once
 MOST_NODES = 20_000  # of a nest
+VECTOR_BYTES = (32, 64)
 
 Settings = Mapping[str, int]
 Given = tuple[str, ...] | int | tuple[str, int] | Settings | Intrinsic
@@ -87,6 +89,15 @@ class Use:
             self.refuse(f"iterations have from 2 to {MOST_COPIES} copies, not {count}", hint)
         return count
 
+    def copied(self, loop: i.Loop, times: int) -> None:
+        """Refuse so many copies of the statements of a loop where that is more than compilers
+        take."""
+        if times * sum(1 for _ in walk(loop.body)) > MOST_NODES:
+            self.refuse(
+                f"{times} copies of the loop {loop.index} are more than compilers take",
+                "write a smaller number",
+            )
+
     def room(self, elements: int) -> int:
         """So many elements, if there is room for an array of them where threads have their
         locals."""
@@ -96,6 +107,13 @@ class Use:
                 f"at most {MOST_ELEMENTS}: split the loop into smaller blocks",
             )
         return elements
+
+    def vector_bytes(self, at: int) -> int | None:
+        """How long vectors are, where that is said."""
+        given = self.number(at) if len(self.given) > at else None
+        if given is not None and given not in VECTOR_BYTES:
+            self.refuse(f"vectors have {' or '.join(map(str, VECTOR_BYTES))} bytes, not {given}")
+        return given
 
     def test(self, at: int) -> tuple[str, int]:
         match self.given[at]:

@@ -30,9 +30,9 @@ from cvmgen.spec.formula import Operator
 from cvmgen.spec.schedules import parse_schedules
 from tests.fuzz.scheduled_operators import text_of
 
-NUMBERS = (1, 2, 3, 4, 7, 8, 16, 32, 63, 64, 100, 1024, 8192, 65536, 2**31, 2**63 - 1)
+NUMBERS = (1, 2, 3, 4, 7, 8, 16, 32, 63, 64, 100, 1024, 8192, 65536, 2**31, 2**40)
 USUAL = (2, 3, 4, 7, 8, 16, 32, 64)
-BOUNDS = (1, 1, 1, 2, 4, 5, 16, 40, 1000, 2**63 - 1)
+BOUNDS = (0, 1, 1, 1, 2, 4, 5, 16, 40, 1000, 2**40)
 MEASURES = ("results", "elements", "work", "entries", "iterations", "points")
 INTRINSICS = ("dot4",)
 # As `cvmgen list --schedules` has them.

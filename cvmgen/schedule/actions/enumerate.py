@@ -44,6 +44,7 @@ def enumerated(subject: Subject, use: Use) -> Subject:
         if found is None:
             return None
         low, high = found
+        use.copied(statement, most * (most + 1) // 2)
         new = {statement.index: new_name(statement, roles[0])}
         for each in between(statement, names) if len(roles) > 1 else ():
             new[each.index] = new_name(each, roles[1])

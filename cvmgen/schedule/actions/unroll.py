@@ -35,6 +35,7 @@ def unroll(subject: Subject, use: Use) -> Subject:
             return None
         if any(True for _ in loops(statement.body, names)):
             return None
+        use.copied(statement, size)
         return written_out(statement, size, used)
 
     return subject.with_body(rewritten(subject.body, change))

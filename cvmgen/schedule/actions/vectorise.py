@@ -26,9 +26,7 @@ def vectorise(subject: Subject, use: Use) -> Subject:
     Legal where iterations share nothing but accumulators that come out the same in every order.
     """
     names = set(use.loops(subject, 0))
-    given = use.number(1) if len(use.given) > 1 else None
-    if given is not None and given not in SETS:
-        use.refuse(f"vectors have {' or '.join(map(str, SETS))} bytes, not {given}")
+    given = use.vector_bytes(1)
     locals_ = Locals.of(subject.body)
 
     def change(statement: i.Stmt) -> Block | None:

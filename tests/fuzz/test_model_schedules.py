@@ -1,0 +1,107 @@
+"""Invented schedules of models: what is accepted leaves the integers as they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+import cvmgen
+from cvmgen.api import Operators
+from cvmgen.build import write_changed
+from cvmgen.graph import load, load_model
+from cvmgen.graph.parameters import Array
+from cvmgen.graph.symbol import Symbol
+from cvmgen.model.build import make_files
+from cvmgen.schedule.actions import ACTIONS
+from cvmgen.schedule.book import Schedules, checked
+from cvmgen.schedule.classes import CLASSES, OF_MODELS
+from cvmgen.source import Source, SpecError, SpecErrors
+from cvmgen.spec.schedules import parse_schedules
+from tests.fuzz import seeds
+from tests.model.invented import MODELS, Sketch
+
+FORMS = [form for kind in ACTIONS.values() if "model" in kind.targets for form in kind.forms]
+NUMBERS = (1, 2, 3, 5, 7, 32, 33, 63, 64, 1000, 65536, 2**40)
+TRIES = 16  # of actions, many of which do not fit
+NAMES = ("residual", "pyramid", "classifier")
+
+
+@cache
+def python() -> Operators:
+    return cvmgen.load("python")
+
+
+@cache
+def drawn(name: str) -> tuple[Symbol, Mapping[str, Array]]:
+    sketch = Sketch(python(), len(name))
+    return MODELS[name](sketch), sketch.arrays
+
+
+def schedules(lines: Mapping[str, list[str]]) -> Schedules:
+    blocks = (
+        f"schedule {shape} for model {{\n" + "".join(f"  {each}\n" for each in own) + "}\n"
+        for shape, own in lines.items()
+    )
+    return checked(parse_schedules(Source("z.sched", "".join(blocks))))
+
+
+def action(random: Random, shape: str) -> str:
+    roles = [*CLASSES[shape].roles]
+
+    def operand(found: re.Match[str]) -> str:
+        match found[0]:
+            case "LOOPS":
+                return ", ".join(random.sample(roles, min(len(roles), random.choice((1, 1, 2)))))
+            case "NUMBER":
+                return str(random.choice(NUMBERS))
+            case "MEASURE":
+                return random.choice(("results", "work"))
+            case "INTRINSIC":
+                return "dot4"
+            case _:
+                return random.choice(roles)
+
+    return re.sub(r"LOCAL|LOOPS|LOOP|NUMBER|MEASURE|INTRINSIC", operand, random.choice(FORMS))
+
+
+def grown(random: Random, name: str) -> Iterator[dict[str, list[str]]]:
+    """Schedules for some classes, each with one action more that the compiler accepts."""
+    lines: dict[str, list[str]] = {
+        shape: [] for shape in OF_MODELS if shape == "other" or random.random() < 0.7
+    }
+    for _ in range(TRIES):
+        shape = random.choice([*lines])
+        longer = {**lines, shape: [*lines[shape], action(random, shape)]}
+        try:
+            make_files(*drawn(name), "net", python(), schedules(longer)).all()
+        except (SpecError, SpecErrors):
+            continue
+        lines = longer
+        yield lines
+
+
+@pytest.mark.parametrize("seed", seeds(1))
+def test_accepted_schedules_of_models(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    name = random.choice(NAMES)
+    *_, lines = grown(random, name)
+    write_changed(tmp_path, make_files(*drawn(name), "net", python(), schedules(lines)).all())
+    network = load(*drawn(name), operators=cvmgen.load("c"))
+    limit = (1 << (network.input_precision - 1)) - 1
+    draw = np.random.default_rng(seed)
+    for threads in (1, 2):
+        model = load_model(tmp_path, "net", threads=threads)
+        for _ in range(2):
+            x = draw.integers(-limit, limit, network.input_shape, np.int32, endpoint=True)
+            for one, other in zip(heads(model(x)), heads(network(x)), strict=True):
+                np.testing.assert_array_equal(one, other, f"{name}: {lines}")
+
+
+def heads(found: Array | tuple[Array, ...]) -> tuple[Array, ...]:
+    return found if isinstance(found, tuple) else (found,)
