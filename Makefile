@@ -12,6 +12,8 @@
 # make bench-readme  its table and picture;  make clean  remove what tools left behind
 # make gpu-test   all tests of conformance on a GPU;  make gpu-sanitize  under compute-sanitizer
 # make gpu-bench  measure on a GPU
+# make gpu-first  all that a GPU can tell, in under 10 minutes, without a network or a set-up;
+#                 make gpu-wheels  before, where there is a network: what such a machine may lack
 
 VENV ?= .venv
 PYTHON ?= python3
@@ -20,6 +22,8 @@ BENCH_FLAGS ?=
 FUZZ ?= 50
 FUZZ_SEED ?= $(shell date +%s)
 PEERS ?=
+GPU_FLAGS ?=
+GPU_PYTHON ?= 3.12
 
 BIN := $(VENV)/bin
 # A stamp for each set of packages, named by content and place, so that neither a checkout's new
@@ -31,7 +35,7 @@ CHECK := $(VENV)/.installed-check-$(KEY)
 CUDA := $(VENV)/.installed-cuda-$(KEY)
 EMULATION := $(VENV)/.installed-emulation-$(KEY)
 
-.PHONY: demo build test test-all fuzz orders sanitize emulated mutants check format readme bench bench-peers bench-check bench-baseline bench-readme gpu-test gpu-sanitize gpu-bench clean
+.PHONY: demo build test test-all fuzz orders sanitize emulated mutants check format readme bench bench-peers bench-check bench-baseline bench-readme gpu-test gpu-sanitize gpu-bench gpu-first gpu-wheels clean
 
 demo: build
 	@$(BIN)/python examples/digits/demo.py
@@ -116,6 +120,14 @@ gpu-sanitize: $(TEST)
 
 gpu-bench: $(CUDA)
 	@$(BIN)/python benchmarks/gpu.py
+
+# Of a bare machine nothing is asked but Python and numpy.
+gpu-first:
+	@$(PYTHON) benchmarks/gpu_first.py $(GPU_FLAGS)
+
+# GPU_PYTHON is the Python of the machine with the GPU.
+gpu-wheels: build
+	@$(BIN)/python -m benchmarks.gpu_wheels --python $(GPU_PYTHON)
 
 clean:
 	@rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist

@@ -4,7 +4,10 @@
     python benchmarks/gpu.py --stale [--out benchmarks/gpu.json]
 
 Medians of times between events. GB/s counts each operand once; `of copy` is the share of what a
-copy of 512 MB reaches, and TOP/s counts a product and a sum as two. Each row keeps a hash of
+copy of 512 MB reaches, `of peak` that of what the device's memory can do by its clock, or where a
+row has TOP/s, its tensor cores. TOP/s counts a product and a sum as two. `torch` is how many times
+as fast as PyTorch's operation ours is, where it has one for int8, else one of half precision. Each
+row keeps a hash of
 its operator's machine code: `--stale`, which needs no GPU, shows the rows whose code has changed.
 """
 
@@ -13,7 +16,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import hashlib
-import importlib
 import json
 import statistics
 import sys
@@ -24,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import gpu_peers
 from cvmgen.api.cuda_backend import CudaBackend
 from cvmgen.api.device_array import DeviceArray
 from cvmgen.api.driver import Device, open_device
@@ -48,9 +51,15 @@ class Row:
     us: float
     gb_per_s: float
     of_copy: float
+    of_peak: float | None
     tops: float | None
-    peer_tops: float | None
+    torch_us: float | None
     cubin: str  # sha256
+
+    @property
+    def of_torch(self) -> float | None:
+        """How many times as fast as PyTorch."""
+        return self.torch_us / self.us if self.torch_us else None
 
 
 @dataclass(frozen=True)
@@ -62,7 +71,6 @@ class Workload:
     inputs: tuple[tuple[tuple[int, ...], str, int], ...]
     attributes: dict[str, Any]
     work: int = 0
-    product: tuple[int, int, int] | None = None  # rows, depth and columns of what a peer multiplies
 
 
 class Timer:
@@ -120,11 +128,10 @@ def workloads(scale: int = 1) -> tuple[Workload, ...]:
         Workload("reduce_sum of rows, float32", "tosa.reduce_sum",
                  (((rows, 16384), "float32", 0),), {"axis": 1}),
         Workload(f"dense {side}x{side}x{side}, int8", "cvm.dense",
-                 (((side, side), "int8", 8), ((side, side), "int8", 8)), {},
-                 side**3, (side, side, side)),
+                 (((side, side), "int8", 8), ((side, side), "int8", 8)), {}, side**3),
         Workload(f"conv2d 3x3, 64 to 64 of {edge}x{edge}, int8", "cvm.conv2d",
                  (image, ((64, 64, 3, 3), "int8", 8)), {"padding": (1, 1)},
-                 batch * edge**2 * 64 * 576, (batch * edge**2, 576, 64)),
+                 batch * edge**2 * 64 * 576),
         Workload("conv2d 3x3 of each channel, int8", "cvm.conv2d",
                  (image, ((64, 1, 3, 3), "int8", 8)), {"padding": (1, 1), "groups": 64},
                  batch * edge**2 * 64 * 9),
@@ -148,25 +155,35 @@ def copy_speed(device: Device, timer: Timer, size: int = COPIED) -> float:
     return 2 * size / timer.median(copy) / 1e6
 
 
-def peer_milliseconds(product: tuple[int, int, int]) -> float | None:
-    """Milliseconds of a matrix product of int8 by cuBLASLt, through PyTorch where it is there."""
-    try:
-        torch: Any = importlib.import_module("torch")
-        m, k, n = product
-        a = torch.randint(-127, 128, (m, k), dtype=torch.int8, device="cuda")
-        b = torch.randint(-127, 128, (n, k), dtype=torch.int8, device="cuda").t()
-        times: list[float] = []
-        for _ in range(ROUNDS):
-            first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            first.record()
-            for _ in range(10):
-                torch._int_mm(a, b)
-            last.record()
-            last.synchronize()
-            times.append(first.elapsed_time(last) / 10)
-    except (ImportError, RuntimeError, AssertionError):  # no PyTorch, or none for this device
-        return None
-    return statistics.median(times)
+# CUdevice_attribute: clocks in kHz, the width of the memory's bus in bits, multiprocessors.
+CLOCK, MEMORY_CLOCK, BUS_WIDTH, PROCESSORS = 13, 36, 37, 16
+
+INT8_PER_CLOCK = {"sm_80": 4096, "sm_86": 2048, "sm_89": 2048, "sm_90": 8192}
+"""Operations of the tensor cores of one multiprocessor, a product and a sum counted as two."""
+
+
+@dataclass(frozen=True)
+class Peak:
+    """What a device can do by its data sheet; None where that is not known."""
+
+    gb_per_s: float | None
+    tops: float | None
+
+    def share(self, gb_per_s: float, tops: float | None) -> float | None:
+        if tops is not None:
+            return tops / self.tops if self.tops else None
+        return gb_per_s / self.gb_per_s if self.gb_per_s else None
+
+
+def peak(device: Device) -> Peak:
+    clock, memory, width, count = map(
+        device.attribute, (CLOCK, MEMORY_CLOCK, BUS_WIDTH, PROCESSORS)
+    )
+    per_clock = INT8_PER_CLOCK.get(device.architecture)
+    return Peak(
+        2 * memory * width / 8 / 1e6 or None,
+        count * clock * per_clock / 1e9 if per_clock and clock else None,
+    )
 
 
 def rows(backend: CudaBackend, scale: int = 1) -> Iterator[Row]:
@@ -175,10 +192,11 @@ def rows(backend: CudaBackend, scale: int = 1) -> Iterator[Row]:
     manifest = read_manifest(backend.folder)
     known = {info.full_name: info for info in manifest.operators}
     operators, timer = on_device(manifest, backend), Timer(device)
-    copied = copy_speed(device, timer, COPIED // scale)
+    copied, most = copy_speed(device, timer, COPIED // scale), peak(device)
     for each in workloads(scale):
         info = known[each.operator]
-        arrays = [DeviceArray.of(device, data(random, *given)) for given in each.inputs]
+        values = [data(random, *given) for given in each.inputs]
+        arrays = [DeviceArray.of(device, one) for one in values]
         bits = [given[2] or None for given in each.inputs]
         variadic = operators[each.operator].variadic is not None
         run = operators[each.operator].bind(
@@ -188,17 +206,35 @@ def rows(backend: CudaBackend, scale: int = 1) -> Iterator[Row]:
         )
         time = timer.median(run)
         moved = sum(array.nbytes for array in (*arrays, run.result))
-        peer = peer_milliseconds(each.product) if each.product else None
+        speed, tops = moved / time / 1e6, 2 * each.work / time / 1e9 if each.work else None
+        peer = gpu_peers.milliseconds(each.name, values)
         yield Row(
             each.name,
             each.operator,
             time * 1e3,
-            moved / time / 1e6,
-            moved / time / 1e6 / copied,
-            2 * each.work / time / 1e9 if each.work else None,
-            2 * each.work / peer / 1e9 if peer else None,
+            speed,
+            speed / copied,
+            most.share(speed, tops),
+            tops,
+            peer * 1e3 if peer else None,
             hashlib.sha256(backend.code(info).code).hexdigest(),
         )
+
+
+NAMES = ("us", "GB/s", "of copy", "of peak", "TOP/s", "torch")
+HEADER = f"{'workload':38} {NAMES[0]:>10} " + " ".join(f"{each:>8}" for each in NAMES[1:])
+
+
+def line(row: Row) -> str:
+    """A row as people read it."""
+    share, tops, torch = (
+        "" if each is None else f"{each:.{digits}f}"
+        for each, digits in ((row.of_peak, 2), (row.tops, 1), (row.of_torch, 2))
+    )
+    return (
+        f"{row.workload:38} {row.us:10.1f} {row.gb_per_s:8.0f} {row.of_copy:8.2f} "
+        f"{share:>8} {tops:>8} {torch:>8}"
+    )
 
 
 def measure(ordinal: int, out: Path) -> int:
@@ -210,15 +246,11 @@ def measure(ordinal: int, out: Path) -> int:
     folder = generated_folder()
     backend = CudaBackend(compiled(folder, "cuda"), read_manifest(folder), folder, device)
     print(f"{device.name}, {device.architecture}")
-    print(f"{'workload':38} {'us':>10} {'GB/s':>8} {'of copy':>8} {'TOP/s':>8} {'cuBLASLt':>8}")
+    print(HEADER)
     found = []
     for row in rows(backend):
         found.append(row)
-        tops, peer = ("" if each is None else f"{each:.1f}" for each in (row.tops, row.peer_tops))
-        print(
-            f"{row.workload:38} {row.us:10.1f} {row.gb_per_s:8.0f} {row.of_copy:8.2f} "
-            f"{tops:>8} {peer:>8}"
-        )
+        print(line(row), flush=True)
     stored = {
         "device": device.name,
         "architecture": device.architecture,

@@ -16,7 +16,7 @@ from cvmgen.api.device_memory import Pool
 from cvmgen.api.streams import LEGACY_STREAM
 from cvmgen.errors import CvmgenError
 
-LIBRARY = "libcuda.so.1"
+LIBRARY = os.environ.get("CVMGEN_CUDA_DRIVER", "libcuda.so.1")
 
 INSTEAD = "the target 'cuda-cpu' runs the same kernels on the CPU"
 PACKAGES = "install NVIDIA's driver (version 550 or later); NVRTC: pip install 'cvmgen[cuda]'"
@@ -205,7 +205,7 @@ class Device:
         self.driver = driver
         self.ordinal = ordinal
         self._id = driver.number("cuDeviceGet", ordinal)
-        if not self._attribute(MEMORY_POOLS):
+        if not self.attribute(MEMORY_POOLS):
             raise CvmgenError(f"device={ordinal}: {self.name} has no memory pools")
         self.context = driver.handle("cuDevicePrimaryCtxRetain", self._id)
         self.pool = Pool(self)
@@ -220,9 +220,10 @@ class Device:
     @property
     def architecture(self) -> str:
         """What kernels are compiled for, as `sm_90`."""
-        return f"sm_{self._attribute(CAPABILITY_MAJOR)}{self._attribute(CAPABILITY_MINOR)}"
+        return f"sm_{self.attribute(CAPABILITY_MAJOR)}{self.attribute(CAPABILITY_MINOR)}"
 
-    def _attribute(self, attribute: int) -> int:
+    def attribute(self, attribute: int) -> int:
+        """What the driver tells of the device, by a CUdevice_attribute."""
         return self.driver.number("cuDeviceGetAttribute", attribute, self._id)
 
     @contextlib.contextmanager
