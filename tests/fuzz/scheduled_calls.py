@@ -118,6 +118,8 @@ class Batch:
         operator, program = formula(each.operator)
         operator = replace(operator, name=name, aliases=())
         program = replace(program, operator=operator)
+        head = driver.TARGETS["c"].emit_interface
+        assert head is not None
         try:
             text = driver.emitted("c", operator, program, schedules_of(each.schedule))
         except (SpecError, SpecErrors):
@@ -126,8 +128,13 @@ class Batch:
             self.failures.append(Failure("FAULT", each, str(error)))
             return False
         self.members[name], self.operators[name] = each, operator
-        entry = driver.interface.manifest_entry(program)
-        self.texts[name] = driver.Texts({f"c/z/{name}.c": text}, entry)
+        self.texts[name] = driver.Texts(
+            {
+                driver.operator_file(operator, "c"): text,
+                driver.interface_file(operator, "c"): head(operator),
+            },
+            driver.interface.manifest_entry(program),
+        )
         return True
 
     def run(self, sanitized: Sequence[str] = (), threads: Sequence[int] = (1, 2)) -> None:
