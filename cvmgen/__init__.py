@@ -9,11 +9,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from cvmgen.api import load
-from cvmgen.errors import BuildError, CvmgenError, ModelError, OperatorError
-
 if TYPE_CHECKING:
     from cvmgen import graph
+    from cvmgen.api import load
+    from cvmgen.errors import BuildError, CvmgenError, ModelError, OperatorError
     from cvmgen.graph import load_model
 
 __version__ = "0.1.0"
@@ -30,10 +29,22 @@ __all__ = [
 ]
 
 
+# Imported when they are asked for: the command is there at once, and programs that only call
+# operators do without models.
+_MODULES = {
+    "api": ("load",),
+    "errors": ("BuildError", "CvmgenError", "ModelError", "OperatorError"),
+    "graph": ("load_model",),
+}
+
+
 def __getattr__(name: str) -> Any:
-    # Programs that only call operators do without these.
-    if name == "graph":
-        return importlib.import_module("cvmgen.graph")
-    if name == "load_model":
-        return importlib.import_module("cvmgen.graph").load_model
+    for module, names in _MODULES.items():
+        if name == module or name in names:
+            found = importlib.import_module(f"cvmgen.{module}")
+            return found if name == module else getattr(found, name)
     raise AttributeError(f"module 'cvmgen' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -132,7 +132,7 @@ def code_of(text: str) -> str:
 def read_source(name: str, path: Path) -> Source:
     """The file at `path`, which is shown as it was named, or from the current folder."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
     except UnicodeDecodeError as error:
         raise CvmgenError(f"{path}: byte {error.start} is not UTF-8 text") from None
     here = Path.cwd()

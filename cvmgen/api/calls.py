@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
@@ -104,6 +106,21 @@ class Bound:
 
     def __repr__(self) -> str:
         return f"<{self._operator} bound, with all its arrays>"
+
+
+@cache
+def result_type(name: str, outputs: tuple[str, ...]) -> type[Any]:
+    """What a call with several outputs returns: a named tuple, which other processes know too."""
+    base: type[Any] = namedtuple(name, outputs)  # type: ignore[misc]
+
+    def reduced(result: tuple[Any, ...]) -> tuple[Any, ...]:
+        return named_result, (name, outputs, tuple(result))
+
+    return type(name, (base,), {"__slots__": (), "__reduce__": reduced})
+
+
+def named_result(name: str, outputs: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return result_type(name, outputs)(*values)
 
 
 def contiguous(given: Sequence[Given]) -> tuple[list[Any], Pairs]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from cvmgen import support, typed
 from cvmgen.api.calls import Bound, Inferred, named, shape_of
 from cvmgen.api.cuda_backend import CudaBackend, refusing
+from cvmgen.api.description import KEYWORDS
 from cvmgen.api.device_array import DeviceArray, device_array
 from cvmgen.api.frameworks import Framework, framework_of
 from cvmgen.api.manifest import InputInfo, OperatorInfo
@@ -25,6 +26,13 @@ class DeviceOperator(Operator):
     def __init__(self, info: OperatorInfo, backend: CudaBackend) -> None:
         super().__init__(info, backend)
         self._on_device = backend
+
+    KEYWORDS: Mapping[str, str] = {
+        **KEYWORDS,
+        "precisions": "of every input that has one: device memory is not measured",
+        "out": "device array, or tuple of them, to write the result to",
+        "stream": "where the kernels run: an address, or an object with __cuda_stream__",
+    }
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
         """The result, in the memory of the device; keywords as for `bind`."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache
 from operator import index
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -21,8 +19,10 @@ from cvmgen.api.calls import (
     Precisions,
     contiguous,
     named,
+    result_type,
     shape_of,
 )
+from cvmgen.api.description import KEYWORDS, doc_of, signature_of
 from cvmgen.api.manifest import AttributeInfo, InputInfo, OperatorInfo
 from cvmgen.api.open_call import UNDECLARED, OpenCall, is_shape
 from cvmgen.api.recipe import operator_again, unsendable
@@ -35,29 +35,16 @@ if TYPE_CHECKING:
 OUTPUT_TYPES = "all outputs must have one element type"
 
 
-@cache
-def result_type(name: str, outputs: tuple[str, ...]) -> type[Any]:
-    """What a call with several outputs returns: a named tuple, which other processes know too."""
-    base: type[Any] = namedtuple(name, outputs)  # type: ignore[misc]
-
-    def reduced(result: tuple[Any, ...]) -> tuple[Any, ...]:
-        return named_result, (name, outputs, tuple(result))
-
-    return type(name, (base,), {"__slots__": (), "__reduce__": reduced})
-
-
-def named_result(name: str, outputs: tuple[str, ...], values: tuple[Any, ...]) -> Any:
-    return result_type(name, outputs)(*values)
-
-
 class Operator:
     """A generated operator. Calling it gives its result; see `signature` and `formula`."""
+
+    KEYWORDS: Mapping[str, str] = KEYWORDS
 
     def __init__(self, info: OperatorInfo, backend: Backend) -> None:
         self._info = info
         self._backend = backend
         self.__name__ = info.name
-        self.__doc__ = f"{info.doc}\n\n{self.signature}\n\n{info.formula}"
+        self.__doc__ = doc_of(info, self.signature, self.KEYWORDS)
         self._attributes = {each.name: each for each in info.attributes}
         self._input_names = tuple(each.name for each in info.inputs)
         self._result: Callable[..., Any] | None = None
@@ -110,17 +97,13 @@ class Operator:
     @property
     def signature(self) -> str:
         """How the operator is called, with defaults."""
-        # Behind an input that may be left out the next ones can be given by name.
-        parts, default = [], ""
-        for item in self._info.inputs:
-            default = "=None" if item.optional else default
-            parts.append(f"*{item.name}" if item.variadic else f"{item.name}{default}")
-        if self._info.attributes and not any(item.variadic for item in self._info.inputs):
-            parts.append("*")
-        for attribute in self._info.attributes:
-            default = "" if attribute.required else f"={attribute.default!r}"
-            parts.append(f"{attribute.name}{default}")
-        return f"{self._info.name}({', '.join(parts)})"
+        return f"{self._info.name}{signature_of(self._info)}"
+
+    def __getattr__(self, name: str) -> Any:
+        # What `inspect.signature` asks for; the class has another one.
+        if name == "__signature__":
+            return signature_of(self._info, self.KEYWORDS)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def source(self, target: str) -> str:
         """The generated text of a target: python, c or cuda."""
@@ -347,14 +330,24 @@ class Operator:
         """Every attribute, given or by default, as int, bool, tuple, word or None."""
         for name in given:
             if name not in self._attributes:
-                known = ", ".join(self._attributes) or "none"
-                hint = did_you_mean(name, self._attributes) or f"its attributes: {known}"
-                value = repr(given[name])
-                self._refuse(name, value, f"there is no such attribute; {hint}")
+                rule = f"there is no such attribute; {self._meant(name)}"
+                shape = getattr(given[name], "shape", None)
+                self._refuse(name, repr(given[name]) if shape is None else f"shape {shape}", rule)
         return {
             name: self._value(attribute, given.get(name))
             for name, attribute in self._attributes.items()
         }
+
+    def _meant(self, name: str) -> str:
+        """What a call may have meant by a name that is none."""
+        word = name.lower()
+        alike = [each for each in self._input_names if begins(word, each.lower())]
+        if hint := did_you_mean(name, self._attributes) or did_you_mean(name, self._input_names):
+            return hint
+        if len(alike) == 1:
+            return f"did you mean the input '{alike[0]}'?"
+        known = ", ".join(self._attributes) or "none"
+        return f"its attributes: {known}; its inputs: {', '.join(self._input_names)}"
 
     def _value(self, attribute: AttributeInfo, value: Any) -> Any:
         operator, name = self._info.full_name, attribute.name
@@ -536,3 +529,8 @@ class Operator:
 
 def _is_sequence(inputs: tuple[Any, ...]) -> bool:
     return len(inputs) == 1 and isinstance(inputs[0], (list, tuple))
+
+
+def begins(one: str, other: str) -> bool:
+    """Whether one of two words begins with the other."""
+    return one.startswith(other) or other.startswith(one)

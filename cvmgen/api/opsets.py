@@ -142,7 +142,11 @@ class Operators:
     def __getattr__(self, name: str) -> Opset:
         found = self.__dict__.get("_opsets", {}).get(name)
         if found is None:
-            hint = did_you_mean(name, self._opsets)
+            opsets = self.__dict__.get("_opsets", {})
+            homes = [each for each, opset in opsets.items() if name in dir(opset)]
+            hint = did_you_mean(name, opsets)
+            if homes:
+                hint = f"did you mean {' or '.join(f'ops.{each}.{name}' for each in homes)}?"
             message = f"there is no opset '{name}'"
             raise AttributeError(f"{message}; {hint}" if hint else message)
         return found  # type: ignore[no-any-return]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from cvmgen.errors import BuildError
+
+_running: set[subprocess.Popen[bytes]] = set()
+_ended: list[bool] = []
 
 
 def workers() -> int:
@@ -24,15 +30,45 @@ def run(command: Sequence[str], *, folder: Path | None = None) -> tuple[int, str
     """
     environment = {**os.environ, "LC_ALL": "C"}
     try:
-        done = subprocess.run(
+        started = subprocess.Popen(
             command,
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            check=False,
+            # Compilers start others, which end with them only as a group.
+            process_group=None if sys.platform == "win32" else 0,
         )
     except OSError as error:
         raise BuildError(f"cannot run {command[0]}: {error.strerror or error}") from error
-    return done.returncode, done.stdout.decode(errors="replace")
+    _running.add(started)
+    try:
+        if _ended:
+            _end(started)
+        output, _ = started.communicate()
+    except BaseException:
+        _end(started)
+        started.wait()
+        raise
+    finally:
+        _running.discard(started)
+    if _ended:
+        raise BuildError(f"{command[0]} was interrupted")
+    return started.returncode, output.decode(errors="replace")
+
+
+def end_all() -> None:
+    """End all programs that run, and those that are started from now on. It may be called in the
+    middle of anything: it waits for no lock."""
+    _ended.append(True)
+    for each in tuple(_running):
+        _end(each)
+
+
+def _end(program: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(OSError):
+        if sys.platform == "win32":
+            program.kill()
+        elif program.poll() is None:
+            os.killpg(program.pid, signal.SIGKILL)

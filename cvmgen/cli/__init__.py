@@ -1,5 +1,27 @@
 """The command `cvmgen`: build, list, show, check, derive, run."""
 
-from cvmgen.cli.command import main
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command, that of this process without `arguments`; returns its exit code and lets no
+    exception out."""
+    # The imports take most of a short command's time: an interrupt may come in them.
+    if arguments is not None:
+        from cvmgen.cli.command import main as perform
+
+        return perform(arguments)
+    from cvmgen.cli import interrupt
+
+    try:
+        interrupt.end_on_signals()
+        from cvmgen.cli.command import main as perform
+
+        return perform()
+    except interrupt.Ended as ended:
+        interrupt.leave(ended.code)
+
 
 __all__ = ["main"]

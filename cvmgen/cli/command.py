@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import cvmgen
 from cvmgen.cli.exits import MEANINGS, Exit, UsageError, tell, tell_faults
+from cvmgen.cli.interrupt import Ended
 from cvmgen.errors import Faults
 from cvmgen.paths import generated_folder, spec_folder
 
@@ -38,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader has enough. Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(Exit.OK)
+    except Ended:
+        raise
     except (Exception, KeyboardInterrupt) as error:
         code = tell(error, as_json=options.json, debug=options.debug)
     return int(tell_faults(faults, code, debug=options.debug))

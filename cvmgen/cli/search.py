@@ -13,7 +13,7 @@ from pathlib import Path
 from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit
 from cvmgen.cli.specs import read_operators
-from cvmgen.cli.synonyms import SYNONYMS
+from cvmgen.cli.synonyms import SYNONYMS, plain
 from cvmgen.escape import json_text
 from cvmgen.spec.formula import Operator
 
@@ -119,8 +119,3 @@ def ways(operator: Operator, wanted: str) -> Iterator[Match]:
     near = difflib.get_close_matches(wanted, [*names, *others], n=1, cutoff=CLOSE)
     for word in near:
         yield Match(Way.NEAR, operator, (names | others)[word])
-
-
-def plain(word: str) -> str:
-    """A word as it is compared: small letters and digits alone."""
-    return re.sub(r"[\W_]", "", word).lower()

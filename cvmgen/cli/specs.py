@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 
 from cvmgen.build.cache import content_key, get_or_build
 from cvmgen.build.files import digest_of
-from cvmgen.build.progress import Progress
+from cvmgen.build.progress import Progress, shown
 from cvmgen.cli.exits import UsageError
 from cvmgen.cli.stamp import PACKAGE
+from cvmgen.cli.synonyms import SYNONYMS, plain
 from cvmgen.errors import Faults, Strict
 from cvmgen.paths import formulas_folder
 from cvmgen.schedule.book import Schedules
@@ -20,6 +22,9 @@ from cvmgen.spec.check import SpecFile, check_files, read_folder
 from cvmgen.spec.formula import Operator
 
 IDLE = "leave it out; `cvmgen show OPERATOR --after schedule` tells what each action makes of nests"
+OPSET = "cvm"
+"""Of several operators of one name that of this opset is meant."""
+
 PROBING = ("spec", "reference", "ir", "lower")
 SCHEDULING = ("spec", "ir", "lower", "schedule", "emit")
 
@@ -148,14 +153,11 @@ def find_operators(operators: Sequence[Operator], names: Iterable[str]) -> list[
 
 def find_operator(operators: Sequence[Operator], name: str) -> Operator:
     """The one operator of that name."""
-    found = _named([each for each in operators if each.opset != name], name)
-    if len(found) > 1:
-        listed = ", ".join(each.full_name for each in found)
-        raise UsageError(f"'{name}' is the name of several operators: {listed}")
-    return found[0]
+    return _named([each for each in operators if each.opset != name], name)[0]
 
 
-def _named(operators: Iterable[Operator], name: str) -> list[Operator]:
+def _named(operators: Sequence[Operator], name: str) -> list[Operator]:
+    """The operators of an opset, or the one that a name means: of several that of cvm."""
     known: dict[str, list[Operator]] = {}
     for operator in operators:
         known.setdefault(operator.opset, []).append(operator)
@@ -165,9 +167,35 @@ def _named(operators: Iterable[Operator], name: str) -> list[Operator]:
     if name not in known:
         # Full names for somebody who writes full names, short ones else.
         alike = [each for each in known if ("." in each) == ("." in name)]
-        hint = did_you_mean(name, alike) or "`cvmgen list` names them all"
-        raise UsageError(f"there is no operator '{name}'; {hint}")
-    return known[name]
+        hint = _known_elsewhere(operators, name) or did_you_mean(name, alike)
+        raise UsageError(f"there is no operator '{name}'; {hint or '`cvmgen list` names them all'}")
+    found = known[name]
+    if len(found) == 1 or any(each.opset == name for each in found):
+        return found
+    return [_of_several(name, found)]
+
+
+def _of_several(name: str, found: Sequence[Operator]) -> Operator:
+    """The operator of the opset in use, said on stderr; UsageError where that has none."""
+    in_use = [each for each in found if each.opset == OPSET]
+    if len(in_use) != 1:
+        listed = ", ".join(each.full_name for each in found)
+        raise UsageError(f"'{name}' is the name of several operators: {listed}")
+    others = ", ".join(each.full_name for each in found if each is not in_use[0])
+    with shown() as progress:
+        progress.clear()
+    print(f"note: '{name}' is taken for {in_use[0].full_name}; also: {others}", file=sys.stderr)
+    return in_use[0]
+
+
+def _known_elsewhere(operators: Iterable[Operator], name: str) -> str:
+    """A hint for a name that other libraries have."""
+    found = [
+        each.full_name
+        for each in operators
+        if plain(name) in map(plain, SYNONYMS.get(each.full_name, ()))
+    ]
+    return f"elsewhere that is a name of {' and '.join(found)}" if found else ""
 
 
 def files_to_check(names: Sequence[str], folder: Path) -> tuple[list[SpecFile], set[str]]:

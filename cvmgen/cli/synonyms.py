@@ -6,6 +6,8 @@ Words are compared without their case and without what is no letter and no digit
 
 from __future__ import annotations
 
+import re
+
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "cvm.abs": ("absolute", "fabs", "magnitude"),
     "cvm.batch_flatten": ("Flatten", "flatten_batch"),
@@ -80,3 +82,8 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "tosa.reduce_product": ("prod", "product", "ReduceProd"),
     "tosa.reduce_sum": ("sum", "add_reduce", "total"),
 }
+
+
+def plain(word: str) -> str:
+    """A word as it is compared: small letters and digits alone."""
+    return re.sub(r"[\W_]", "", word).lower()

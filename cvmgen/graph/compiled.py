@@ -40,7 +40,7 @@ def load_model(folder: FilePath, name: str | None = None, *, threads: int = 0) -
             "holds no model, or several; `cvmgen build --model` writes one", file=str(place)
         )
     try:
-        described = json.loads(found[0].read_text(encoding="utf-8"))
+        described = json.loads(found[0].read_text(encoding="utf-8-sig"))
         if not isinstance(described, dict):
             raise ValueError("it is no object")
         if described["version"] != VERSION:

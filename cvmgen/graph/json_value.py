@@ -73,7 +73,9 @@ class JsonValue:
 def parse_json(data: bytes, file: str | None, where: str | None = None) -> JsonValue:
     """The JSON value in `data`; ModelError with byte, or line and column, when there is none."""
     try:
-        return JsonValue(json.loads(data.decode(), object_pairs_hook=_object), file, where)
+        return JsonValue(
+            json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object), file, where
+        )
     except UnicodeDecodeError as error:
         raise ModelError("is not UTF-8", file=file, where=f"byte {error.start}") from error
     except json.JSONDecodeError as error:

@@ -13,8 +13,8 @@ import pytest
 
 import cvmgen
 from cvmgen import support
+from cvmgen.api.calls import result_type
 from cvmgen.api.driver import DriverError
-from cvmgen.api.operator import result_type
 from cvmgen.api.recipe import _load, _loaded
 from cvmgen.cli.exits import UsageError
 from cvmgen.errors import CacheError, InternalError, RefusedError

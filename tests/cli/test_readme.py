@@ -119,3 +119,8 @@ def test_the_c_program(library: Path, tmp_path: Path) -> None:
 
 def test_the_adjoint_is_what_the_command_derives(cvmgen: Command) -> None:
     assert cvmgen("derive", "dense", "--wrt", "X").out == block("", "operator dense_adjoint_X")
+
+
+def test_the_schedule_is_the_one_in_the_spec() -> None:
+    text = (ROOT / "spec/schedules/c.sched").read_text(encoding="utf-8")
+    assert block("", "schedule elementwise for c {") in text

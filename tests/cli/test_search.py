@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cvmgen.cli.search import plain
-from cvmgen.cli.synonyms import SYNONYMS
+from cvmgen.cli.synonyms import SYNONYMS, plain
 from tests.conftest import product
 
 from .conftest import Command

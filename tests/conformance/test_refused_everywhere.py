@@ -191,7 +191,8 @@ def test_unknown_attributes(
     here = accepted[name]
     known = ", ".join(each.name for each in here.formula.attributes) or "none"
     said = refusals(libraries, name, *here.inputs, **here.attributes, zzzzzz=1)
-    rule = f"there is no such attribute; its attributes: {known}"
+    inputs = ", ".join(each.name for each in here.formula.inputs)
+    rule = f"there is no such attribute; its attributes: {known}; its inputs: {inputs}"
     assert said == {f"{name}: zzzzzz = 1: {rule}"}
 
 

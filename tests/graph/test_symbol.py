@@ -291,3 +291,10 @@ def test_files(tmp_path: Path) -> None:
         read_symbol(tmp_path / "none.json")
     with pytest.raises(ModelError, match="cannot be written"):
         write_symbol(tmp_path / "no folder" / "symbol.json", symbol)
+
+
+def test_a_file_that_begins_with_a_mark(tmp_path: Path) -> None:
+    digits = Path(__file__).resolve().parents[2] / "examples/digits/digits.json"
+    marked = tmp_path / "digits.json"
+    marked.write_bytes(b"\xef\xbb\xbf" + digits.read_bytes())
+    assert read_symbol(marked).nodes == read_symbol(digits).nodes
