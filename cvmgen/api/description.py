@@ -21,10 +21,12 @@ def signature_of(info: OperatorInfo, keywords: Iterable[str] = ()) -> inspect.Si
     kinds = inspect.Parameter
     found, default = [], inspect.Parameter.empty
     for item in info.inputs:
+        # Several tensors can stand by themselves where nothing else does, otherwise as a list.
+        alone = item.variadic and len(info.inputs) == 1
         # Behind an input that may be left out the next ones can be given by name.
         default = None if item.optional else default  # type: ignore[assignment]
-        kind = kinds.VAR_POSITIONAL if item.variadic else kinds.POSITIONAL_OR_KEYWORD
-        found.append(kinds(item.name, kind, default=kinds.empty if item.variadic else default))
+        kind = kinds.VAR_POSITIONAL if alone else kinds.POSITIONAL_OR_KEYWORD
+        found.append(kinds(item.name, kind, default=kinds.empty if alone else default))
     for each in info.attributes:
         value = kinds.empty if each.required else each.default
         found.append(kinds(each.name, kinds.KEYWORD_ONLY, default=value))
@@ -45,6 +47,7 @@ def doc_of(info: OperatorInfo, call: str, keywords: Mapping[str, str]) -> str:
 def input_text(info: OperatorInfo, item: InputInfo) -> str:
     types = dict.fromkeys(str(row.get(item.name, "int8 or int32")) for row in info.types)
     what = "arrays" if item.variadic else "array"
+    what = "list of arrays" if item.variadic and len(info.inputs) > 1 else what
     return f"{what} of {' or '.join(types)}{', may be left out' * item.optional}"
 
 
