@@ -101,20 +101,32 @@ class CudaBackend(CBackend):
         if status:
             raise DriverError(f"CUDA: {self.device.driver.meaning(status)}", status)
 
-    def started(self, info: OperatorInfo, args: Any, error: ErrorStruct) -> Callable[[int], None]:
-        """What starts the kernels of a call in a stream, as often as it is called."""
-        call, device, module = self._call, self.device, self.module(info)
+    def prepared(
+        self,
+        info: OperatorInfo,
+        inputs: Sequence[Given],
+        precisions: Precisions,
+        attributes: Mapping[str, Any],
+        outputs: Sequence[Array],
+        check_values: bool,
+    ) -> tuple[Any, Callable[[int], None]]:
+        """The arguments of a call on device arrays, DeviceArray where other targets take numpy's,
+        and what starts its kernels in a stream, as often as it is called."""
+        args, kept = self.call_arguments(
+            info, inputs, precisions, attributes, outputs, check_values
+        )
+        call, device, module, error = self._call, self.device, self.module(info), ErrorStruct()
         function = ctypes.cast(self.function(info.function), ctypes.c_void_p)
         pointers = (ctypes.byref(module), function, ctypes.byref(args))
         error_pointer = ctypes.byref(error)
 
-        def run(handle: int) -> None:
+        def start(handle: int, kept: list[Any] = kept) -> None:
             if call(device.table, device.context, *pointers, handle, error_pointer):
                 raise self._failed(info, error)
             if self.wait:
                 self._waited(info, handle)
 
-        return run
+        return args, start
 
     def _failed(self, info: OperatorInfo, error: ErrorStruct) -> OperatorError:
         """The refusal of a call; of a device that fails, what may be behind it."""
@@ -152,19 +164,9 @@ class CudaBackend(CBackend):
         check_values: bool,
         handle: Callable[[], int] = lambda: 0,
     ) -> Callable[[], None]:
-        """A call on device arrays: they are DeviceArray where other targets take numpy's. `handle`
-        gives the stream of each call."""
-        args, kept = self.call_arguments(
-            info, inputs, precisions, attributes, outputs, check_values
-        )
-        error = ErrorStruct()
-        start = self.started(info, args, error)
-        kept.append(error)
-
-        def run(kept: list[Any] = kept) -> None:
-            start(handle())
-
-        return run
+        """A call as it is `prepared`; `handle` gives the stream of each."""
+        _, start = self.prepared(info, inputs, precisions, attributes, outputs, check_values)
+        return lambda: start(handle())
 
 
 class TransferBackend:

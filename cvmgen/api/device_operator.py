@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from cvmgen import support, typed
-from cvmgen.api.calls import Bound, Inferred, named, shape_of
+from cvmgen.api.calls import Bound, Checked, Inferred, named, shape_of
 from cvmgen.api.cuda_backend import CudaBackend, refusing
 from cvmgen.api.description import KEYWORDS
-from cvmgen.api.device_array import DeviceArray, device_array
-from cvmgen.api.frameworks import Framework, framework_of
+from cvmgen.api.device_array import DeviceArray
+from cvmgen.api.device_call import DeviceCall
+from cvmgen.api.device_open import DeviceOpenCall, Ready
 from cvmgen.api.manifest import InputInfo, OperatorInfo
-from cvmgen.api.open_call import is_shape
+from cvmgen.api.open_call import OpenCall, is_shape
 from cvmgen.api.operator import Operator
 from cvmgen.api.streams import stream_handle
 
@@ -73,7 +74,43 @@ class DeviceOperator(Operator):
         opened.always(stream=stream)
         return opened
 
-    def _bind(
+    def _opened(self, given: dict[str, Any], keywords: dict[str, Any]) -> OpenCall:
+        return DeviceOpenCall(self, given, keywords, self.ready, self._whole)
+
+    def ready(self, filled: Mapping[str, Any], keywords: Mapping[str, Any]) -> Ready | None:
+        """The call with these operands, to be repeated with others like them; None for one that
+        consists of more than its kernels."""
+        call, checked, _ = self._checked_there((), **filled, **keywords)
+        if call.has_more:
+            return None
+        args, start = self._on_device.prepared(
+            self._info,
+            checked.given,
+            checked.precisions,
+            checked.attributes,
+            checked.targets,
+            keywords["check"] is not None,
+        )
+        given = (name for name in self.inputs if filled.get(name) is not None)
+        tensors = {name: getattr(args, name).contents for name in (*given, *self.outputs)}
+        shapes = [each.shape for each in checked.targets]
+        return Ready(call, tensors, start, shapes, [each.dtype for each in checked.targets])
+
+    def _bind(self, inputs: tuple[Any, ...], check: str | None = None, **keywords: Any) -> Bound:
+        call, checked, result = self._checked_there(inputs, check=check, **keywords)
+        with refusing(self._info):
+            run = self._on_device.bind(
+                self._info,
+                checked.given,
+                checked.precisions,
+                checked.attributes,
+                checked.targets,
+                check is not None,
+                call.handle,
+            )
+        return Bound(self.name, call.around(run), result, [], [], checked.inferred)
+
+    def _checked_there(
         self,
         inputs: tuple[Any, ...],
         precisions: Any = None,
@@ -82,10 +119,11 @@ class DeviceOperator(Operator):
         check: str | None = None,
         stream: Any = None,
         **attributes: Any,
-    ) -> Bound:
+    ) -> tuple[DeviceCall, Checked, Any]:
+        """The call, what it was checked for, and what it returns."""
         self._check_word(check)
         operands, values = self._sorted(inputs, attributes)
-        call = _Call(self._on_device, operands, stream)
+        call = DeviceCall(self._on_device, operands, stream)
         with refusing(self._info):
             given = [
                 self._there(item, each, call)
@@ -99,22 +137,19 @@ class DeviceOperator(Operator):
             known = self._declared(precisions, given)
             inferred = self._backend.infer(self._info, shapes, known, values)
             result, outputs = self._results(inferred, dtype, out, given, types, call)
-            run = self._on_device.bind(
-                self._info, given, known, values, outputs, check is not None, call.handle
-            )
-        return Bound(self.name, call.around(run), result, [], [], inferred)
+        return call, Checked(given, known, known, values, inferred, outputs), result
 
     # -------------------------------------------------------- inputs
 
     def _arrays(self, item: InputInfo, value: Any) -> Any:
         """As for other targets, where nothing is started yet."""
-        return self._there(item, value, _Call(self._on_device, [value], None))
+        return self._there(item, value, DeviceCall(self._on_device, [value], None))
 
     def _measured(self, name: str, array: Any, declared: int | None) -> Any:
         """Device memory is not measured: whoever needs the precision says so."""
         return declared
 
-    def _there(self, item: InputInfo, value: Any, call: _Call) -> Any:
+    def _there(self, item: InputInfo, value: Any, call: DeviceCall) -> Any:
         """What is given for an input, where it lies."""
         if value is None:
             return None
@@ -123,7 +158,7 @@ class DeviceOperator(Operator):
         entries = self._several(item, value, "arrays")
         return [self._array(*pair, call) for pair in named(item.name, list(entries))]
 
-    def _array(self, name: str, value: Any, call: _Call) -> DeviceArray:
+    def _array(self, name: str, value: Any, call: DeviceCall) -> DeviceArray:
         found = call.read(self.name, name, value)
         precise = self._info.has_precision(typed.column(name))
         if precise and found.dtype not in (np.int8, np.int32):
@@ -152,7 +187,7 @@ class DeviceOperator(Operator):
         out: Any,
         inputs: Sequence[Any],
         types: typed.Row,
-        call: _Call,
+        call: DeviceCall,
     ) -> tuple[Any, list[Any]]:
         """What a call returns, and its arrays on the device."""
         dtypes = self._result_dtypes(inferred, dtype, out, inputs, types)
@@ -193,87 +228,3 @@ class DeviceOperator(Operator):
                 assert precision is not None
                 found.append(support.result_dtype(self.name, name, dtype, precision, default))
         return found
-
-
-class _Call:
-    """The arrays of a call where kernels read and write them, in the turn of its stream."""
-
-    def __init__(self, backend: CudaBackend, operands: Sequence[Any], stream: Any) -> None:
-        flat = [
-            one
-            for each in operands
-            for one in (each if isinstance(each, (list, tuple)) else [each])
-        ]
-        self._device = backend.device
-        self._framework = framework_of(flat)
-        self._stream = stream
-        self._given: list[tuple[Framework, Any]] = []
-        self._loads: list[tuple[Any, Any]] = []
-        self._stores: list[tuple[Any, Any]] = []
-        self._elsewhere: list[DeviceArray] = []
-        stream_handle(stream)
-
-    def stream(self) -> Any:
-        """The stream of the call: what was asked for, else what the library of the arrays uses."""
-        if self._stream is None and self._framework is not None:
-            return self._framework.current(self._device.ordinal)
-        return self._stream
-
-    def handle(self) -> int:
-        return stream_handle(self.stream())
-
-    def read(self, operator: str, name: str, value: Any) -> DeviceArray:
-        """An input where it lies; one with gaps where it is copied to before each call."""
-        own = framework_of([value])
-        if own is not None and own.has_gaps(value):
-            self._loads.append((self._like(own, value), value))
-            value = self._loads[-1][0]
-        if own is not None and self._stream is not None:
-            self._given.append((own, value))
-        return device_array(operator, name, value, self._device, self.stream())
-
-    def written(self, operator: str, name: str, value: Any) -> DeviceArray:
-        """A result where it lies; one with gaps where it is copied from after each call."""
-        own = framework_of([value])
-        if own is not None and own.has_gaps(value):
-            self._stores.append((value, self._like(own, value)))
-            value = self._stores[-1][1]
-        found = device_array(operator, name, value, self._device, self.stream())
-        if found is value and found.stream is not self._stream:
-            self._elsewhere.append(found)
-        return found
-
-    def made(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """A new array for a result: of the library of the inputs, if there is one."""
-        if self._framework is None:
-            return DeviceArray.empty(self._device, shape, dtype, self.stream())
-        with self._framework.using(self._device.ordinal, self.handle()):
-            return self._framework.empty(self._device.ordinal, shape, np.dtype(dtype))
-
-    def around(self, run: Callable[[], None]) -> Callable[[], None]:
-        """A call of kernels, with what has to be done before and after it."""
-        if not (self._loads or self._stores or self._elsewhere or self._given):
-            return run
-
-        def whole() -> None:
-            handle = self.handle()
-            self._copy(self._loads, handle)
-            run()
-            self._copy(self._stores, handle)
-            for array in self._elsewhere:
-                self._device.order(stream_handle(array.stream), handle)
-            for framework, given in self._given:
-                framework.keep(given, handle)
-
-        return whole
-
-    def _like(self, framework: Framework, value: Any) -> Any:
-        with framework.using(self._device.ordinal, self.handle()):
-            return framework.like(value)
-
-    def _copy(self, pairs: Sequence[tuple[Any, Any]], handle: int) -> None:
-        for target, value in pairs:
-            framework = framework_of([target])
-            assert framework is not None
-            with framework.using(self._device.ordinal, handle):
-                target[...] = value

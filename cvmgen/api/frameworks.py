@@ -31,6 +31,8 @@ class Framework:
     """A new array on a device."""
     like: Callable[[Any], Any]
     """A new array without gaps, for the elements of another one."""
+    place: Callable[[Any], tuple[int, int]]
+    """The device of an array, and where it begins there."""
     has_gaps: Callable[[Any], bool]
     """Whether an array is another than row-major without gaps."""
     keep: Callable[[Any, int], None]
@@ -77,6 +79,7 @@ def _torch(torch: Module) -> Framework:
         other=lambda ordinal, handle: torch.cuda.stream(named(ordinal, handle)),
         empty=empty,
         like=lambda array: torch.empty_like(array, memory_format=torch.contiguous_format),
+        place=lambda array: (array.device.index, array.data_ptr()),
         has_gaps=lambda array: not array.is_contiguous(),
         keep=lambda array, handle: array.record_stream(named(array.device.index, handle)),
     )
@@ -100,6 +103,7 @@ def _cupy(cupy: Module) -> Framework:
         other=other,
         empty=empty,
         like=lambda array: empty(array.device.id, array.shape, array.dtype),
+        place=lambda array: (array.device.id, array.data.ptr),
         has_gaps=lambda array: not array.flags.c_contiguous,
         keep=keep,
     )

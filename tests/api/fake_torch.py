@@ -31,6 +31,9 @@ class Tensor:
     def is_contiguous(self) -> bool:
         return not self.turned
 
+    def data_ptr(self) -> int:
+        return self.array.data
+
     def record_stream(self, stream: Stream) -> None:
         self.streams.append(stream.cuda_stream)
 

@@ -426,6 +426,7 @@ def test_open_calls(
     for values in (X, -X):
         found = layer(make(values))
         assert getattr(found, read)().tolist() == (values.astype(np.int32) @ W.T).tolist()
+    assert layer(make(X)) is not layer(make(X)), "a result of each call's own"
     out = make(np.zeros((2, 2), np.int32))
     assert layer(make(X), out=out) is out
     assert getattr(out, read)().tolist() == PRODUCT
@@ -438,3 +439,31 @@ def test_open_calls(
     assert "its precision must be declared" in refusal(ops.cvm.dense.bind, (2, 2), W=make(W))
     with pytest.raises(CvmgenError, match="an object with __cuda_stream__, is needed"):
         ops.cvm.dense.bind((2, 2), W=make(W), precisions={"X": 8, "W": 8}, stream="0")
+
+
+def test_open_calls_check_a_kind_of_arrays_once(
+    ops: Operators,
+    backend: Any,
+    torch: Torch,
+    state: State,
+    stream: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The current stream, gaps and element types are seen all the same."""
+    layer = ops.cvm.relu.bind((2, 2), precisions=[8])
+    layer(torch.tensor(X))
+    with monkeypatch.context() as patch:
+        patch.setattr(backend, "infer", None)
+        assert layer(torch.tensor(-X)).numpy().tolist() == [[0, 0], [3, 0]]
+        torch.cuda.now = Stream(stream)
+        assert layer(torch.tensor(X)).numpy().tolist() == [[1, 2], [0, 4]]
+        assert state.stream == stream
+    assert layer(torch.tensor(X).t()).numpy().tolist() == [[1, 0], [2, 4]]
+    wide = layer(torch.tensor(X.astype(np.int32)))
+    assert wide.numpy().tolist() == [[1, 2], [0, 4]]
+    with pytest.raises(OperatorError, match="bound to shape"):
+        layer(torch.tensor(X[:1]))
+    with pytest.raises(OperatorError, match="memory of the device is needed"):
+        layer(X)
+    with pytest.raises(OperatorError, match="takes X, in this order, and out"):
+        layer(torch.tensor(X), stream=0)
