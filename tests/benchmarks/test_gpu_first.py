@@ -137,3 +137,15 @@ def test_wheels_for_this_python(tmp_path: Path, tags: str, fits: bool) -> None:
     assert unpacked(tmp_path, folder) == ([] if fits else [wheel.name])
     assert (folder / "thing.py").exists() == fits
     assert not (folder / "nvidia" / "__init__.py").exists(), "it would hide the machine's own"
+
+
+def test_host_code_that_was_built_elsewhere(tmp_path: Path) -> None:
+    """It serves where no compiler is, and only there."""
+    library = tmp_path / "libcvmgen-cuda.so"
+    assert gpu_first.carried(tmp_path, "") is None
+    library.write_bytes(b"")
+    assert gpu_first.carried(tmp_path, str(tmp_path)) == library
+    compiler = tmp_path / "c++"
+    compiler.write_text("#!/bin/sh\n")
+    compiler.chmod(0o755)
+    assert gpu_first.carried(tmp_path, str(tmp_path)) is None
