@@ -86,10 +86,10 @@ def workers() -> str:
 # The most valuable first: what would make the rest worthless, what only hardware can show, speed.
 PARTS = (
     Part("machine", 30, (*CASE, "machine"), "the device, and what is installed"),
-    Part("compile", 150, (*CASE, "compile"), "host code, and machine code of each operator"),
+    Part("compile", 200, (*CASE, "compile"), "host code, and machine code of each operator"),
     Part("calls", 90, (*CASE, "calls"), "random calls of each operator, bit for bit as numpy's"),
     Part("nan", 40, (*CASE, "nan"), "NaN is stored in one form; infinities, -0, subnormals"),
-    Part("pow", 40, (*CASE, "power"), "pow, bit for bit as the other targets'"),
+    Part("pow", 60, (*CASE, "power"), "pow, bit for bit as the other targets'"),
     Part("bench", 120, (*CASE, "bench"), "speed beside a copy, the device's peak and PyTorch"),
     Part("alignments", 40, (*CASE, "alignments"), "arrays that begin 1 to 15 bytes further on"),
     Part("graphs", 40, (*CASE, "graphs"), "CUDA graphs: captured, and started with other inputs"),
