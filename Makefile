@@ -119,7 +119,7 @@ gpu-sanitize: $(TEST)
 	done
 
 gpu-bench: $(CUDA)
-	@$(BIN)/python benchmarks/gpu.py
+	@$(BIN)/python -m benchmarks.gpu
 
 # Of a bare machine nothing is asked but Python and numpy.
 gpu-first:

@@ -1,7 +1,7 @@
 """Speed of the CUDA target on a GPU, beside a copy on the same device in the same run.
 
-    python benchmarks/gpu.py [--out benchmarks/gpu.json] [--device N]
-    python benchmarks/gpu.py --stale [--out benchmarks/gpu.json]
+    python -m benchmarks.gpu [--out benchmarks/gpu.json] [--device N]
+    python -m benchmarks.gpu --stale [--out benchmarks/gpu.json]
 
 Medians of times between events. GB/s counts each operand once; `of copy` is the share of what a
 copy of 512 MB reaches, `of peak` that of what the device's memory can do by its clock, or where a

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from cvmgen import support
 from cvmgen.api import dlpack
 from cvmgen.api.device_memory import Memory
 from cvmgen.api.driver import Device
+from cvmgen.api.recipe import unsendable
 from cvmgen.api.streams import LEGACY_STREAM, stream_handle
 from cvmgen.errors import OperatorError
 
@@ -136,6 +137,9 @@ class DeviceArray:
             "strides": None,
             "stream": stream_handle(self.stream) or LEGACY_STREAM,
         }
+
+    def __reduce__(self) -> NoReturn:
+        unsendable(repr(self), "send what to_numpy() gives")
 
     def __repr__(self) -> str:
         shape = support.shape_text(self.shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -87,8 +87,12 @@ def _torch(torch: Module) -> Framework:
 
 @functools.cache
 def _cupy(cupy: Module) -> Framework:
-    def other(ordinal: int, handle: int) -> Any:
-        return cupy.cuda.ExternalStream(0 if handle == LEGACY_STREAM else handle, ordinal)
+    @contextlib.contextmanager
+    def other(ordinal: int, handle: int) -> Iterator[None]:
+        # A stream is only used where its device is the current one.
+        address = 0 if handle == LEGACY_STREAM else handle
+        with cupy.cuda.Device(ordinal), cupy.cuda.ExternalStream(address, ordinal):
+            yield
 
     def empty(ordinal: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         with cupy.cuda.Device(ordinal):

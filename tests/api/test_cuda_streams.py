@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import pickle
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from cvmgen.api.library import on_device
 from cvmgen.api.manifest import read_manifest
 from cvmgen.build import compile_for_device, cuda_compiler
 from cvmgen.errors import BuildError, CvmgenError, OperatorError
+from tests.api.fake_cupy import Cupy, ndarray
 from tests.api.fake_torch import Stream, Tensor, Torch
 from tests.fake_gpu import A_STREAM, State, fake_backend, has_nvrtc
 
@@ -142,6 +144,13 @@ def test_the_pool_is_our_own(device: Device, state: State) -> None:
     trims = state.trims
     device.trim()
     assert state.trims == trims + 1
+
+
+def test_arrays_stay_in_their_process(device: Device, state: State) -> None:
+    with pytest.raises(
+        TypeError, match=r"device array \(2, 2\) int8.*send what to_numpy\(\) gives"
+    ):
+        pickle.dumps(DeviceArray.of(device, X))
 
 
 # ---------------------------------------------------------------- graphs
@@ -402,6 +411,21 @@ def test_strided_arrays(ops: Operators, torch: Torch, state: State, stream: int)
     x.array.copy_from(np.ascontiguousarray(-X.T))
     assert bound().numpy().tolist() == (-np.array(PRODUCT)).tolist()
     assert torch.cuda.copies == [stream] * 4
+
+
+def test_arrays_of_cupy(
+    ops: Operators, device: Device, state: State, stream: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cupy = Cupy(device)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)  # type: ignore[arg-type]
+    found = ops.cvm.dense(cupy.array(X), cupy.array(W), precisions=[8, 8])
+    assert (type(found), found.get().tolist()) == (ndarray, PRODUCT)
+    turned = ops.cvm.dense(cupy.array(X.T).T, cupy.array(W), precisions=[8, 8])
+    assert turned.get().tolist() == PRODUCT
+    ops.cvm.relu(cupy.array(X), precisions=[8], stream=stream)
+    assert (cupy.made[-1], state.stream) == (stream, stream)
+    layer = ops.cvm.relu.bind((2, 2), precisions=[8])
+    assert [layer(cupy.array(X)).get().tolist() for _ in range(2)] == [[[1, 2], [0, 4]]] * 2
 
 
 def test_arrays_that_do_not_share(ops: Operators, torch: Torch, state: State) -> None:
