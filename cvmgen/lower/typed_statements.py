@@ -17,6 +17,7 @@ from cvmgen.lower.machine_types import (
     converted,
     holding,
     joined_all,
+    known_range,
     limits,
     saturated,
 )
@@ -348,10 +349,10 @@ class Typer(ValueTyper):
             if not isinstance(value, i.Real) or dtype.bits < 64:
                 value = i.Call(f"stored_f{dtype.bits}", (value,))
             return [replace(statement, target=place, value=value)]
-        value, type_name, found = typed
+        value, type_name, _ = typed
         plain = self.loads_type(statement.value) == dtype.name
         kept = value if plain else converted(value, type_name, f"i{dtype.bits}")
-        if found is not None and found.fits(dtype.bits):
+        if known_range(typed).fits(dtype.bits):
             return [replace(statement, target=place, value=kept)]
         return self.store_if_it_fits(replace(statement, target=place, value=value), type_name)
 

@@ -314,8 +314,16 @@ MUTANTS = (
         "cvm.dense",
         "races",
         TILES,
-        "__syncthreads(); /* the next tile takes the memory */",
-        "",
+        "    } else {\n        __syncthreads();\n    }",
+        "    }",
+    ),
+    Mutant(
+        "an element that does not fit is cut unseen",
+        "cvm.dense",
+        "forward",
+        TILES,
+        "beyond |= (uint32_t)(element ^ (int8_t)element);",
+        "(void)beyond;",
     ),
     Mutant(
         "copies are not waited for",

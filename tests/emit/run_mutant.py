@@ -128,6 +128,7 @@ CALLS: dict[str, list[Call]] = {
         Call([drawn(5, 256), drawn(90, 256)]),
         Call([drawn(3, 7, beside=1), drawn(2, 7, beside=3)]),
         Call([wide(3, 40), wide(2, 40)], precisions={"X": 13, "W": 13}),
+        Call([wide(65, 130), wide(9, 130)], precisions={"X": 8, "W": 8}),  # and are not
     ],
     "cvm.conv2d": [
         Call([drawn(1, 6, 9, 11), drawn(4, 3, 3, 3), BIAS[:4]], FILTERS),

@@ -28,7 +28,7 @@ struct index_array_idx_values {
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 mxnet_index_array_idx(const __grid_constant__ index_array_idx_values values,
-                      int64_t *__restrict__ idx, int64_t *overflow) {
+                      int64_t *__restrict__ idx) {
     const int64_t A_len = values.A_len, d_size = values.d_size;
     const cvmgen_list &n = values.n;
     const cvmgen_list &A = values.A;
@@ -38,12 +38,7 @@ mxnet_index_array_idx(const __grid_constant__ index_array_idx_values values,
         const int64_t d_at = at / A_len;
         const int64_t j = at % A_len;
         cvmgen_list d = cvmgen_unflatten(d_at, &n);
-        const int64_t value = d.at[A.at[j]];
-        if (value >= INT64_MIN && value <= INT64_MAX) {
-            idx[d_at * A_len + j] = value;
-        } else {
-            cvmgen_note_overflow(overflow, d_at * A_len + j);
-        }
+        idx[d_at * A_len + j] = d.at[A.at[j]];
     }
 }
 
@@ -149,18 +144,10 @@ int mxnet_index_array_cuda(const mxnet_index_array_args *args, cvmgen_stream str
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "idx", args->idx, "data", args->data)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    int64_t *idx_overflow = NULL;
-    if (status == CVMGEN_OK)
-        status = cvmgen_device_overflow(error, stream, &idx_overflow);
-    if (status == CVMGEN_OK) {
-        const index_array_idx_values values = {plan.A_len, plan.d_size, plan.n, plan.A};
-        const int64_t elements = cvmgen_domain({plan.d_size, plan.A_len});
-        status = cvmgen_launch(error, stream, elements, mxnet_index_array_idx, values,
-                               (int64_t *)cvmgen_data(args->idx), idx_overflow);
-    }
-    if (status == CVMGEN_OK)
-        status = cvmgen_refuse_device_overflow(error, stream, "idx", args->idx, idx_overflow);
-    cvmgen_device_free(stream, idx_overflow);
+    const index_array_idx_values values = {plan.A_len, plan.d_size, plan.n, plan.A};
+    const int64_t elements = cvmgen_domain({plan.d_size, plan.A_len});
+    status = cvmgen_launch(error, stream, elements, mxnet_index_array_idx, values,
+                           (int64_t *)cvmgen_data(args->idx));
     return status;
 }
 #endif
