@@ -11,12 +11,13 @@ from cvmgen.emit.c_bound import bind_head
 from cvmgen.emit.c_like import comment, indent
 from cvmgen.emit.c_types import dtype_names
 from cvmgen.emit.c_variants import variant_values
+from cvmgen.emit.power_tables import power_tables
 from cvmgen.emit.render import render
 from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.types import MOST_ROWS
 
-HEADERS = ("cvmgen.h", "cvmgen_kernel.h", "cvmgen_runtime.h")  # of CUDA too
+HEADERS = ("cvmgen.h", "cvmgen_kernel.h", "cvmgen_power.h", "cvmgen_runtime.h")  # of CUDA too
 TILE_SOURCES = (
     "cvmgen_tile.c",
     "cvmgen_tile_arm.c",
@@ -76,6 +77,7 @@ def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
         "last_dtype": max(dtype.code for dtype in DTYPES.values()),
         "most_rows": MOST_ROWS,
         **variant_values(chosen.intrinsics["dot4"]),
+        **power_tables(),
         "dtype_codes": ", ".join(
             f"CVMGEN_{dtype.name.upper()} = {dtype.code}"
             for dtype in sorted(DTYPES.values(), key=lambda dtype: dtype.code)

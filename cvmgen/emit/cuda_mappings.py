@@ -18,9 +18,11 @@ from cvmgen.emit.cuda_lists import BlockPrinter
 from cvmgen.emit.plan import Field
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import rebuild
+from cvmgen.ir.visit import rebuild, walk
 from cvmgen.lower.grid import Grid, grid
 from cvmgen.schedule.forms import Settings
+
+POWER = "power_f64"  # arithmetic of 128 bits, for which registers are needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Task:
         *,
         name: str = "",
         parameters: Sequence[str] = (),
-        bounds: str = "CVMGEN_BLOCK, CVMGEN_RESIDENT",
+        bounds: str = "",
         reads: tuple[object, ...] | None = None,
         short: Container[str] = (),
     ) -> str:
@@ -66,7 +68,7 @@ class Task:
         `reads` is the IR that the statements are made of, if that is not the whole nest. Values
         of the call whose names are `short` are locals of 32 bits.
         """
-        start = f'extern "C" __global__ void __launch_bounds__({bounds})'
+        start = f'extern "C" __global__ void __launch_bounds__({bounds or self.bounds})'
         fields = self.fields(self.body if reads is None else reads)
         head = signature(f"{name or self.name}(", [*self.parameters, *parameters])
         opening = unpacked(fields, short)
@@ -74,6 +76,12 @@ class Task:
             opening = ["(void)values;"]
         lines = [*opening, *self.opening, *lines]
         return "\n".join([start, *head, *wrap_c(indent(lines)), "}"])
+
+    @property
+    def bounds(self) -> str:
+        """The threads of a block, and how many blocks share the registers of a multiprocessor."""
+        powers = (isinstance(each, i.Call) and each.function == POWER for each in walk(self.body))
+        return "CVMGEN_BLOCK, 2" if any(powers) else "CVMGEN_BLOCK, CVMGEN_RESIDENT"
 
     def launch(
         self,

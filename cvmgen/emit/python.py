@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
-from cvmgen import reals, support, typed
+from cvmgen import powers, reals, support, typed
 from cvmgen.emit import interface
 from cvmgen.emit.needed import needed, reads
 from cvmgen.emit.plan import plan_fields
@@ -50,7 +50,13 @@ def is_python(text: str) -> str:
 def emit_support() -> dict[str, str]:
     """The modules that operators import: copies of cvmgen's own."""
     typed_text = read(typed).replace("from cvmgen.support import", "from ._support import")
-    return {"_support.py": read(support), "_typed.py": typed_text, "_reals.py": read(reals)}
+    reals_text = read(reals).replace("from cvmgen import powers", "from . import _powers as powers")
+    return {
+        "_support.py": read(support),
+        "_typed.py": typed_text,
+        "_reals.py": reals_text,
+        "_powers.py": read(powers),
+    }
 
 
 def read(module: ModuleType) -> str:

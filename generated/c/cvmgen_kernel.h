@@ -114,8 +114,6 @@ CVMGEN_FUNCTION double cvmgen_floor_f64(double a) { return floor(a); }
 CVMGEN_FUNCTION double cvmgen_ceil_f64(double a) { return ceil(a); }
 CVMGEN_FUNCTION double cvmgen_trunc_f64(double a) { return trunc(a); }
 CVMGEN_FUNCTION double cvmgen_sqrt_f64(double a) { return sqrt(a); }
-/* pow of the C library, but for squares: each of those is one product. */
-CVMGEN_FUNCTION double cvmgen_power_f64(double a, double b) { return b == 2 ? a * a : pow(a, b); }
 /* Toward zero; 0 of NaN, and the nearest end of int64 beyond it. */
 CVMGEN_FUNCTION int64_t cvmgen_to_int(double a) {
     if (a != a) return 0;
@@ -136,6 +134,8 @@ CVMGEN_FUNCTION double cvmgen_stored_f64(double a) {
 CVMGEN_FUNCTION float cvmgen_stored_f32(double a) { return a != a ? (float)CVMGEN_NAN : (float)a; }
 CVMGEN_FUNCTION double cvmgen_stored_f64(double a) { return a != a ? CVMGEN_NAN : a; }
 #endif
+
+#include "cvmgen_power.h"
 
 /* ---------------------------------------------------------------- lists */
 

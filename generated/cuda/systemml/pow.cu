@@ -28,7 +28,7 @@ struct pow_Z_values {
     cvmgen_list X_steps, Y_steps, d_box;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, 2)
 systemml_pow_Z(const __grid_constant__ pow_Z_values values, const double *__restrict__ X,
                const double *__restrict__ Y, double *__restrict__ Z) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run, X_step = values.X_step;

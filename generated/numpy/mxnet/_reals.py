@@ -10,6 +10,8 @@ import math
 import struct
 from typing import TypeVar
 
+from . import _powers as powers
+
 Number = TypeVar("Number", int, float)
 INT64_LOW = -(1 << 63)
 INT64_HIGH = (1 << 63) - 1
@@ -59,18 +61,8 @@ def number_power(base: float, exponent: float) -> float:
 
 
 def power(base: float, exponent: float) -> float:
-    """`pow` of the C library, but for squares: each of those is one product."""
-    if exponent == 2:
-        return base * base
-    try:
-        return math.pow(base, exponent)
-    except OverflowError:
-        odd = exponent % 2 == 1
-        return -math.inf if base < 0 and odd else math.inf
-    except ValueError:
-        if base == 0:  # to a negative exponent
-            return math.copysign(math.inf, base) if exponent % 2 == 1 else math.inf
-        return math.nan
+    """`pow` of C, rounded to nearest even: a square is a product."""
+    return base * base if exponent == 2 else powers.power(float(base), float(exponent))
 
 
 def floor(value: float) -> float:

@@ -144,7 +144,7 @@ def power_of_two(exponent: Any, integer: Any) -> Any:
 
 
 def power(base: Any, exponent: Any) -> Any:
-    """A power of integers, or `pow` of the C library: element by element, in its own bits."""
+    """A power of integers, or of real numbers, element by element."""
     if not is_real(base, exponent):
         return base ** maximum(exponent, 0)
     base, exponent = np.broadcast_arrays(
