@@ -338,9 +338,17 @@ def add_show(commands: Commands) -> None:
         "Print the formula of an operator, or what becomes of it.",
     )
     made.add_argument("operator", metavar="OP", help="cvm.conv2d, or conv2d for short, or an alias")
-    which = made.add_mutually_exclusive_group()
-    which.add_argument("--target", choices=TARGETS, help="print its file for this target")
-    which.add_argument("--after", metavar="STAGE", help=f"print what a stage made: {STAGES}")
+    made.add_argument(
+        "--target",
+        choices=TARGETS,
+        help="print its file for this target; with --after: a stage of this target",
+    )
+    made.add_argument(
+        "--after",
+        metavar="STAGE",
+        help=f"print what a stage is for and what it changed, or 'all' of them: {STAGES}; without "
+        "--target those of C, and the mappings for CUDA",
+    )
     add_spec(made)
 
 

@@ -20,7 +20,7 @@ from cvmgen.errors import Faults
 from cvmgen.escape import json_text
 from cvmgen.paths import schedules_folder, spec_folder
 from cvmgen.schedule.book import Schedules, read_schedules
-from cvmgen.source import SpecErrors, did_you_mean
+from cvmgen.source import SpecErrors
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
 
@@ -59,17 +59,13 @@ def show(spec: Path, name: str, *, target: str | None, stage: str | None, as_jso
             text = f"{operator.text}\n"
         else:
             from cvmgen import driver
+            from cvmgen.cli.stages import shown_stage
 
-            if stage is not None and stage not in driver.STAGES:
-                hint = did_you_mean(stage, driver.STAGES)
-                stages = ", ".join(driver.STAGES)
-                message = f"there is no stage '{stage}'; {hint or f'stages are {stages}'}"
-                raise UsageError(message)
             schedules = read_schedules(spec)
             progress.step(f"lowering {operator.full_name}")
             text = (
-                driver.stage_text(operator, stage, schedules)
-                if target is None and stage is not None
+                shown_stage(operator, stage, target, schedules)
+                if stage is not None
                 else driver.emitted(target or "", operator, schedules=schedules)
             )
     if as_json:

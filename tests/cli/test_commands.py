@@ -346,7 +346,6 @@ USAGE = [
     ("build", "-j", "0"),
     ("build", "-j", "many"),
     ("show",),
-    ("show", "relu", "--target", "c", "--after", "types"),
     ("run", "symbol.json"),
 ]
 

@@ -1,0 +1,139 @@
+"""`cvmgen show --after`: what each stage of the compiler is for, and what it changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from cvmgen import driver
+from cvmgen.cli.exits import UsageError
+from cvmgen.ir.text import program_text
+from cvmgen.schedule.book import Schedules, packaged
+from cvmgen.source import did_you_mean
+from cvmgen.spec.formula import Operator
+
+ALL = "all"
+TYPED = ("types", driver.typed)
+
+ABOUT: Mapping[str, str] = {
+    "parse": "the text as a syntax tree",
+    "check": "every name resolved, every kind known: what all later stages begin with",
+    "translate": "a nest of loops around a store of each equation",
+    "parts": "known lists beside other slots of a shape, and computed extents, get names",
+    "lift": "what the host knows leaves the nests, and so does the loop over several tensors",
+    "unfold": "reductions become loops with an accumulator, bindings become locals",
+    "guards": "conditions and locals move out to where they belong",
+    "ahead": "reductions that do not depend on a loop stand in front of it",
+    "peel": "leading dimensions that are indexed one by one become loops of their own",
+    "split": "loops whose index is divided become two, where it is proved that they may",
+    "offsets": "multi-indices become offsets, with strides that the host computes",
+    "eager": "elements at the place of the loop are loaded before a choice between them",
+    "flatten": "a box that every access walks whole is one flat loop",
+    "host_values": "what nests need of lists is computed once a call",
+    "walks": "a box of open rank becomes rows and a strided run",
+    "unfold_all": "comprehensions become loops that fill lists",
+    "compaction": "lists that only tell which rows an output begins with are not kept",
+    "decisions": "tests that look for a deciding element become cheap comparisons, cheapest first",
+    "types": "machine types, here for int32 tensors or the first choice of types",
+    "schedule": "each nest by the actions for its class, and kernels by their mappings",
+}
+_HEAD = re.compile(r"^(?=prepare:|nest )", re.M)
+
+
+def stages_of(target: str | None) -> tuple[str, ...]:
+    """The stages of a target; without one, those of C, and at the end what CUDA does too."""
+    last = ("schedule",) if target in (None, "c", "cuda") else ()
+    return ("parse", "check", "translate", *(name for name, _ in passes_of(target)), *last)
+
+
+def passes_of(target: str | None) -> driver.Passes:
+    if target in (None, "c"):
+        return driver.SHOWN
+    passes = driver.TARGETS[str(target)].passes
+    return (*passes, TYPED) if target == "cuda" else passes
+
+
+def shown_stage(
+    operator: Operator, stage: str, target: str | None, schedules: Schedules | None = None
+) -> str:
+    """What a stage is for and what it changed of the operator; of all, one behind the other."""
+    known = stages_of(target)
+    if stage not in (*known, ALL):
+        hint = did_you_mean(stage, known) or f"stages are {', '.join((*known, ALL))}"
+        of = f" of {target}" if target is not None and stage in ABOUT else ""
+        raise UsageError(f"there is no stage '{stage}'{of}; {hint}")
+    texts = {
+        name: f"{name}: {ABOUT[name]}\n{text}"
+        for name, text in stage_texts(operator, stage, target, schedules)
+    }
+    return "\n".join(texts.values()) if stage == ALL else texts[stage]
+
+
+def stage_texts(
+    operator: Operator, stage: str, target: str | None, schedules: Schedules | None
+) -> Iterator[tuple[str, str]]:
+    """Each stage that is asked for, with the text of what it changed."""
+    for name in ("parse", "check"):
+        if stage in (name, ALL):
+            yield name, driver.stage_text(operator, name)
+    if stage in ("parse", "check"):
+        return
+    if stage != "schedule":
+        yield from program_texts(operator, stage, target)
+    if stage in ("schedule", ALL) and "schedule" in stages_of(target):
+        yield "schedule", scheduled(operator, target, schedules)
+
+
+def scheduled(operator: Operator, target: str | None, schedules: Schedules | None) -> str:
+    chosen = packaged() if schedules is None else schedules
+    if target == "cuda":
+        return driver.mapping_text(operator, chosen)
+    if target == "c":
+        return driver.schedule_text(driver.lower(operator, driver.SHOWN), chosen)
+    return driver.stage_text(operator, "schedule", chosen)
+
+
+def program_texts(operator: Operator, stage: str, target: str | None) -> Iterator[tuple[str, str]]:
+    """What each pass up to a stage changed. Parts that it left alone are named, with the stage
+    that shows them."""
+    since: dict[str, str] = {}
+    before: dict[str, str] = {}
+    for name, program in driver.lowered(operator, passes_of(target)):
+        parts = parts_of(program_text(program))
+        since = {
+            head: since[head] if before.get(head) == text else name for head, text in parts.items()
+        }
+        gone = before.keys() - parts.keys()
+        yield name, changed_text(operator, name, parts, since, sorted(gone))
+        before = parts
+        if name == stage:
+            return
+
+
+def changed_text(
+    operator: Operator,
+    stage: str,
+    parts: Mapping[str, str],
+    since: Mapping[str, str],
+    gone: Sequence[str],
+) -> str:
+    if not gone and stage not in since.values():
+        places = ", ".join(dict.fromkeys(since.values()))
+        return f"It changes nothing of {operator.full_name}, which is as after {places}.\n"
+    lines = [f"program {operator.full_name}\n"]
+    for head, text in parts.items():
+        as_before = f"{text.splitlines()[0]}\n  as after {since[head]}\n"
+        lines.append(text if since[head] == stage else as_before)
+    lines += [f"{head}\n  is gone\n" for head in gone]
+    return "".join(lines)
+
+
+def parts_of(text: str) -> dict[str, str]:
+    """The parts of a program's text by their first lines; of several alike each has a number."""
+    found: dict[str, str] = {}
+    for part in _HEAD.split(text)[1:]:
+        head = part.splitlines()[0]
+        while head in found:
+            head += "'"
+        found[head] = part
+    return found
