@@ -38,7 +38,8 @@ SHOWN = [
     ("relu", "c", "schedule", "vectorise", "kernels for cuda", "of C actions only"),
     ("relu", None, "schedule", "kernels for cuda", "program cvm.dense", "of both"),
     ("relu", "numpy", "all", "lift: what the host knows", "walks: ", "stages of numpy"),
-    ("get_valid_count", None, "compaction", "\n  is gone\n", "as after types", "a nest that is left out"),
+    ("get_valid_count", None, "compaction", "\n  is gone\n", "as after types",
+     "a nest that is left out"),
 ]  # fmt: skip
 
 
