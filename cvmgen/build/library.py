@@ -169,6 +169,33 @@ def compile_library(
     return get_or_build(key, f"-{name}{_SUFFIX}", build)
 
 
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What a compiler says of a unit when it is asked: `kind` is gcc or clang, `key` names all that
+    it depends on."""
+
+    kind: str
+    key: str
+    read: Callable[[Path], str]  # writes an object and gives the log; BuildError if it is refused
+
+
+def compiler_notes(
+    sources: Mapping[str, str], unit: str, asked: Mapping[str, Sequence[str]]
+) -> Notes:
+    """What the compiler of C says of a unit with these flags, for gcc and for clang, beside those
+    of `compile_library`."""
+    compiler = c_compiler()
+    kind = "clang" if "clang" in compiler.version.lower() else "gcc"
+    flags = (*_our_flags(_C, ()), *compiler.as_written, "-pthread", *asked[kind])
+    headers = {path: text for path, text in sources.items() if not path.endswith(_C.suffixes)}
+    job = _Job("cvmgen", _C, compiler, flags, None, headers, None)
+    made = _Object.of(job, unit, sources[unit])
+    # Notes name lines, which objects do not depend on.
+    marks = ("notes", unit, *job.reading, *flags)
+    key = content_key(made.sources, compiler=compiler.identity, flags=marks)
+    return Notes(kind, key, made.compile)
+
+
 def sanitizer_environment(
     sanitizers: Sequence[str], compiler: Callable[[], Compiler] = c_compiler
 ) -> dict[str, str]:
@@ -251,6 +278,10 @@ class _Object:
         return get_or_build(self.key, ".o", self._compile)
 
     def _compile(self, made: Path) -> None:
+        self.compile(made)
+
+    def compile(self, made: Path) -> str:
+        """Write the object; what the compiler said."""
         job, unit = self.job, self.unit
         folder = made.parent / "sources"
         write_sources(folder, self.sources)
@@ -261,6 +292,7 @@ class _Object:
             kept = keep_failed(job.name, self.key, self.sources)
             headline = f"{job.compiler.name} refuses {unit} of {job.name}"
             raise BuildError(explain(headline, log, self.sources, kept, job.manifest))
+        return log
 
 
 def _read(job: _Job, unit: str, text: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
@@ -35,6 +35,7 @@ from cvmgen.paths import MANIFEST, schedules_folder, spec_folder
 from cvmgen.source import SpecWarning
 
 if TYPE_CHECKING:  # their modules need lark and sympy
+    from cvmgen.cli.loops import Nest
     from cvmgen.driver import Texts
     from cvmgen.schedule.book import Schedules
     from cvmgen.spec.formula import Operator
@@ -53,6 +54,7 @@ class Request:
     names: tuple[str, ...]
     whole: bool  # all operators for all targets: whatever else an earlier build wrote must go
     architectures: tuple[str, ...] = ()  # where to look what the CUDA kernels become
+    loops: bool = False  # whether to look what the nests of the C files become
 
     @property
     def shown(self) -> str:
@@ -104,6 +106,10 @@ def build(request: Request, faults: Faults, *, as_json: bool, jobs: int | None) 
             refused: dict[str, BuildError] = {}
             library = compiled(request.folder, refused=refused)
             faults.errors += refused.values()
+        nests = looped(request, progress) if request.loops else None
+        progress.clear()
+        if nests is not None and not as_json:
+            print("\n".join(loop_lines(nests)), flush=True)
         found = reported(request, progress) if request.architectures else None
     if as_json:
         told: dict[str, Any] = {
@@ -114,6 +120,8 @@ def build(request: Request, faults: Faults, *, as_json: bool, jobs: int | None) 
             "library": None if library is None else str(library),
             "faults": [str(each) for each in faults.errors],
         }
+        if nests is not None:
+            told["c"] = {"nests": [asdict(each) for each in nests]}
         if found is not None:
             told["cuda"] = report.description(found)
         print(json_text(told))
@@ -128,13 +136,34 @@ def build(request: Request, faults: Faults, *, as_json: bool, jobs: int | None) 
 def reported(request: Request, progress: Progress) -> report.Report:
     """What the CUDA kernels of the requested operators became."""
     # Imported here, as in `generate`.
-    from cvmgen.cli.specs import find_operators, read_operators
     from cvmgen.schedule.book import read_schedules
 
-    operators = read_operators(request.spec, progress)
-    chosen = find_operators(operators, request.names) if request.names else operators
     schedules = read_schedules(request.spec)
+    chosen = asked(request, progress)
     return report.report(request.folder, chosen, schedules, request.architectures, progress)
+
+
+def looped(request: Request, progress: Progress) -> list[Nest]:
+    """What the nests of the requested operators became in C."""
+    from cvmgen.cli import loops
+    from cvmgen.schedule.book import read_schedules
+
+    schedules = read_schedules(request.spec)
+    return loops.report(request.folder, asked(request, progress), schedules, progress)
+
+
+def loop_lines(nests: Sequence[Nest]) -> Iterator[str]:
+    from cvmgen.cli import loops
+
+    return loops.lines(nests)
+
+
+def asked(request: Request, progress: Progress) -> Sequence[Operator]:
+    """The operators that a report is about."""
+    from cvmgen.cli.specs import find_operators, read_operators
+
+    operators = read_operators(request.spec, progress)
+    return find_operators(operators, request.names) if request.names else operators
 
 
 def tell_changes(request: Request, changes: Sequence[Written], stale: Sequence[str]) -> None:

@@ -67,6 +67,7 @@ def perform(options: argparse.Namespace, faults: Faults) -> Exit:
                 tuple(options.operators),
                 whole=not options.operators and not options.target,
                 architectures=architectures(options),
+                loops=options.report and "c" in (options.target or TARGETS),
             )
             if options.check:
                 return build.check(request, faults, as_json=options.json)
@@ -150,8 +151,13 @@ def architectures(options: argparse.Namespace) -> tuple[str, ...]:
         return ()
     if options.check:
         raise UsageError("--report does not go with --check")
-    if "cuda" not in (options.target or TARGETS):
-        raise UsageError("--report is about CUDA kernels: it needs --target cuda")
+    targets = set(options.target or TARGETS)
+    if not targets & {"c", "cuda"}:
+        raise UsageError("--report is about C and CUDA: it needs --target c or --target cuda")
+    if "cuda" not in targets:
+        if options.architecture:
+            raise UsageError("--architecture is about CUDA kernels: it needs --target cuda")
+        return ()
     return tuple(dict.fromkeys(options.architecture or ARCHITECTURES))
 
 
@@ -269,7 +275,9 @@ def add_build(commands: Commands) -> None:
     made.add_argument(
         "--report",
         action="store_true",
-        help="compile the CUDA kernels and print what each became: registers, bytes spilled to "
+        help="print what the nests in C became: class, actions, threads, work, memory, and the "
+        "vectors that the compiler made of each inner loop; compile the CUDA kernels and print "
+        "what each became: registers, bytes spilled to "
         "memory, of stack and of shared memory, the accesses of 16 bytes and more, products on "
         "tensor cores (mma), dot products (dp4a) and asynchronous copies (async); fail when a "
         "kernel breaks a gate. This needs no GPU. With --model: print what the schedules made of "

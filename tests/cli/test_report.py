@@ -25,6 +25,7 @@ KERNELS = [
     for y in ("int8", "int32")
 ]
 REPORT = ("--target", "cuda", "--report")
+FOLDER = ("folder", "changes", "stale", "warnings", "faults")
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +70,7 @@ def test_a_line_for_each_kernel_and_architecture(build: Build, machine_code: Non
 def test_for_programs(build: Build, tmp_path: Path, compiler: str, machine_code: None) -> None:
     outcome = build(*REPORT, "--architecture", "sm_90", "toy.double", "--json")
     assert (outcome.code, outcome.err) == (0, "")
-    assert set(outcome.json) == {"folder", "changes", "stale", "warnings", "library", "cuda"}
+    assert set(outcome.json) == {*FOLDER, "library", "cuda"}
     found = outcome.json["cuda"]
     assert (found["compiler"], found["instructions"]) == (compiler, "machine code")
     assert Path(found["disassembler"]).stem == "nvdisasm"
@@ -136,8 +137,8 @@ def test_a_broken_gate_fails(build: Build, monkeypatch: pytest.MonkeyPatch) -> N
 
 REFUSED = [
     (
-        ("--report", "--target", "c"),
-        "error: --report is about CUDA kernels: it needs --target cuda",
+        ("--report", "--target", "python"),
+        "error: --report is about C and CUDA: it needs --target c or --target cuda",
     ),
     (("--report", "--check"), "error: --report does not go with --check"),
     (("--architecture", "sm_90"), "error: --architecture goes with --report"),
