@@ -84,9 +84,10 @@ def operator_of(name: str) -> str | None:
     """The full name of the operator to which a file alone belongs, named as below the generated
     folder; None of a file that operators share."""
     match PurePosixPath(name).parts:
-        case target, opset, file if file.endswith(f".{SUFFIXES.get(target)}"):
-            stem = file.rpartition(".")[0]
-            return None if stem.startswith("_") else f"{opset}.{stem}"
+        case target, opset, file if target in SUFFIXES:
+            stem, _, suffix = file.rpartition(".")
+            shared = stem.startswith(("_", "cvmgen_")) or suffix not in (SUFFIXES[target], "h")
+            return None if shared else f"{opset}.{stem}"
         case _:
             return None
 
