@@ -28,6 +28,7 @@ from cvmgen.lower.known_parts import name_parts
 from cvmgen.lower.lift import lift_host
 from cvmgen.lower.offsets import find_offsets
 from cvmgen.lower.peel import peel_dimensions
+from cvmgen.lower.settled import without_known
 from cvmgen.lower.split import split_indices
 from cvmgen.lower.translate import translate
 from cvmgen.lower.types import type_nest, type_prepare
@@ -182,7 +183,7 @@ def lower(operator: Operator, passes: Passes) -> i.Program:
 
 def lowered(operator: Operator, passes: Passes) -> Iterator[tuple[str, i.Program]]:
     """The operator's program after `translate` and after each pass, with the stage's name."""
-    program = attempt("translate", operator, translate, operator)
+    program = attempt("translate", operator, translated, operator)
     done = ["translate"]
     verify(program, done)
     yield done[-1], program
@@ -191,6 +192,10 @@ def lowered(operator: Operator, passes: Passes) -> Iterator[tuple[str, i.Program
         done.append(name)
         verify(program, done)
         yield name, program
+
+
+def translated(operator: Operator) -> i.Program:
+    return without_known(translate(operator))
 
 
 def attempt(stage: str, operator: Operator, run: Callable[[Before], After], value: Before) -> After:

@@ -33,6 +33,15 @@ def values(value: Any, integer: Any) -> Array:
     return array.astype(integer) if array.dtype.kind in "iu" else array
 
 
+def unflattened(position: Any, extents: Sequence[int]) -> tuple[Any, ...]:
+    """The multi-indices at row-major positions; in an empty box there are none, and any will do."""
+    index: list[Any] = []
+    for extent in reversed(extents):
+        index.append(position % max(extent, 1))
+        position = position // max(extent, 1)
+    return tuple(reversed(index))
+
+
 def as_array(value: Any) -> Array:
     """An array; of Python's integers where a number is beyond int64."""
     beyond = isinstance(value, int) and not reals.INT64_LOW <= value <= reals.INT64_HIGH

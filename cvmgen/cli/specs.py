@@ -71,6 +71,12 @@ def probe_all(
 
 
 def _probe(operator: Operator, path: Path) -> None:
+    probe_alone(operator)
+    path.write_text(operator.full_name)
+
+
+def probe_alone(operator: Operator) -> None:
+    """Raise SpecErrors with what small calls show, and where a value has no machine type."""
     from cvmgen.driver import C_LIKE, lower, typed
     from cvmgen.reference.probe import check_operators
 
@@ -79,7 +85,6 @@ def _probe(operator: Operator, path: Path) -> None:
         typed(lower(operator, C_LIKE))
     except SpecError as error:
         raise SpecErrors([error]) from None
-    path.write_text(operator.full_name)
 
 
 def apply_all(

@@ -18,6 +18,7 @@ from cvmgen.emit.plan import Field, plan_fields
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
+from cvmgen.lower.guards import assigned
 from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.subject import Subject
@@ -122,9 +123,13 @@ class NestEmitter:
         return "\n\n".join([*printer.functions, "\n".join([*head, *wrap_c(indent(lines)), "}"])])
 
     def unread(self, nest: i.Nest, body: tuple[i.Stmt, ...]) -> list[str]:
-        """Statements that name the inputs that a nest reads for other element types only."""
+        """Statements that name what a nest reads for other element types only, or lists of which
+        it only asks how long they are."""
         read = interface.read_in(body)
-        names = interface.inputs_read(self.program, nest)
+        names = (
+            *interface.inputs_read(self.program, nest),
+            *interface.scratch_read(self.program, nest),
+        )
         return [f"(void){identifier(name)};" for name in names if name not in read]
 
     def tiles(self, number: int, nest: i.Nest, variant: Variant) -> TilePrinter | None:
@@ -210,7 +215,8 @@ class NestEmitter:
             yield tensor, f"{constant}{dtypes[tensor].c if tensor in dtypes else 'int64_t'}"
 
     def nest_fields(self, body: tuple[object, ...], more: Iterable[str] = ()) -> list[Field]:
-        names = names_in(body) | set(more)
+        # A local may have the name of a value that only other nests read.
+        names = (names_in(body) - assigned(body)) | set(more)
         given = {f"has_{each.name}" for each in walk(body) if isinstance(each, i.Given)}
         optional = {f"has_{item.name}" for item in self.operator.inputs if item.optional}
         wanted = names | (given - optional)

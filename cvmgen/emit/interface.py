@@ -20,7 +20,7 @@ from cvmgen.dtypes import (
 from cvmgen.escape import in_c_comment
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
-from cvmgen.ir.visit import walk
+from cvmgen.ir.visit import names_in, walk
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import Attribute, Operator
 from cvmgen.spec.words import word_constant
@@ -64,8 +64,21 @@ def inputs_read(program: i.Program, nest: i.Nest) -> tuple[str, ...]:
 
 def read_in(body: tuple[i.Stmt, ...]) -> set[str]:
     """The tensors of which statements read elements, and those that they ask for."""
-    read = {each.tensor for each in walk(body) if isinstance(each, (i.Load, i.Access))}
+    counted = {id(each) for loop in walk(body) for each in only_counted(loop)}
+    loads = [each for each in walk(body) if isinstance(each, (i.Load, i.Access))]
+    read = {each.tensor for each in loads if id(each) not in counted}
     return read | {each.name for each in walk(body) if isinstance(each, i.Given)}
+
+
+def only_counted(node: object) -> tuple[i.Expr, ...]:
+    """The first entry of a list of which a loop reads no entry: it runs as often as there are."""
+    match node:
+        case i.Loop(index=index, high=i.Entries(first=first), body=body) if index not in names_in(
+            body
+        ):
+            return (first,)
+        case _:
+            return ()
 
 
 def scratch_read(program: i.Program, nest: i.Nest) -> tuple[str, ...]:

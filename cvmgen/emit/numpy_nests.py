@@ -6,7 +6,7 @@ import re
 
 from cvmgen.emit.numpy_boxes import Block, Chain, chain_of, ends, name_of
 from cvmgen.emit.numpy_chains import UFUNCS, ChainPrinter
-from cvmgen.emit.numpy_printer import ARRAY, INDEX, NotAnArray, OneByOne, inlined
+from cvmgen.emit.numpy_printer import ARRAY, INDEX, NotAnArray, OneByOne, inlined, seen
 from cvmgen.emit.python_names import identifier
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, walk
@@ -35,12 +35,15 @@ class NestPrinter(ChainPrinter):
         return alone and apart and not self.partial and not given and not folded
 
     def read_lines(self) -> list[str]:
-        """The lines of the nest without axes that nothing reads."""
+        """The lines without axes that nothing reads, unless a block has nothing else."""
         kept: list[str] = []
-        for line in reversed(self.lines):
+        for before, line in zip([*self.lines[-2::-1], ""], self.lines[::-1], strict=True):
             names, _, value = line.strip().partition(" = ")
             declared = value.startswith("arrays.axes(")
-            if not declared or any(mentions(later, n) for n in names.split(", ") for later in kept):
+            alone = before.endswith(":") and not (kept and margin(kept[-1]) >= margin(line))
+            if declared and not alone:
+                declared = not any(mentions(each, n) for n in names.split(", ") for each in kept)
+            if alone or not declared:
                 kept.append(line)
         return kept[::-1]
 
@@ -56,12 +59,16 @@ class NestPrinter(ChainPrinter):
                 self.sort(entries, keys, width)
             case i.If(condition=condition, then=then, otherwise=otherwise) if not self.free:
                 self.emit(f"if {self.expr(inlined(condition))}:")
+                given = self.given
                 with self.indented():
+                    self.given = given | seen(condition)
                     self.statements(then)
                 if otherwise:
                     self.emit("else:")
                     with self.indented():
+                        self.given = given | seen(i.Not(condition))
                         self.statements(otherwise)
+                self.given = given
             case i.Accumulate(name=name, op="+", value=i.Const() as value) if not self.free:
                 self.emit(f"{self.shown.get(name, name)} += {value.value}")
             case _:
@@ -168,6 +175,10 @@ class NestPrinter(ChainPrinter):
                 return f"np.abs({self.number(operand)})"
             case _:
                 return None
+
+
+def margin(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def mentions(text: str, name: str) -> bool:

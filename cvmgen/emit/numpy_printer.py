@@ -12,9 +12,13 @@ from cvmgen.emit.python_names import identifier
 from cvmgen.emit.python_printer import PRIMARY, UNARY, PythonPrinter
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import LEAVES, names_in, substitute, walk
+from cvmgen.lower.guards import conjunction, conjuncts
 from cvmgen.lower.known_extents import KnownExtents
 
 HOST, INDEX, ARRAY = "host", "index", "array"
+MOST_INLINED = 40
+FEW_NODES = 8
+"""What is so small may be printed twice."""
 RUNNING = {
     "sum": ("add", "0"),
     "prod": ("times", "1"),
@@ -68,6 +72,7 @@ class ArrayPrinter(PythonPrinter, ABC):
         self.checked = integer not in ("np.int32", "np.int64")  # integers may be Python's own
         self.reals = self.has_reals = self.operator.has_reals
         self.extents = KnownExtents(program, nest.case)
+        self.optional = {item.name for item in self.operator.inputs if item.optional}
         self.kinds: dict[str, str] = {}  # of names that are not the host's
         self.shown: dict[str, str] = {}  # names that are bound under another one
         self.taken: set[str] = set()
@@ -82,6 +87,7 @@ class ArrayPrinter(PythonPrinter, ABC):
         self.looked_up: set[str] = set()  # tensors that are read in any other way
         self.computed: set[str] = set()  # tensors with elements that are computed with
         self.listing = 0  # how many comprehensions are around
+        self.given: frozenset[str] = frozenset()  # optional inputs that a test has seen
 
     @abstractmethod
     def reduction(self, fold: i.Fold) -> str:
@@ -262,6 +268,12 @@ class ArrayPrinter(PythonPrinter, ABC):
     def array_select(self, expr: i.Select) -> tuple[str, int]:
         if self.kind(expr.condition) == HOST:
             return self.branches(expr)
+        tests = conjuncts(expr.condition)
+        known = [each for each in tests if self.kind(each) == HOST]
+        if known and sum(1 for _ in walk(expr.otherwise)) <= FEW_NODES:
+            rest = conjunction(each for each in tests if each not in known)
+            inner = replace(expr, condition=rest)
+            return self.branches(i.Select(conjunction(known), inner, expr.otherwise))
         parts = [self.expr(expr.condition), self.number(expr.then), self.number(expr.otherwise)]
         if self.checked:
             return f"vectors.choose({', '.join(parts)}, {self.integer})", PRIMARY
@@ -272,11 +284,12 @@ class ArrayPrinter(PythonPrinter, ABC):
         test = self.expr(expr.condition, 2)
         lines, self.lines = self.lines, []
         self.margin += 1
+        given, self.given = self.given, self.given | seen(expr.condition)
         then, first = self.expr(expr.then, 2), self.lines
-        self.lines = []
+        self.lines, self.given = [], given | seen(i.Not(expr.condition))
         otherwise, second = self.expr(expr.otherwise, 1), self.lines
         self.margin -= 1
-        self.lines = lines
+        self.lines, self.given = lines, given
         if not first and not second:
             return f"{then} if {test} else {otherwise}", 1
         local = self.new("value")
@@ -287,7 +300,8 @@ class ArrayPrinter(PythonPrinter, ABC):
         return local, PRIMARY
 
     def array_call(self, expr: i.Call) -> str:
-        arguments = [self.number(each) for each in expr.arguments]
+        of_lists = expr.function in ("flatten_index", "unflatten")
+        arguments = [self.expr(e) if of_lists else self.number(e) for e in expr.arguments]
         listed = ", ".join(arguments)
         match expr.function:
             case "max" | "min" as name if self.reals or self.checked:
@@ -314,7 +328,9 @@ class ArrayPrinter(PythonPrinter, ABC):
                 return f"vectors.to_int({listed}, {self.integer})"
             case "isnan" | "power" | "floor_log2" | "ceil_log2" | "bit_length" as name:
                 return f"vectors.{name}({listed})"
-            case "ceildiv" | "flatten_index" | "unflatten" as name:
+            case "unflatten":
+                return f"vectors.unflattened({listed})"
+            case "ceildiv" | "flatten_index" as name:
                 return f"support.{name}({listed})"
             case name:
                 raise NotAnArray(name)
@@ -357,6 +373,8 @@ class ArrayPrinter(PythonPrinter, ABC):
     def place(self, access: i.Access) -> tuple[str, str]:
         """The tensor of an access and the slots, none where the box is all of it."""
         tensor = identifier(access.tensor)
+        if access.tensor in self.optional - self.given:
+            raise NotAnArray("an input that may not be there, read whatever the elements")
         if access.which is not None:
             tensor = f"{tensor}[{self.expr(access.which)}]"
         if self.whole(access):
@@ -399,8 +417,24 @@ class ArrayPrinter(PythonPrinter, ABC):
         return known == tuple((axis.extents, axis.pack) for axis in self.free)
 
 
+def seen(condition: i.Expr) -> frozenset[str]:
+    """The optional inputs that are there where a condition holds."""
+    match condition:
+        case i.Given(name=name):
+            return frozenset({name})
+        case i.Logic(op="and", operands=operands):
+            return frozenset().union(*map(seen, operands))
+        case i.Not(operand=i.Not(operand=operand)):
+            return seen(operand)
+        case i.Not(operand=i.Logic(op="or", operands=operands)):
+            return frozenset().union(*(seen(i.Not(each)) for each in operands))
+        case _:
+            return frozenset()
+
+
 def inlined(expr: i.Expr) -> i.Expr:
-    """The expression with bindings of index arithmetic put where they are used."""
+    """The expression with bindings of index arithmetic put where they are used, unless it would
+    grow by much: values that are made of each other would double with each."""
     found: i.Expr = without_places(expr, frozenset())
     return found
 
@@ -410,6 +444,9 @@ def without_places(node: Any, kept: frozenset[str]) -> Any:
     if isinstance(node, i.Bind):
         value = without_places(node.value, kept)
         if not reads(value) and not names_in(value) & kept:
+            uses = sum(each == i.Var(node.name) for each in walk(node.body))
+            if uses > 1 and uses * sum(1 for _ in walk(value)) > MOST_INLINED:
+                return i.Bind(node.name, value, without_places(node.body, kept))
             return without_places(substitute(node.body, {node.name: value}), kept)
         return i.Bind(node.name, value, without_places(node.body, kept | {node.name}))
     if isinstance(node, tuple):

@@ -13,6 +13,7 @@ from cvmgen.emit.numpy_printer import (
     NotAnArray,
     OneByOne,
     inlined,
+    seen,
 )
 from cvmgen.emit.python_names import identifier
 from cvmgen.ir import nodes as i
@@ -223,12 +224,15 @@ class ReductionPrinter(ArrayPrinter):
                 tests += self.open_loop(each, number)
             known = [each for each in tests if self.kind(each) == HOST]
             rest = [each for each in tests if self.kind(each) != HOST]
+            given = self.given
             if known:
                 self.emit(f"if {self.test(known)}:")
                 self.margin += 1
+                self.given |= frozenset().union(*map(seen, known))
             where = f", {self.test(rest)}" if rest else ""
             element = self.element(term, fold.op)
             self.emit(f"{found} = vectors.{function}({found}, {element}{where})")
+            self.given = given
         self.hoisting, self.spans, self.margin = outer
         return f"vectors.done({found}, {neutral})"
 

@@ -138,7 +138,7 @@ class PythonEmitter:
             doc=in_docstring(operator.doc),
             formula=in_docstring(formula),
             libraries=self.libraries(nests),
-            more_imports=self.more_imports(nests),
+            more_imports=self.more_imports(f"{prepare}\n{nests}"),
             types=self.calls.type_rows(),
             call_doc=in_docstring("\n".join(indent(self.calls.call_doc()))),
             imports="import builtins\n" if uses("builtins", f"{prepare}\n{nests}") else "",
@@ -264,6 +264,11 @@ class PythonEmitter:
                 return self.cases(branches)
             case i.Let(name=name) if name not in self.used:
                 return []
+            case i.Loop():
+                printer.guarded = False
+                lines = printer.statement(statement)
+                printer.guarded = True
+                return lines
             case _:
                 return printer.statement(statement)
 

@@ -44,6 +44,8 @@ REAL_CALLS = {
     "float32": "to_float32",
     "power": "number_power",
 }
+# Those that say by themselves that a real number or a condition is meant.
+ROUNDED = frozenset(REAL_CALLS) - {"max", "min", "power"} | {"real"}
 REALS = {
     "inf": ("typed.INFINITY", 12),
     "-inf": ("-typed.INFINITY", 11),
@@ -57,6 +59,12 @@ def indent(lines: Iterable[str]) -> list[str]:
     return [f"    {line}" if line else "" for line in lines]
 
 
+def may_be_real(node: object) -> bool:
+    """Whether a part of an expression can be a real number, or makes one an integer."""
+    called = isinstance(node, i.Call) and node.function in ROUNDED
+    return called or isinstance(node, (i.Load, i.Access, i.Real, i.Limit))
+
+
 class PythonPrinter:
     """Expressions and statements as Python."""
 
@@ -65,6 +73,7 @@ class PythonPrinter:
         self.operator = program.operator
         self.tensors = {item.name for item in self.operator.inputs}
         self.reals = False  # whether numbers can be real; on the host they are integers
+        self.guarded = True  # whether a divisor of 0 is behind the test that excludes it
         self.open_packs: frozenset[str] = frozenset()  # bound in part by what is around
 
     def type_of(self, type_name: str) -> str:
@@ -82,8 +91,9 @@ class PythonPrinter:
     # -------------------------------------------------------- expressions
 
     def index(self, expr: i.Expr) -> str:
-        """A place or an end of a range: an integer, whatever the elements are."""
-        outer, self.reals = self.reals, False
+        """A place or an end of a range: an integer; what it compares or rounds may be real."""
+        outer = self.reals
+        self.reals = outer and any(map(may_be_real, walk(expr)))
         text = self.expr(expr)
         self.reals = outer
         return text
@@ -174,6 +184,8 @@ class PythonPrinter:
                 return f"reals.over({self.expr(left)}, {self.expr(right)})", PRIMARY
             case "truncdiv":
                 return f"support.truncdiv({self.expr(left)}, {self.expr(right)})", PRIMARY
+            case "floordiv" | "mod" as op if not self.guarded and not isinstance(right, i.Const):
+                return f"support.{op}({self.expr(left)}, {self.expr(right)})", PRIMARY
             case "union" | "difference" as op:
                 return f"support.{op}({self.expr(left)}, {self.expr(right)})", PRIMARY
             case op:
@@ -202,7 +214,7 @@ class PythonPrinter:
 
     def call(self, expr: i.Call) -> tuple[str, int]:
         arguments = ", ".join(self.expr(argument) for argument in expr.arguments)
-        if self.reals and expr.function in REAL_CALLS:
+        if expr.function in (REAL_CALLS if self.reals else ROUNDED - {"real"}):
             return f"reals.{REAL_CALLS[expr.function]}({arguments})", PRIMARY
         match expr.function:
             case "negate":
@@ -219,6 +231,8 @@ class PythonPrinter:
                 return "support.BELOW_ALL", PRIMARY
             case "highest":
                 return "support.ABOVE_ALL", PRIMARY
+            case "bit_length":
+                return f"{self.expr(expr.arguments[0], PRIMARY)}.bit_length()", PRIMARY
             case "max_rank":
                 return "support.MAX_RANK", PRIMARY
             case "zeros":

@@ -199,7 +199,7 @@ def changed(statements: tuple[i.Stmt, ...]) -> set[str]:
     }
 
 
-def assigned(statements: tuple[i.Stmt, ...]) -> set[str]:
+def assigned(statements: tuple[object, ...]) -> set[str]:
     """The names that a block sets."""
     found = set()
     for node in walk(statements):

@@ -64,7 +64,7 @@ def folds(nest: i.Nest, taken: set[str]) -> tuple[i.Nest, tuple[i.Stmt, ...]]:
     def change(node: i.Expr) -> i.Expr:
         if not isinstance(node, i.Fold) or names_in(node) & inner:
             return node
-        if any(map(of_nests, walk(node))):
+        if any(of_nests(each) or may_fail(each) for each in walk(node)):
             return node
         if names_in(node) & _bound_outside(nest.body, node):
             return node
@@ -80,6 +80,23 @@ def folds(nest: i.Nest, taken: set[str]) -> tuple[i.Nest, tuple[i.Stmt, ...]]:
     body = rebuild(nest.body, change)
     lets = tuple(i.Let(name, "int", fold, nest.span) for fold, name in found.items())
     return replace(nest, body=body), lets
+
+
+def may_fail(node: object) -> bool:
+    """Whether an expression has no value for some calls: it stays behind the tests around it."""
+    match node:
+        case i.Fold(op="max" | "min"):
+            return True
+        case i.Item(index=index):
+            return not isinstance(index, i.Var)
+        case i.Binary(op="floordiv" | "mod" | "truncdiv", right=right):
+            return not isinstance(right, i.Const) or right.value == 0
+        case i.Binary(op="shl" | "shr", right=right):
+            return not isinstance(right, i.Const)
+        case i.Call(function="floor_log2" | "ceil_log2" | "ceildiv" | "power" | "unflatten"):
+            return True
+        case _:
+            return False
 
 
 def of_nests(node: object) -> bool:

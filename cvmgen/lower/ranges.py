@@ -56,3 +56,14 @@ def modulo(left: Range, right: Range) -> Range:
 def magnitude(value: Range) -> Range:
     low = 0 if value.low <= 0 <= value.high else min(abs(value.low), abs(value.high))
     return Range(low, max(abs(value.low), abs(value.high)))
+
+
+MOST_POWER = 256  # bits of powers that are told apart
+
+
+def power(base: Range, exponent: Range) -> Range:
+    """A power with an exponent that is not negative."""
+    most = max(abs(base.low), abs(base.high), 1)
+    times = min(max(exponent.high, 0), MOST_POWER) if most > 1 else 1
+    high = 1 << MOST_POWER if times * most.bit_length() > MOST_POWER else int(most**times)
+    return Range(0 if base.low >= 0 else -high, high)

@@ -23,6 +23,36 @@ def settled(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
         statements = done
 
 
+def without_known(program: i.Program) -> i.Program:
+    """Nests without what conditions that are written out leave aside, and without the values that
+    only this reads: names that nothing reads would be faults in C."""
+
+    def change(node: Any) -> Any:
+        node = simpler(node)
+        if isinstance(node, i.Bind) and node.name not in names_in(node.body):
+            return node.body
+        return node
+
+    nests = tuple(replace(nest, body=rebuild(nest.body, change)) for nest in program.nests)
+    return replace(program, nests=nests)
+
+
+def without_unread(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+    """Statements without locals that nothing reads or sets."""
+    while True:
+        lets = {each.name for each in walk(statements) if isinstance(each, i.Let)}
+        unread = lets - names_in(statements) - set_again(statements)
+        if not unread:
+            return statements
+        statements = needed(statements, lets - unread)
+
+
+def set_again(statements: tuple[i.Stmt, ...]) -> set[str]:
+    """The locals that statements set after they began."""
+    kinds = (i.Assign, i.Accumulate, i.AddAt, i.SetAt, i.Append)
+    return {each.name for each in walk(statements) if isinstance(each, kinds)}
+
+
 def simpler(node: Any) -> Any:
     """An expression whose conditions are partly known."""
     match node:

@@ -37,7 +37,7 @@ NUMBER_CALLS = (
     "power",
     *ROUNDINGS,
 )
-INDEX_CALLS = ("flatten_index", "dot", "walk_offset", "last", "rows", "power", "unflatten")
+INDEX_CALLS = ("flatten_index", "dot", "walk_offset", "last", "rows", "unflatten")
 
 
 class CallTyper(ABC):
@@ -56,6 +56,12 @@ class CallTyper(ABC):
     def index(self, expr: i.Expr) -> i.Expr: ...
 
     @abstractmethod
+    def power_of_two(self, exponent: Typed) -> Typed: ...
+
+    @abstractmethod
+    def too_wide(self, what: str) -> None: ...
+
+    @abstractmethod
     def list_value(self, expr: i.Expr) -> i.Expr: ...
 
     @abstractmethod
@@ -67,6 +73,8 @@ class CallTyper(ABC):
             return self.number_call(expr)
         if function == "negate":
             return self.expr(i.Binary("-", i.Const(0), expr.arguments[0]))
+        if function == "power":
+            return self.power(*expr.arguments)
         if function in INDEX_CALLS or function in ("size", "len", "ceildiv", "max_rank"):
             arguments = tuple(
                 self.list_value(each) if self.is_list(each) else self.index(each)
@@ -79,8 +87,9 @@ class CallTyper(ABC):
             return i.Call(function, arguments), "i64", found
         if function in ("floor_log2", "ceil_log2"):
             argument, type_name, _ = self.expr(expr.arguments[0])
-            bits = Range(0, 63)
-            return i.Call(function, (saturated(argument, type_name),)), "i32", bits
+            if type_name == "i128" and not self.host:
+                return i.Call(f"{function}_i128", (argument,)), "i32", Range(0, 127)
+            return i.Call(function, (saturated(argument, type_name),)), "i32", Range(0, 63)
         typed = [self.expr(argument) for argument in expr.arguments]
         if function == "abs":
             found = None if typed[0][2] is None else ranges.magnitude(typed[0][2])
@@ -124,13 +133,29 @@ class CallTyper(ABC):
             case "negate", _:
                 return self.expr(i.Binary("-", i.Const(0), expr.arguments[0]))
             case "power", _:
-                arguments = tuple(self.index(argument) for argument in expr.arguments)
-                return i.Call("power", arguments), "i64", None
+                return self.power(*expr.arguments)
             case "abs", [value]:
                 found = None if value[2] is None else ranges.magnitude(value[2])
                 return self.suffixed("abs", typed, found)
             case function, _:
                 return self.extreme(function, typed)
+
+    def power(self, base: i.Expr, exponent: i.Expr) -> Typed:
+        """A power of integers, in a type that holds it. On the host, and where the exponent is not
+        known, as a product of all elements is, it keeps its lowest bits."""
+        arguments = self.index(base), self.index(exponent)
+        if self.host or not isinstance(exponent if base != i.Const(2) else base, i.Const):
+            return i.Call("power", arguments), "i64", None
+        times = self.expr(exponent)
+        if base == i.Const(2):
+            return self.power_of_two(times)
+        value = self.expr(base)
+        found = ranges.power(known_range(value), known_range(times))
+        if found.fits(64):
+            return i.Call("power", arguments), "i64", found
+        if not found.fits(BITS["i128"]):
+            self.too_wide("value")
+        return i.Call("power_i128", (value[0], arguments[1])), "i128", found
 
     def extreme(self, function: str, typed: list[Typed]) -> Typed:
         """The least or the largest of several values."""

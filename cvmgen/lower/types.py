@@ -18,7 +18,7 @@ from cvmgen.ir.visit import walk
 from cvmgen.lower.accumulators import accumulated, counters
 from cvmgen.lower.modular import modular_accumulators
 from cvmgen.lower.ranges import Range
-from cvmgen.lower.settled import settled
+from cvmgen.lower.settled import settled, without_unread
 from cvmgen.lower.typed_statements import Typer
 from cvmgen.source import SpecError
 
@@ -47,7 +47,7 @@ def type_nest(program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType]) -> 
     typed = typed_nest(program, nest, dtypes, host)[0]
     if program.operator.has_reals and len(program.operator.types.rows) > 1:
         return replace(typed, body=settled(typed.body))
-    return typed
+    return replace(typed, body=without_unread(typed.body))
 
 
 def typed_nest(

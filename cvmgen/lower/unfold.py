@@ -12,6 +12,7 @@ from dataclasses import replace
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in, rebuild, substitute, walk
 from cvmgen.lower.guards import assigned
+from cvmgen.lower.settled import without_unread
 from cvmgen.lower.translate import loop_over
 from cvmgen.source import Span
 
@@ -44,7 +45,9 @@ def unfold_all(program: i.Program) -> i.Program:
     nests = tuple(
         replace(
             nest,
-            body=Unfold(taken(nest.body), everything=True, reals=reals).block(nest.body),
+            body=without_unread(
+                Unfold(taken(nest.body), everything=True, reals=reals).block(nest.body)
+            ),
             prologue=UnfoldHost(taken(nest.prologue), everything=True).block(nest.prologue),
         )
         for nest in program.nests

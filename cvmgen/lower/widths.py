@@ -168,6 +168,13 @@ class Widths:
         self.most = outer
         return found or UNBOUNDED
 
+    def slots(self, index: tuple[tuple[i.Expr, bool], ...]) -> None:
+        """What is made of elements for places; other places are below the size of a tensor, and
+        what they are made of wraps, if at all, in 64 bits."""
+        for each, _ in index:
+            if self.of_elements(each):
+                self.exact(each)
+
     def note(self, found: Range | None) -> Range | None:
         if found is not None:
             self.most = self.most.join(found)
@@ -196,8 +203,8 @@ class Widths:
                 self.stored(element)
             case i.Call(function="abs", arguments=(operand,)):
                 self.exact(operand)
-            case i.Access():
-                pass
+            case i.Access(index=index):
+                self.slots(index)
             case _:
                 self.exact(expr)
 
@@ -221,18 +228,28 @@ class Widths:
             case i.Bind(name=name, value=value, body=body):
                 self.local(name, value)
                 return self.exact(body)
-            case i.Access(tensor=tensor) if tensor in self.kept:
-                return self.kept[tensor]
-            case i.Access(tensor=tensor):
-                return self.element(tensor)
+            case i.Access(tensor=tensor, index=index):
+                self.slots(index)
+                return self.kept[tensor] if tensor in self.kept else self.element(tensor)
             case i.Call(function=function, arguments=arguments):
                 return self.call(function, arguments)
             case i.Fold():
                 return self.fold(expr)
-            case i.Item(sequence=i.Var(name=name)):
+            case i.Item(sequence=i.Var(name=name), index=index):
+                self.slots(((index, False),))
                 return self.range(i.Var(name))
-            case i.Item() | i.PrecisionOf():
+            case i.Item(sequence=sequence, index=index):
+                self.slots(((sequence, True), (index, False)))
                 return self.cut(EXTENT_OR_0)
+            case i.PrecisionOf():
+                return self.cut(EXTENT_OR_0)
+            case i.ListOf(entries=entries):
+                self.slots(entries)
+                return Range(0, 1)
+            case i.Gather(over=over, element=element, condition=condition):
+                self.bind(over)
+                self.slots(((element, False), *([(condition, False)] if condition else [])))
+                return Range(0, 1)
             case i.Compare(left=left, right=right) if not self.of_elements(expr):
                 self.place(left)
                 self.place(right)
@@ -316,7 +333,7 @@ class Widths:
 
     def call(self, function: str, arguments: tuple[i.Expr, ...]) -> Range | None:
         if function in OF_LISTS:
-            return self.cut(Range(-MAX_SIZE, MAX_SIZE))
+            return self.cut(Range(0 if function in ("size", "len") else -MAX_SIZE, MAX_SIZE))
         found = [self.exact(each) for each in arguments]
         if any(each is None for each in found):
             return Range(-MOST_EXACT << 10, MOST_EXACT << 10) if function == "int" else None

@@ -76,10 +76,25 @@ CVMGEN_FUNCTION int32_t cvmgen_ceil_log2(int64_t n) {
     return n <= 1 ? 0 : cvmgen_floor_log2(n - 1) + 1;
 }
 CVMGEN_FUNCTION int64_t cvmgen_power(int64_t base, int64_t exponent) {
-    uint64_t result = 1;
-    for (int64_t i = 0; i < exponent; ++i) result *= (uint64_t)base;
+    uint64_t result = 1, square = (uint64_t)base;
+    for (; exponent > 0; exponent >>= 1, square *= square)
+        if (exponent & 1) result *= square;
     return (int64_t)result;
 }
+#if defined(__SIZEOF_INT128__) || defined(__CUDACC_RTC_INT128__)
+CVMGEN_FUNCTION int32_t cvmgen_floor_log2_i128(__int128 n) {
+    return n > INT64_MAX ? 62 + cvmgen_floor_log2((int64_t)(n >> 62)) : cvmgen_floor_log2((int64_t)n);
+}
+CVMGEN_FUNCTION int32_t cvmgen_ceil_log2_i128(__int128 n) {
+    return n <= 1 ? 0 : cvmgen_floor_log2_i128(n - 1) + 1;
+}
+CVMGEN_FUNCTION __int128 cvmgen_power_i128(__int128 base, int64_t exponent) {
+    unsigned __int128 result = 1, square = (unsigned __int128)base;
+    for (; exponent > 0; exponent >>= 1, square *= square)
+        if (exponent & 1) result *= square;
+    return (__int128)result;
+}
+#endif
 
 /* ---------------------------------------------------------------- real numbers
 

@@ -51,7 +51,7 @@ def _prepare(indices, table):
 def _nest_Y(plan, indices, table, Y):
     # cvm_lut line 8: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)]
     n = plan.n
-    for indices, Y in arrays.blocks([indices], [Y], np.int32):
+    for indices, Y in arrays.blocks([indices], [Y], np.int64):
         arrays.copy(Y, arrays.flat(table), np.maximum(0, np.minimum(indices, support.size(n) - 1)))
 
 

@@ -90,7 +90,7 @@ def _prepare(X, indices, axis):
 def _nest_Y_0(plan, X, indices, Y):
     # take line 12: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)]
     n = plan.n
-    for indices, Y in arrays.blocks([indices], [Y], np.int32):
+    for indices, Y in arrays.blocks([indices], [Y], np.int64):
         arrays.copy(Y, arrays.flat(X), np.maximum(0, np.minimum(indices, support.size(n) - 1)))
 
 
@@ -98,7 +98,7 @@ def _nest_Y_1(plan, X, indices, Y):
     # take line 17: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1), k...] forall
     #   i... < n[:a]..., j... < m..., k... < n[a + 1:]...
     n, m, a = plan.n, plan.m, plan.a
-    indices = arrays.elements(indices, np.int32)
+    indices = arrays.elements(indices, np.int64)
     i, j, k = arrays.axes(n[:a], m, n[a + 1:])
     arrays.copy(Y, X, *i, np.clip(arrays.read(indices, *j), 0, n[a] - 1), *k)
 

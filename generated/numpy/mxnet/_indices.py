@@ -49,11 +49,14 @@ class Index:
 
     def array(self) -> Array:
         """The values along their axes."""
-        found: Any = np.int64(self.start)
+        low, high = self.ends
+        beyond = low < -(1 << 63) or high >= 1 << 63
+        found: Any = np.asarray(self.start, object) if beyond else np.int64(self.start)
         for at, step, count in self.terms:
             axis, unit, extent = at if isinstance(at, tuple) else (at, 1, count)
             digits = np.arange(extent) // unit % max(count, 1)
-            found = found + step * digits.reshape(extent, *[1] * axis)
+            digits = digits.reshape(extent, *[1] * axis)
+            found = found + step * (digits.astype(object) if beyond else digits)
         return np.asarray(found)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:

@@ -21,6 +21,8 @@ from ._indices import placed as placed
 from ._indices import span as span
 
 BLOCK = 1 << 15  # elements that a few arrays of 8 bytes each fit a cache with
+MOST_BORDER = 1 << 20  # elements around a tensor that a border may have
+FARTHEST = 1 << 62  # where a place is surely beyond every tensor
 SHORT = 4  # elements of an axis that are better copied one by one, each along the other axes
 Slot = Any  # of an access: an integer, an Index, or an array of integers
 Part = tuple[int, int, int]  # axis, unit, count: a digit of the places on an axis
@@ -121,16 +123,20 @@ def peak(value: Any) -> int:
 
 
 class Padded:
-    """A tensor with a border; `before` is how wide it is in front of each dimension."""
+    """A tensor with a border; `before` is how wide it is in front of each dimension. Without one
+    because it would be too large, places beyond it read `fill`."""
 
-    def __init__(self, array: Array, before: Sequence[int]) -> None:
+    def __init__(self, array: Array, before: Sequence[int], fill: Any = None) -> None:
         self.array = array
         self.before = before
+        self.fill = fill
 
 
 def padded(tensor: Array, fill: Any, *slots: Slot) -> Padded:
     """The tensor with a border of `fill` wherever the slots reach beyond it."""
     before, after = [0] * tensor.ndim, [0] * tensor.ndim
+    if far_beyond(tensor, slots):
+        return Padded(tensor, before, fill)
     for at, (slot, extent) in enumerate(zip(slots, tensor.shape, strict=True)):
         low, high = slot_ends(slot)
         before[at], after[at] = max(-low, 0), max(high + 1 - extent, 0)
@@ -156,18 +162,44 @@ def read(tensor: Array | Padded, *slots: Slot, fill: Any = None) -> Any:
 
     Beyond the tensor they are `fill`; without one such elements are of no use, and any will do.
     """
+    slots = tuple(map(as_place, slots))
     if isinstance(tensor, Padded):
         slots = tuple(slot + by for slot, by in zip(slots, tensor.before, strict=True))
-        tensor = tensor.array
+        tensor, fill = tensor.array, tensor.fill
     parts = parts_of(slots)
-    if fill is not None or parts is not None:
-        for slot, extent in zip(slots, tensor.shape, strict=True):
-            low, high = slot_ends(slot)
-            if low < 0 or high >= extent:
-                return read(padded(tensor, fill or 0, *slots), *slots)
+    if (fill is not None or parts is not None) and not inside(tensor, slots):
+        if far_beyond(tensor, slots):
+            found = gathered(tensor, [as_place(np.asarray(slot)) for slot in slots])
+            return found if fill is None else np.where(all_inside(tensor, slots), found, fill)
+        return read(padded(tensor, fill or 0, *slots), *slots)
     if parts is None:
         return gathered(tensor, slots)
     return view(tensor, slots, parts).reshape(whole_axes(parts))
+
+
+def as_place(slot: Slot) -> Slot:
+    """A slot of 64 bits, whatever the type of the integers that it was computed with."""
+    if isinstance(slot, np.ndarray) and slot.dtype == object:
+        return np.asarray(np.clip(slot, -FARTHEST, FARTHEST), np.int64)
+    return slot
+
+
+def far_beyond(tensor: Array, slots: Sequence[Slot]) -> bool:
+    """Whether a border as wide as the slots reach would be much larger than what is read."""
+    size = 1
+    for slot, extent in zip(slots, tensor.shape, strict=True):
+        low, high = slot_ends(slot)
+        size *= max(high + 1, extent) - min(low, 0)
+    return size > 8 * tensor.size + MOST_BORDER
+
+
+def all_inside(tensor: Array, slots: Sequence[Slot]) -> Any:
+    """Where all slots lie inside the tensor."""
+    held: Any = True
+    for slot, extent in zip(slots, tensor.shape, strict=True):
+        places = np.asarray(slot)
+        held = held & (places >= 0) & (places < extent)
+    return held
 
 
 def parts_of(slots: Sequence[Slot], box: Sequence[int] = ()) -> list[Part] | None:

@@ -543,6 +543,16 @@ def truncdiv(left: int, right: int) -> int:
     return quotient if (left < 0) == (right < 0) else -quotient
 
 
+def floordiv(value: int, divisor: int) -> int:
+    """The quotient rounded down; by 0, of which no element comes, 0."""
+    return value // divisor if divisor else 0
+
+
+def mod(value: int, divisor: int) -> int:
+    """What a quotient rounded down leaves."""
+    return value % divisor if divisor else 0
+
+
 def ceildiv(left: int, right: int) -> int:
     return -(-left // right)
 
