@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 from cvmgen.dtypes import CVM
@@ -67,11 +67,12 @@ def tapes(sampler: Sampler) -> Iterator[Tape]:
 
 
 def with_precisions(sampler: Sampler, tape: Tape) -> Iterator[Tape]:
-    """The same call with other precisions: the low ones, the high ones, and some between."""
+    """The same call with other precisions: all combinations, or some where there are many."""
     names = sorted(name for name in tape if name.startswith("p("))
-    combinations = list(product(PRECISIONS, repeat=len(names)))
-    if len(combinations) > COMBINATIONS:
-        combinations = sampler.random.sample(combinations, COMBINATIONS)
+    combinations: Iterable[Sequence[int]] = product(PRECISIONS, repeat=len(names))
+    if len(PRECISIONS) ** len(names) > COMBINATIONS:
+        choices = sampler.random.choices
+        combinations = [choices(PRECISIONS, k=len(names)) for _ in range(COMBINATIONS)]
     for values in combinations:
         yield {**tape, **dict(zip(names, values, strict=True))}
 

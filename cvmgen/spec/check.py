@@ -23,6 +23,7 @@ from cvmgen.spec.operators import aliases, check_operator
 from cvmgen.spec.parse import parse_all
 from cvmgen.spec.precisions import with_precisions
 from cvmgen.spec.scope import PoisonedError, Scope, operator_name
+from cvmgen.spec.size import DEEP, DEEP_HINT, too_large
 
 MOST_ATTEMPTS = 81  # kinds of arguments that are tried for a `def` without a use
 
@@ -67,6 +68,9 @@ def check_files(
         operators.extend(OpsetChecker(opset, [*shared, *own], broken, errors, faults).operators())
     completed = []
     for operator in operators:
+        if large := list(too_large(operator)):
+            errors += large
+            continue
         with faults.apart(operator.full_name, operator.span.place):
             try:
                 completed.append(with_precisions(operator))
@@ -164,7 +168,11 @@ class OpsetChecker:
                 pass
         for operator_decl in expanded:
             with self.faults.apart(operator_decl.name, operator_decl.name_span.place):
-                operator = check_operator(operator_decl, self.opset, self.shared, self.errors)
+                try:
+                    operator = check_operator(operator_decl, self.opset, self.shared, self.errors)
+                except RecursionError:
+                    self.errors.append(SpecError(operator_decl.name_span, DEEP, DEEP_HINT))
+                    continue
                 if operator is not None:
                     found.append(operator)
         self.alias_clashes(expanded)
