@@ -14,6 +14,7 @@
 # make gpu-bench  measure on a GPU
 # make gpu-first  all that a GPU can tell, in under 10 minutes, without a network or a set-up;
 #                 make gpu-wheels  before, where there is a network: what such a machine may lack
+# make wheels     packages to install, for Linux with all operators compiled
 
 VENV ?= .venv
 PYTHON ?= python3
@@ -34,8 +35,9 @@ TEST := $(VENV)/.installed-test,cuda,examples-$(KEY)
 CHECK := $(VENV)/.installed-check-$(KEY)
 CUDA := $(VENV)/.installed-cuda-$(KEY)
 EMULATION := $(VENV)/.installed-emulation-$(KEY)
+WHEELS := $(VENV)/.installed-zig-$(KEY)
 
-.PHONY: demo build test test-all fuzz orders sanitize emulated mutants check format readme bench bench-peers bench-check bench-baseline bench-readme gpu-test gpu-sanitize gpu-bench gpu-first gpu-wheels clean
+.PHONY: demo build test test-all fuzz orders sanitize emulated mutants check format readme bench bench-peers bench-check bench-baseline bench-readme gpu-test gpu-sanitize gpu-bench gpu-first gpu-wheels wheels clean
 
 demo: build
 	@$(BIN)/python examples/digits/demo.py
@@ -48,7 +50,7 @@ $(VENV)/.installed-%-$(KEY):
 	@rm -f $(VENV)/.installed-$*-*
 	@touch $@
 
-$(TEST) $(CHECK) $(CUDA) $(EMULATION): | $(CORE)
+$(TEST) $(CHECK) $(CUDA) $(EMULATION) $(WHEELS): | $(CORE)
 
 test: $(TEST)
 	@$(BIN)/python -m pytest $(PYTEST_FLAGS)
@@ -128,6 +130,10 @@ gpu-first:
 # GPU_PYTHON is the Python of the machine with the GPU.
 gpu-wheels: build
 	@$(BIN)/python -m benchmarks.gpu_wheels --python $(GPU_PYTHON)
+
+# A library in each for Linux, so that neither a compiler nor a wait is needed where it is installed.
+wheels: $(WHEELS)
+	@$(BIN)/python tools/wheels.py dist
 
 clean:
 	@rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist

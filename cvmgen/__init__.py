@@ -9,13 +9,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from cvmgen.version import __version__
+
 if TYPE_CHECKING:
     from cvmgen import graph
     from cvmgen.api import load
     from cvmgen.errors import BuildError, CvmgenError, ModelError, OperatorError
     from cvmgen.graph import load_model
-
-__version__ = "0.1.0"
 
 __all__ = [
     "BuildError",

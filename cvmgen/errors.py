@@ -39,6 +39,10 @@ class BuildError(CvmgenError):
     """A compiler that is missing or that refused generated code."""
 
 
+class NoCompilerError(BuildError):
+    """A compiler that is missing, or is not what a variable says."""
+
+
 class RefusedError(BuildError):
     """Units that a compiler refused, by name, each with what it said."""
 

@@ -49,6 +49,11 @@ def generated_folder() -> Path:
     return _data("generated")
 
 
+def library_folder() -> Path:
+    """The folder of the compiled library that some wheels bring."""
+    return _PACKAGE / "_data" / "library"
+
+
 def cache_folder() -> Path:
     """$CVMGEN_CACHE, else cvmgen in $XDG_CACHE_HOME, else ~/.cache/cvmgen. It may not exist yet.
 

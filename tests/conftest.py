@@ -11,6 +11,7 @@ import pytest
 
 from cvmgen import driver
 from cvmgen.api import Operators
+from cvmgen.api.library import compiled
 from cvmgen.build import write_changed
 from cvmgen.cli.texts import remembered_texts
 from cvmgen.reference import Reference
@@ -62,6 +63,9 @@ def extra_generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def libraries(generated: Path, extra_generated: Path) -> dict[str, Operators]:
     """All operators on each target: `libraries["c"].cvm.conv2d`."""
+    if "c" in TARGETS:
+        for folder in (generated, extra_generated):
+            compiled(folder)  # all of them at once: tests call them all
     return Libraries((target, load_all(target, generated, extra_generated)) for target in TARGETS)
 
 

@@ -56,16 +56,18 @@ Refused = Mapping[str, BuildError]
 
 
 class CBackend:
-    """Calls the functions of one shared library; `refused` are operators that it does not have,
-    and why."""
+    """Calls the functions of one shared library, or those that are attributes of `functions`;
+    `refused` are operators that it does not have, and why."""
 
     def __init__(
-        self, path: Path, manifest: Manifest, folder: Path, refused: Refused | None = None
+        self,
+        path: Path,
+        manifest: Manifest,
+        folder: Path,
+        refused: Refused | None = None,
+        functions: Any = None,
     ) -> None:
-        try:
-            self.library = ctypes.CDLL(str(path))
-        except OSError as error:
-            raise CvmgenError(f"{path}: not a library that can be loaded: {error}") from None
+        self.library = opened(path) if functions is None else functions
         self.path = path
         self.folder = folder
         self.dtypes = {np.dtype(name): code for name, code in manifest.dtypes.items()}
@@ -271,6 +273,13 @@ class CBackend:
         args.check_values = int(check_values)
         kept.append(outputs)
         return args, kept
+
+
+def opened(path: Path) -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        raise CvmgenError(f"{path}: not a library that can be loaded: {error}") from None
 
 
 def structure(info: OperatorInfo) -> type[ctypes.Structure]:

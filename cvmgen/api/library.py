@@ -11,10 +11,12 @@ from cvmgen.api.c_backend import CBackend
 from cvmgen.api.c_operator import COperator
 from cvmgen.api.calls import Backend
 from cvmgen.api.manifest import Manifest, OperatorInfo, operator_of, read_manifest
+from cvmgen.api.on_demand import OperatorLibraries, on_demand
 from cvmgen.api.operator import Operator
 from cvmgen.api.opsets import Operators, Opset
+from cvmgen.api.packaged import SONAME, packaged_library
 from cvmgen.api.recipe import Recipe, remember
-from cvmgen.build import compile_library, cpp_compiler
+from cvmgen.build import compile_library, cpp_compiler, has_library
 from cvmgen.build.files import digest_of, listed_files
 from cvmgen.errors import BuildError, CvmgenError, RefusedError
 from cvmgen.paths import MANIFEST, generated_folder
@@ -48,7 +50,8 @@ def load(
 ) -> Operators:
     """The generated operators on a target.
 
-    target: "c" (compiled by the C compiler found, cached), "python" or "numpy" (no compiler needed;
+    target: "c" (each operator is compiled by the C compiler found when it is called first, and
+        kept; `cvmgen build` compiles all at once), "python" or "numpy" (no compiler needed;
         loops, or operations on whole arrays), "cuda-cpu" (the CUDA text, compiled by the C++
         compiler found, on the CPU), "cuda" (a GPU; its kernels are compiled by NVRTC when they are
         needed first, and cached)
@@ -136,13 +139,25 @@ def make_backend(
         from cvmgen.api.python_backend import PythonBackend
 
         return PythonBackend(manifest, folder, target)
+    if target == "c":
+        return c_backend(manifest, folder, library)
     refused: dict[str, BuildError] = {}
     path = Path(library) if library is not None else compiled(folder, target, refused)
-    if target == "c":
-        return CBackend(path, manifest, folder, refused)
     from cvmgen.api.cuda_cpu_backend import CudaCpuBackend
 
     return CudaCpuBackend(path, manifest, folder, order, refused)
+
+
+def c_backend(manifest: Manifest, folder: Path, library: str | Path | None) -> CBackend:
+    """One library of all operators where there is one, else one that grows with what is called."""
+    if library is not None:
+        return CBackend(Path(library), manifest, folder)
+    sources = library_sources(folder)
+    at_once = packaged_library(folder, sources) or has_library(sources, name="cvmgen")
+    if at_once or not on_demand():
+        refused: dict[str, BuildError] = {}
+        return CBackend(compiled(folder, "c", refused), manifest, folder, refused)
+    return CBackend(folder, manifest, folder, functions=OperatorLibraries(sources, manifest))
 
 
 def cuda_backend(
@@ -205,6 +220,8 @@ def compiled(folder: Path, target: str = "c", refused: dict[str, BuildError] | N
     """The shared library of all operators in a generated folder. With `refused`, operators that
     the compiler refuses are left out and told there, by full name."""
     sources = library_sources(folder, target)
+    if target == "c" and (brought := packaged_library(folder, sources)) is not None:
+        return brought
     try:
         return compiled_from(sources, target, folder / MANIFEST)
     except RefusedError as error:
@@ -215,6 +232,18 @@ def compiled(folder: Path, target: str = "c", refused: dict[str, BuildError] | N
         library = compiled_from(rest, target, folder / MANIFEST)
         refused |= {str(owners[unit]): each for unit, each in error.units.items()}
         return library
+
+
+def deployable(folder: Path) -> Path:
+    """The library that other programs are linked with: under a name that tells its interface."""
+    sources = library_sources(folder)
+    brought = packaged_library(folder, sources)
+    return brought or compile_library(sources, name="cvmgen", flags=deployed())
+
+
+def deployed() -> tuple[str, ...]:
+    """The flags of a library that other programs are linked with."""
+    return (f"-Wl,-soname,{SONAME}",)
 
 
 def compiled_from(sources: Mapping[str, str], target: str, manifest: Path) -> Path:

@@ -28,7 +28,12 @@ if TYPE_CHECKING:
     )
     from cvmgen.build.files import Change, compare, write_changed
     from cvmgen.build.gates import broken_gates
-    from cvmgen.build.library import compile_library, sanitizer_environment
+    from cvmgen.build.library import (
+        compile_library,
+        compile_shared,
+        has_library,
+        sanitizer_environment,
+    )
     from cvmgen.build.machine_code import Accesses, Instructions
     from cvmgen.build.reports import explain_report
 
@@ -47,12 +52,14 @@ __all__ = [
     "compile_cuda",
     "compile_for_device",
     "compile_library",
+    "compile_shared",
     "cpp_compiler",
     "cuda_compiler",
     "cuda_instructions",
     "cuda_resources",
     "disassembler",
     "explain_report",
+    "has_library",
     "sanitizer_environment",
     "write_changed",
 ]
@@ -83,6 +90,8 @@ _MODULES = {
     "gates": ("broken_gates",),
     "library": (
         "compile_library",
+        "compile_shared",
+        "has_library",
         "sanitizer_environment",
     ),
     "machine_code": (

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cvmgen.build.cache import content_key, get_or_build
 from cvmgen.build.process import run
-from cvmgen.errors import BuildError
+from cvmgen.errors import BuildError, NoCompilerError
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def _find(language: _Language, chosen: str, search_path: str) -> tuple[str, ...]
         program, *arguments = shlex.split(chosen) or [""]
         found = shutil.which(program, path=search_path)
         if found is None:
-            raise BuildError(
+            raise NoCompilerError(
                 f"no {name} compiler: {variable}={chosen} names no program that can be run"
             )
         # Absolute, since it will be run from another folder.
@@ -161,7 +161,7 @@ def _find(language: _Language, chosen: str, search_path: str) -> tuple[str, ...]
             return (found,)
     if importlib.util.find_spec("ziglang"):
         return (sys.executable, "-m", "ziglang", language.zig)
-    raise BuildError(
+    raise NoCompilerError(
         f"no {name} compiler found (looked at ${variable}, then for "
         f"{', '.join(language.programs)} on $PATH, then for the ziglang wheel); install one from "
         "your system's packages, or `pip install 'cvmgen[zig]'`. "

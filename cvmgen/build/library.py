@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from cvmgen.build.cache import (
@@ -20,7 +22,7 @@ from cvmgen.build.compilers import Compiler, c_compiler, cpp_compiler
 from cvmgen.build.diagnostics import explain
 from cvmgen.build.process import run, workers
 from cvmgen.build.progress import Progress, shown
-from cvmgen.errors import BuildError, RefusedError
+from cvmgen.errors import BuildError, NoCompilerError, RefusedError
 from cvmgen.paths import checkout
 
 # What a formula may say: compare what cannot differ, or with what an int8 never reaches (each of
@@ -45,6 +47,9 @@ _TOKEN = re.compile(
 _INCLUDE = re.compile(r"^\s*#\s*include\s+(?P<named>\"(?P<name>[^\"\n]+)\"|<)?", re.M)
 
 _SUFFIX = ".dll" if sys.platform == "win32" else ".so"
+
+SHARED = "cvmgen-shared"
+"""What the library that several share is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +93,13 @@ class _Job:
     headers: Mapping[str, str]
     manifest: Path | None
     sanitizers: tuple[str, ...] = ()
+    linked: Path | None = None
+    named: bool = False
 
     @property
     def options(self) -> list[str]:
         """The flags for compiling; clang warns of libraries there."""
-        return [flag for flag in self.flags if not flag.startswith("-l")]
+        return [flag for flag in self.flags if not flag.startswith(("-l", "-Wl,"))]
 
     @property
     def reading(self) -> list[str]:
@@ -116,7 +123,7 @@ class _Job:
         """What to link with; it counts only after what needs it."""
         # Of the C library's parts, older ones are libraries of their own.
         own = ("-lm", "-ldl") if self.language is _CUDA else ("-lm",)
-        return [flag for flag in (*self.flags, *own) if flag.startswith("-l")]
+        return [flag for flag in (*self.flags, *own) if flag.startswith(("-l", "-Wl,"))]
 
 
 def compile_library(
@@ -128,6 +135,8 @@ def compile_library(
     sanitizers: Sequence[str] = (),
     prelude: str | None = None,
     manifest: Path | None = None,
+    shared: Mapping[str, str] | None = None,
+    named: bool = False,
 ) -> Path:
     """Compile and link `sources` (relative name to text); the library's path.
 
@@ -142,31 +151,133 @@ def compile_library(
     threads of the device, needs nothing from the compiler's own library, and cannot be combined
     with others. Where the compiler refuses a file, the `manifest` tells where its formula stands.
 
-    Raises BuildError when there is no compiler or it refuses the code. In a checkout warnings are
-    errors; in an installed package, whose user cannot mend them, they are not.
+    `shared` are the sources of a library, compiled by `compile_shared`, whose functions the units
+    call; it is loaded with this one, once for all that share it. With `named`, others can be linked
+    so to this library. Linux alone has both.
+
+    Raises BuildError when there is no compiler or it refuses the code; without a compiler, what
+    any one made of the same sources before is found. In a checkout warnings are errors; in an
+    installed package, whose user cannot mend them, they are not.
     """
+    try:
+        wanted = _request(
+            sources, name, flags, threads, sanitizers, prelude, manifest, shared, named
+        )
+    except NoCompilerError as error:
+        texts = _texts_key(sources, flags, threads, sanitizers, shared)
+        return get_or_build(texts, _suffix(name), partial(_raise, error))
+    new = not is_stored(wanted.key, _suffix(name))
+    library = get_or_build(wanted.key, _suffix(name), wanted.build)
+    if new:
+        texts = _texts_key(sources, flags, threads, sanitizers, shared)
+        get_or_build(texts, _suffix(name), partial(_copy, library))
+    return library
+
+
+def has_library(sources: Mapping[str, str], *, name: str, named: bool = False) -> bool:
+    """Whether `compile_library` most likely has nothing to compile."""
+    try:
+        return is_stored(_request(sources, name, named=named).key, _suffix(name))
+    except NoCompilerError:
+        return is_stored(_texts_key(sources), _suffix(name))
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """The library of some units by a compiler, and the key of all that goes in."""
+
     # One unit per file. 60 synthetic kernels on 2 cores, all / one edited (link included):
     # light ones (1,320 lines): 1 unit 1.4 s / 1.4 s, 2 units 0.7 / 0.7, one per file 1.2 / 0.08;
     # heavy ones (1,980 lines): 9.0 / 8.8, 4.2 / 4.1 and 4.6 / 0.19. Half a second once buys edits
     # that cost what was edited, whatever the kernels weigh, and names that cannot collide.
-    language = _CUDA if any(path.endswith(_CUDA.suffixes) for path in sources) else _C
+
+    job: _Job
+    units: Mapping[str, str]
+    key: str
+
+    def build(self, library: Path) -> None:
+        with shown() as progress:
+            objects = _compile_all(self.job, self.units, progress)
+            _link(self.job, objects, library, strict=self.job.hooked)
+
+
+def _request(
+    sources: Mapping[str, str],
+    name: str,
+    flags: Sequence[str] = (),
+    threads: bool = True,
+    sanitizers: Sequence[str] = (),
+    prelude: str | None = None,
+    manifest: Path | None = None,
+    shared: Mapping[str, str] | None = None,
+    named: bool = False,
+) -> _Request:
+    language = _language(sources)
     compiler = language.compiler()
-    thread_flags = ("-pthread",) if threads else ()
     as_written = compiler.as_written if language is _C else ()
-    all_flags = (*_our_flags(language, sanitizers), *as_written, *thread_flags, *flags)
+    first, last = _flags(language, flags, threads, sanitizers)
+    all_flags = (*first, *as_written, *last)
+    linked = None if shared is None else compile_shared(shared)
     units = {
         path: text for path, text in sorted(sources.items()) if path.endswith(language.suffixes)
     }
     headers = {path: text for path, text in sources.items() if path not in units}
-    job = _Job(name, language, compiler, all_flags, prelude, headers, manifest, tuple(sanitizers))
-    marks = ("library", *job.reading, *all_flags)
-    key = content_key(sources, compiler=compiler.identity, flags=marks)
+    job = _Job(
+        name,
+        language,
+        compiler,
+        all_flags,
+        prelude,
+        headers,
+        manifest,
+        tuple(sanitizers),
+        linked,
+        named,
+    )
+    beside = (*(() if linked is None else (linked.name,)), *(("named",) if named else ()))
+    marks = ("library", *job.reading, *all_flags, *beside)
+    return _Request(job, units, content_key(sources, compiler=compiler.identity, flags=marks))
 
-    def build(library: Path) -> None:
-        with shown() as progress:
-            _link(job, _compile_all(job, units, progress), library, strict=job.hooked)
 
-    return get_or_build(key, f"-{name}{_SUFFIX}", build)
+def _texts_key(
+    sources: Mapping[str, str],
+    flags: Sequence[str] = (),
+    threads: bool = True,
+    sanitizers: Sequence[str] = (),
+    shared: Mapping[str, str] | None = None,
+) -> str:
+    """What a library is found by where there is no compiler to ask."""
+    beside = {f"shared/{path}": text for path, text in (shared or {}).items()}
+    first, last = _flags(_language(sources), flags, threads, sanitizers)
+    return content_key({**sources, **beside}, compiler="any", flags=(*first, *last))
+
+
+def _language(sources: Mapping[str, str]) -> _Language:
+    return _CUDA if any(path.endswith(_CUDA.suffixes) for path in sources) else _C
+
+
+def _flags(
+    language: _Language, flags: Sequence[str], threads: bool, sanitizers: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Those in front of what a compiler needs to leave loops alone, and those behind."""
+    return _our_flags(language, sanitizers), (*(("-pthread",) if threads else ()), *flags)
+
+
+def _suffix(name: str) -> str:
+    return f"-{name}{_SUFFIX}"
+
+
+def compile_shared(sources: Mapping[str, str]) -> Path:
+    """The library that several others share; arguments and result as of `compile_library`."""
+    return compile_library(sources, name=SHARED, named=True)
+
+
+def _raise(error: Exception, _: Path) -> None:
+    raise error
+
+
+def _copy(library: Path, path: Path) -> None:
+    shutil.copyfile(library, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +347,8 @@ def _compile_all(job: _Job, units: Mapping[str, str], progress: Progress) -> lis
     # The longest first: they take the longest, and would be waited for at the end.
     missing = [unit for unit, each in objects.items() if not is_stored(each.key, ".o")]
     missing.sort(key=lambda unit: -len(units[unit]))
-    what = f"compiling {job.name}: {{}} of {len(missing)} files"
+    count = f": {{}} of {len(missing)} files" if len(missing) > 1 else ""
+    what = f"compiling {job.name}{count}"
     progress.step(what.format(0))
     with ThreadPoolExecutor(max_workers=workers()) as pool:
         made = {unit: pool.submit(objects[unit].compiled) for unit in missing}
@@ -270,7 +382,7 @@ class _Object:
             read = {name: code(each, lines=lines) for name, each in sources.items()}
         # The unit's name is in the key by itself: the sources alone do not say which one is
         # compiled.
-        marks = ("object", unit, *job.reading, *job.flags)
+        marks = ("object", unit, *job.reading, *job.options)
         key = content_key(read, compiler=job.compiler.identity, flags=marks)
         return cls(job, unit, sources, key)
 
@@ -329,6 +441,10 @@ def code(text: str, *, lines: bool = False) -> str:
 
 def _link(job: _Job, objects: Sequence[Path], library: Path, *, strict: bool) -> None:
     arguments = ["-shared", *job.linking, *map(str, objects), "-o", str(library), *job.libraries]
+    if job.linked is not None:  # beside it in the cache, wherever that lies
+        arguments += [str(job.linked), f"-Wl,-rpath,$ORIGIN/../{job.linked.parent.name}"]
+    if job.named:
+        arguments.append(f"-Wl,-soname,{library.name}")
     if strict and sys.platform == "linux":
         # A function that is nowhere fails here and not at the first call. (Sanitizers' own
         # functions are found only in the process.)
