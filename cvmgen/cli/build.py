@@ -18,6 +18,7 @@ from cvmgen.build.files import LISTING, compare, write_changed
 from cvmgen.build.progress import Progress
 from cvmgen.cli import report
 from cvmgen.cli.exits import Exit, fault, tell_warnings
+from cvmgen.cli.install import install
 from cvmgen.cli.reasons import Entry, Reasons, full_name, interface, read_entries
 from cvmgen.cli.stamp import (
     Stamp,
@@ -55,6 +56,8 @@ class Request:
     whole: bool  # all operators for all targets: whatever else an earlier build wrote must go
     architectures: tuple[str, ...] = ()  # where to look what the CUDA kernels become
     loops: bool = False  # whether to look what the nests of the C files become
+    prefix: Path | None = None  # where to install the C library
+    written: bool = True  # an installation's own files stay as they are
 
     @property
     def shown(self) -> str:
@@ -111,6 +114,7 @@ def build(request: Request, faults: Faults, *, as_json: bool, jobs: int | None) 
         if nests is not None and not as_json:
             print("\n".join(loop_lines(nests)), flush=True)
         found = reported(request, progress) if request.architectures else None
+        installed = install(request.folder, request.prefix) if request.prefix else []
     if as_json:
         told: dict[str, Any] = {
             "folder": str(request.folder),
@@ -122,6 +126,8 @@ def build(request: Request, faults: Faults, *, as_json: bool, jobs: int | None) 
         }
         if nests is not None:
             told["c"] = {"nests": [asdict(each) for each in nests]}
+        if request.prefix is not None:
+            told["installed"] = [str(each) for each in installed]
         if found is not None:
             told["cuda"] = report.description(found)
         print(json_text(told))
@@ -130,6 +136,8 @@ def build(request: Request, faults: Faults, *, as_json: bool, jobs: int | None) 
         print(report.table(found))
     if library is not None:
         print(f"library  {library}")
+    for each in installed:
+        print(f"installed {each}")
     return report.verdict(found)
 
 
@@ -205,6 +213,10 @@ def bring_up_to_date(
     request: Request, progress: Progress, faults: Faults
 ) -> tuple[Sequence[Written], Generated]:
     """Write what changed; also what was generated, which is nothing where nothing changed."""
+    if not request.written:
+        note = "note: the files of this installation stay as they are; --out DIR writes others"
+        print(note, file=sys.stderr)
+        return (), Generated({}, {}, ())
     path = stamp_path(request.folder, request.spec, request.targets, request.names)
     known = read_stamp(path)
     made_from = (spec_digest(request.spec), schedules_digest(request.spec), generator_digest())

@@ -13,7 +13,7 @@ import cvmgen
 from cvmgen.cli.exits import MEANINGS, Exit, UsageError, tell, tell_faults
 from cvmgen.cli.interrupt import Ended
 from cvmgen.errors import Faults
-from cvmgen.paths import generated_folder, spec_folder
+from cvmgen.paths import checkout, generated_folder, spec_folder
 
 TARGETS = ("python", "numpy", "c", "cuda")
 RUN_TARGETS = ("c", "python", "numpy", "cuda", "cuda-cpu")
@@ -60,6 +60,10 @@ def perform(options: argparse.Namespace, faults: Faults) -> Exit:
                 raise UsageError(
                     "--spec goes with --out DIR: generated/ is for the formulas of the project"
                 )
+            if options.install is not None and "c" not in (options.target or TARGETS):
+                raise UsageError("--install is about the C library: it needs --target c")
+            if options.install is not None and (options.check or options.operators):
+                raise UsageError("--install goes with neither --check nor OPSET.OP")
             request = build.Request(
                 options.spec,
                 options.out or generated_folder(),
@@ -68,6 +72,8 @@ def perform(options: argparse.Namespace, faults: Faults) -> Exit:
                 whole=not options.operators and not options.target,
                 architectures=architectures(options),
                 loops=options.report and "c" in (options.target or TARGETS),
+                prefix=options.install,
+                written=options.out is not None or checkout() is not None,
             )
             if options.check:
                 return build.check(request, faults, as_json=options.json)
@@ -114,7 +120,7 @@ def perform(options: argparse.Namespace, faults: Faults) -> Exit:
 def build_model(options: argparse.Namespace) -> Exit:
     """`cvmgen build --model`, which goes with few of the other options."""
     others = {"operators": "OPSET.OP", "target": "--target"}
-    others |= {"architecture": "--architecture", "jobs": "-j"}
+    others |= {"architecture": "--architecture", "jobs": "-j", "install": "--install"}
     for option, shown in others.items():
         if getattr(options, option, None):
             raise UsageError(f"{shown} does not go with --model")
@@ -293,6 +299,12 @@ def add_build(commands: Commands) -> None:
     )
     made.add_argument(
         "--out", type=Path, metavar="DIR", help="write to DIR (default: the project's generated/)"
+    )
+    made.add_argument(
+        "--install",
+        type=Path,
+        metavar="PREFIX",
+        help="put the C library, its headers, and what pkg-config and CMake read below PREFIX",
     )
     made.add_argument(
         "-j",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -106,15 +108,25 @@ def test_cuda_on_the_cpu() -> None:
     assert np.array_equal(ops.cvm.dense(*arrays), [[21, 37]])  # type: ignore[attr-defined]
 
 
-def test_the_c_program(library: Path, tmp_path: Path) -> None:
-    source = tmp_path / "dense.c"
-    source.write_text(block("c", "int main"))
-    program = tmp_path / "dense"
-    include = f"-I{generated_folder() / 'c'}"
-    command = [*c_compiler().command, include, "-Wall", "-Wextra", "-Werror", str(source)]
-    subprocess.run([*command, str(library), "-o", str(program)], check=True)
-    done = subprocess.run([str(program)], capture_output=True, text=True, check=True)
-    assert done.stdout == "11 17\n"
+@pytest.mark.usefixtures("library")
+def test_the_c_program(cvmgen: Command, tmp_path: Path) -> None:
+    """From a folder that is not the project's, by the commands below it."""
+    for program in ("cc", "pkg-config"):
+        if shutil.which(program) is None:
+            pytest.skip(f"no {program} here")
+    assert cvmgen("build", "--install", tmp_path / ".local").code == 0
+    (tmp_path / "dense.c").write_text(block("c", "int main"))
+    found = re.search(r"^    cvmgen build --install ~/.local\n(.*\n.*\n)", README, re.MULTILINE)
+    assert found is not None
+    done = subprocess.run(
+        ["sh", "-ec", found[1]],
+        cwd=tmp_path,
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("11 17\n", "")
 
 
 def test_the_adjoint_is_what_the_command_derives(cvmgen: Command) -> None:
