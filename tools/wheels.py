@@ -1,14 +1,16 @@
 """Wheels that need no compiler: `python tools/wheels.py FOLDER [MACHINE ...]`.
 
-Writes one for each machine, its library compiled by the zig of the extra `zig` for the oldest C
-library that the wheel may meet, and one without a library for all other systems.
+Writes one for each machine, its library compiled or at least linked by the zig of the extra `zig`
+for the oldest C library that the wheel may meet, and one without a library for all other systems.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import platform
 import re
+import shlex
 import struct
 import subprocess
 import sys
@@ -17,7 +19,9 @@ from pathlib import Path
 
 from cvmgen.api.library import deployed, library_sources
 from cvmgen.api.packaged import ABOUT, NAME, SONAME, about
-from cvmgen.build import compile_library
+from cvmgen.build import c_compiler, compile_library
+from cvmgen.build.library import Linker
+from cvmgen.build.process import run
 from cvmgen.paths import generated_folder
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,12 +40,26 @@ def tag(machine: str) -> str:
 def compiled(machine: str) -> Path:
     """The library of all committed operators for a machine."""
     target = f"{machine}-linux-gnu.{'.'.join(map(str, GLIBC))}"
-    os.environ["CC"] = f"{sys.executable} -m ziglang cc -target {target}"
+    zig = (sys.executable, "-m", "ziglang", "cc", "-target", target)
+    linker = of_this_machine(zig) if machine == platform.machine() else None
+    chosen = os.environ.get("CC", "")
+    os.environ["CC"] = chosen if linker else shlex.join(zig)
     flags = (*deployed(), "-Wl,--strip-all")
     sources = library_sources(generated_folder())
-    library = compile_library(sources, name=f"cvmgen-{machine}", flags=flags)
+    library = compile_library(sources, name=f"cvmgen-{machine}", flags=flags, linker=linker)
+    os.environ["CC"] = chosen
     check(library.read_bytes(), machine)
     return library
+
+
+def of_this_machine(zig: tuple[str, ...]) -> Linker | None:
+    """zig as the linker of what gcc compiles here, whose kernels are the faster ones; None where
+    there is no gcc."""
+    gcc = c_compiler()
+    if "gcc" not in gcc.version.lower() and "free software foundation" not in gcc.version.lower():
+        return None
+    status, text = run((*gcc.command, "-print-libgcc-file-name"))
+    return Linker((*zig, "-pthread"), (text.strip(),)) if status == 0 else None
 
 
 def check(elf: bytes, machine: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -82,6 +83,15 @@ _CUDA = _Language(
 
 
 @dataclass(frozen=True, slots=True)
+class Linker:
+    """What links objects instead of the compiler that made them: for an older C library than this
+    machine's, say. `archives` are what that compiler's code needs of its own."""
+
+    command: tuple[str, ...]
+    archives: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class _Job:
     """What all units of one library share."""
 
@@ -95,6 +105,7 @@ class _Job:
     sanitizers: tuple[str, ...] = ()
     linked: Path | None = None
     named: bool = False
+    linker: Linker | None = None
 
     @property
     def options(self) -> list[str]:
@@ -137,6 +148,7 @@ def compile_library(
     manifest: Path | None = None,
     shared: Mapping[str, str] | None = None,
     named: bool = False,
+    linker: Linker | None = None,
 ) -> Path:
     """Compile and link `sources` (relative name to text); the library's path.
 
@@ -153,7 +165,7 @@ def compile_library(
 
     `shared` are the sources of a library, compiled by `compile_shared`, whose functions the units
     call; it is loaded with this one, once for all that share it. With `named`, others can be linked
-    so to this library. Linux alone has both.
+    so to this library. Linux alone has both. A `linker` takes the place of the compiler there.
 
     Raises BuildError when there is no compiler or it refuses the code; without a compiler, what
     any one made of the same sources before is found. In a checkout warnings are errors; in an
@@ -161,7 +173,7 @@ def compile_library(
     """
     try:
         wanted = _request(
-            sources, name, flags, threads, sanitizers, prelude, manifest, shared, named
+            sources, name, flags, threads, sanitizers, prelude, manifest, shared, named, linker
         )
     except NoCompilerError as error:
         texts = _texts_key(sources, flags, threads, sanitizers, shared)
@@ -211,6 +223,7 @@ def _request(
     manifest: Path | None = None,
     shared: Mapping[str, str] | None = None,
     named: bool = False,
+    linker: Linker | None = None,
 ) -> _Request:
     language = _language(sources)
     compiler = language.compiler()
@@ -233,8 +246,11 @@ def _request(
         tuple(sanitizers),
         linked,
         named,
+        linker,
     )
     beside = (*(() if linked is None else (linked.name,)), *(("named",) if named else ()))
+    if linker is not None:
+        beside = (*beside, *linker.command, *linker.archives)
     marks = ("library", *job.reading, *all_flags, *beside)
     return _Request(job, units, content_key(sources, compiler=compiler.identity, flags=marks))
 
@@ -440,7 +456,10 @@ def code(text: str, *, lines: bool = False) -> str:
 
 
 def _link(job: _Job, objects: Sequence[Path], library: Path, *, strict: bool) -> None:
-    arguments = ["-shared", *job.linking, *map(str, objects), "-o", str(library), *job.libraries]
+    linker = job.linker or Linker((*job.compiler.command, *job.linking))
+    made = (*map(str, objects), *linker.archives)
+    arguments = ["-shared", *made, "-o", str(library)]
+    arguments += job.libraries
     if job.linked is not None:  # beside it in the cache, wherever that lies
         arguments += [str(job.linked), f"-Wl,-rpath,$ORIGIN/../{job.linked.parent.name}"]
     if job.named:
@@ -449,6 +468,7 @@ def _link(job: _Job, objects: Sequence[Path], library: Path, *, strict: bool) ->
         # A function that is nowhere fails here and not at the first call. (Sanitizers' own
         # functions are found only in the process.)
         arguments.append("-Wl,-z,defs")
-    status, log = run((*job.compiler.command, *arguments))
+    status, log = run((*linker.command, *arguments))
     if status != 0:
-        raise BuildError(explain(f"{job.compiler.name} cannot link {job.name}", log, {}))
+        program = job.compiler.name if job.linker is None else shlex.join(linker.command)
+        raise BuildError(explain(f"{program} cannot link {job.name}", log, {}))
