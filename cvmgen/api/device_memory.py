@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +78,7 @@ class Pool:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._own: int | None = None
-        self._waiting: list[Memory] = []
+        self._waiting: deque[Memory] = deque()  # threads share it, and finalizers at any time
         wanted = _Properties(kind=_PINNED, location=_ON_DEVICE, ordinal=device.ordinal)
         with device.current():
             self.handle = device.driver.handle("cuMemPoolCreate", ctypes.byref(wanted))
@@ -150,6 +151,9 @@ class Pool:
 
     def _collect(self) -> None:
         """Give back what could not go before."""
-        waiting, self._waiting = self._waiting, []
-        for memory in waiting:
+        for _ in range(len(self._waiting)):
+            try:
+                memory = self._waiting.popleft()
+            except IndexError:  # another thread does it too
+                return
             self.release(memory)

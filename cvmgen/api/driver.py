@@ -38,8 +38,6 @@ NON_BLOCKING = 1
 RELAXED = 2
 CAPTURING = 1
 
-_IMPLICIT = 906
-
 # CUresult of code that a driver cannot run: a malformed image, none for this device, PTX of a
 # newer compiler.
 _FOREIGN_CODE = (200, 209, 218, 222)
@@ -290,15 +288,12 @@ class Device:
 
     def capture(self, stream: int) -> tuple[int, int] | None:
         """The number and the graph of the capture that a stream is in; None where it is in none."""
+        if stream in (0, LEGACY_STREAM):  # which no capture admits
+            return None
         status, number, graph = ctypes.c_int(), ctypes.c_uint64(), ctypes.c_void_p()
         told = map(ctypes.byref, (status, number, graph))
-        try:
-            with self.current():
-                self.driver.call("cuStreamGetCaptureInfo_v2", stream, *told, None, None)
-        except DriverError as error:
-            # Of the default stream, while streams that wait for it are captured.
-            if error.status != _IMPLICIT:
-                raise
+        with self.current():
+            self.driver.call("cuStreamGetCaptureInfo_v2", stream, *told, None, None)
         return (number.value, graph.value or 0) if status.value == CAPTURING else None
 
     @contextlib.contextmanager

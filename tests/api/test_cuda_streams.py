@@ -7,6 +7,7 @@ import gc
 import os
 import pickle
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -243,6 +244,25 @@ def test_arrays_that_are_dropped_while_a_stream_is_captured(
         assert trace() == ""
     device.trim()
     assert trace() == "free in 0x51; "
+    graph.drop()
+
+
+def test_threads_give_back_what_had_to_wait(
+    device: Device, library: Path, state: State, stream: int
+) -> None:
+    """Each block once, though all threads look for some."""
+    blocks = [DeviceArray.empty(device, (4,), np.int8, stream) for _ in range(200)]
+    with Capture(device, library, stream) as graph:
+        blocks.clear()
+        gc.collect()
+    waiting = list(device.pool._waiting)
+    assert len(waiting) == 200
+    threads = [threading.Thread(target=device.trim) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not device.pool._waiting
     graph.drop()
 
 
