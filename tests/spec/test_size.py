@@ -41,7 +41,7 @@ DEEP = "a formula is at most 200 levels deep"
 LARGE = [
     (doubled(20), r"this is [\d,]{9} terms with its definitions put in; at most 10,000"),
     (doubled(60), r"'\w+' is written out [\d,]{20,} times"),
-    (nested(12), "this is [\\d,]+ terms"),
+    (nested(12), DEEP),
     (nested(9), DEEP),
     (summed(1000), DEEP),
     (summed(5000), f"{DEEP}|nested too deeply"),
