@@ -21,7 +21,7 @@ from cvmgen.build.cache import (
 )
 from cvmgen.build.compilers import Compiler, c_compiler, cpp_compiler
 from cvmgen.build.diagnostics import explain
-from cvmgen.build.process import run, workers
+from cvmgen.build.process import end_running, run, workers
 from cvmgen.build.progress import Progress, shown
 from cvmgen.errors import BuildError, NoCompilerError, RefusedError
 from cvmgen.paths import checkout
@@ -368,8 +368,13 @@ def _compile_all(job: _Job, units: Mapping[str, str], progress: Progress) -> lis
     progress.step(what.format(0))
     with ThreadPoolExecutor(max_workers=workers()) as pool:
         made = {unit: pool.submit(objects[unit].compiled) for unit in missing}
-        for done, _ in enumerate(as_completed(made.values()), 1):
-            progress.step(what.format(done))
+        try:
+            for done, _ in enumerate(as_completed(made.values()), 1):
+                progress.step(what.format(done))
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            end_running()
+            raise
         pending = {
             unit: made.get(unit) or pool.submit(each.compiled) for unit, each in objects.items()
         }

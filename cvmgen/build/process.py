@@ -13,6 +13,7 @@ from pathlib import Path
 from cvmgen.errors import BuildError
 
 _running: set[subprocess.Popen[bytes]] = set()
+_stopped: set[subprocess.Popen[bytes]] = set()
 _ended: list[bool] = []
 
 
@@ -53,7 +54,9 @@ def run(command: Sequence[str], *, folder: Path | None = None) -> tuple[int, str
         raise
     finally:
         _running.discard(started)
-    if _ended:
+        stopped = started in _stopped
+        _stopped.discard(started)
+    if stopped:
         raise BuildError(f"{command[0]} was interrupted")
     return started.returncode, output.decode(errors="replace")
 
@@ -62,11 +65,17 @@ def end_all() -> None:
     """End all programs that run, and those that are started from now on. It may be called in the
     middle of anything: it waits for no lock."""
     _ended.append(True)
+    end_running()
+
+
+def end_running() -> None:
+    """End the programs that run now: who waits for them has been interrupted."""
     for each in tuple(_running):
         _end(each)
 
 
 def _end(program: subprocess.Popen[bytes]) -> None:
+    _stopped.add(program)
     with contextlib.suppress(OSError):
         if sys.platform == "win32":
             program.kill()

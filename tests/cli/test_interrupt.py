@@ -29,7 +29,7 @@ sys.exit(main())
 """
 # A compiler that notes what runs and takes its time.
 COMPILER = """#!/bin/sh
-case "$*" in *-c*) echo $$ >> {pids}; sleep 30 & echo $! >> {pids}; wait;; esac
+case "$*" in *"-c a"*|*"-c cvmgen"*) echo $$ >> {pids}; sleep 30 & echo $! >> {pids}; wait;; esac
 exec cc "$@"
 """
 SOON = 1.9  # seconds: before there is no more patience
@@ -105,6 +105,40 @@ def test_compilers_end_too(spec: Path, tmp_path: Path, number: signal.Signals) -
     assert not [pid for pid in pids.read_text().split() if alive(int(pid))]
     assert not list((tmp_path / "cache").rglob("*.partial"))
     assert not list((tmp_path / "cache").glob("failed/*")), "nothing was refused"
+
+
+PROGRAM = """
+import sys
+from cvmgen.build import compile_library
+sources = {f"a{at}.c": f"int f{at}(void); int f{at}(void) {{ return {at}; }}" for at in range(9)}
+try:
+    compile_library(sources, name="many")
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+def test_a_program_that_compiles_stops_too(tmp_path: Path) -> None:
+    """Its compilers end with it, and those that wait for a turn are not started."""
+    pids = tmp_path / "pids"
+    compiler = tmp_path / "slow-cc"
+    compiler.write_text(COMPILER.format(pids=pids))
+    compiler.chmod(0o755)
+    variables = {"CC": str(compiler), "CVMGEN_CACHE": str(tmp_path / "cache"), "CVMGEN_JOBS": "2"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM],
+        cwd=ROOT,
+        env={**os.environ, **variables},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    while not pids.exists() or len(pids.read_text().split()) < 4:
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=20) == ("stopped\n", None)
+    assert len(pids.read_text().split()) == 4
+    assert not [pid for pid in pids.read_text().split() if alive(int(pid))]
 
 
 def alive(pid: int) -> bool:

@@ -190,10 +190,10 @@ def test_unknown_attributes(
 ) -> None:
     here = accepted[name]
     known = ", ".join(each.name for each in here.formula.attributes) or "none"
-    said = refusals(libraries, name, *here.inputs, **here.attributes, zzzzzz=1)
+    said = refusals(libraries, name, *here.inputs, **here.attributes, _none=1)
     inputs = ", ".join(each.name for each in here.formula.inputs)
     rule = f"there is no such attribute; its attributes: {known}; its inputs: {inputs}"
-    assert said == {f"{name}: zzzzzz = 1: {rule}"}
+    assert said == {f"{name}: _none = 1: {rule}"}
 
 
 @EVERY
