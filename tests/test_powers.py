@@ -17,7 +17,7 @@ from cvmgen.emit import c_support
 
 INF, NAN, LEAST = math.inf, math.nan, 5e-324
 MANY = """\
-#include "cvmgen_runtime.h"
+#include "cvmgen_power.h"
 void powers(const double *x, const double *y, double *z, int64_t count);
 void powers(const double *x, const double *y, double *z, int64_t count) {
     for (int64_t i = 0; i < count; ++i) z[i] = cvmgen_power_f64(x[i], y[i]);

@@ -27,6 +27,7 @@ from cvmgen.spec.formula import Input
 # What is included where it is called.
 HEADERS = {
     "cvmgen_moves.h": r"\bcvmgen_move_",
+    "cvmgen_power.h": r"\bcvmgen_power_f64\(",
     "cvmgen_turns.h": r"\bcvmgen_turn_runs\(",
     "cvmgen_slides.h": r"\bcvmgen_slide_",
     "cvmgen_runs.h": r"\bcvmgen_(copy_|fill_|fetch\()",

@@ -206,6 +206,8 @@ class CudaEmitter(c.CEmitter):
     def includes(self) -> list[str]:
         """The common header, and those of the mappings."""
         needed = {name for each in self.all_mappings() for name in each.headers}
+        if any(each.task.has_powers for each in self.all_mappings()):
+            needed.add("cvmgen_power.h")
         return ["cvmgen_cuda.h", *sorted(needed)]
 
     def all_mappings(self) -> list[Mapping]:

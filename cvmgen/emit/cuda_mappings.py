@@ -22,8 +22,6 @@ from cvmgen.ir.visit import rebuild, walk
 from cvmgen.lower.grid import Grid, grid
 from cvmgen.schedule.forms import Settings
 
-POWER = "power_f64"  # arithmetic of 128 bits, for which registers are needed
-
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
@@ -80,8 +78,14 @@ class Task:
     @property
     def bounds(self) -> str:
         """The threads of a block, and how many blocks share the registers of a multiprocessor."""
-        powers = (isinstance(each, i.Call) and each.function == POWER for each in walk(self.body))
-        return "CVMGEN_BLOCK, 2" if any(powers) else "CVMGEN_BLOCK, CVMGEN_RESIDENT"
+        return "CVMGEN_BLOCK, 2" if self.has_powers else "CVMGEN_BLOCK, CVMGEN_RESIDENT"
+
+    @property
+    def has_powers(self) -> bool:
+        """Whether it computes powers of real numbers, with 128 bits, for which registers are
+        needed."""
+        calls = (each.function for each in walk(self.body) if isinstance(each, i.Call))
+        return "power_f64" in calls
 
     def launch(
         self,

@@ -7,7 +7,7 @@
    of two numbers comes so near to a middle is no theorem; there are 2^128 of them. */
 #ifndef CVMGEN_POWER_H
 #define CVMGEN_POWER_H
-#include "cvmgen.h"
+#include "cvmgen_kernel.h"
 #if defined(__SIZEOF_INT128__) || defined(__CUDACC_RTC_INT128__)
 
 typedef unsigned __int128 cvmgen_u128;

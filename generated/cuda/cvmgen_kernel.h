@@ -150,8 +150,6 @@ CVMGEN_FUNCTION float cvmgen_stored_f32(double a) { return a != a ? (float)CVMGE
 CVMGEN_FUNCTION double cvmgen_stored_f64(double a) { return a != a ? CVMGEN_NAN : a; }
 #endif
 
-#include "cvmgen_power.h"
-
 /* ---------------------------------------------------------------- lists */
 
 /* Whether a value is an entry of a selected list. */

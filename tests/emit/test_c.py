@@ -17,6 +17,7 @@ import pytest
 from cvmgen.api import Operators
 from cvmgen.api.library import compiled, library_sources
 from cvmgen.build import c_compiler, compile_library, sanitizer_environment
+from cvmgen.emit.c_support import HEADERS
 from cvmgen.errors import OperatorError
 from cvmgen.spec import formula as f
 from tests.conformance.calls import Call
@@ -111,7 +112,7 @@ def test_the_headers_are_c_plus_plus_too(generated: Path, tmp_path: Path) -> Non
 
 
 def test_each_header_stands_alone(generated: Path, tmp_path: Path) -> None:
-    for header in ("cvmgen.h", "cvmgen_kernel.h", "cvmgen_runtime.h", "cvm.h", "cvm/relu.h"):
+    for header in (*HEADERS, "cvm.h", "cvm/relu.h"):
         user = tmp_path / "user.c"
         user.write_text(f'#include "{header}"\n#include "{header}"\nint unused;\n')
         flags = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", generated / "c")

@@ -132,9 +132,9 @@ def test_every_kernel_has_a_class(name: str) -> None:
 
 def test_the_support_files_are_those_of_c() -> None:
     of_c, of_cuda = c_support.emit_support(), cuda.emit_support()
-    shared = {"cvmgen.h", "cvmgen_kernel.h", "cvmgen_runtime.h"}
+    shared = {"cvmgen.h", "cvmgen_kernel.h", "cvmgen_power.h", "cvmgen_runtime.h"}
     on_cpu = (f"cpu/{name}" for name in cuda.CPU_FILES)
-    assert set(of_cuda) == {*shared, *cuda.HEADERS, *on_cpu}
+    assert set(of_cuda) == {*shared, *cuda.HEADERS, cuda.STREAM, *on_cpu}
     assert all(of_cuda[name] == of_c[name] for name in shared)
 
 

@@ -50,7 +50,8 @@ KINDS = {"int64_t": ctypes.c_int64, "bool": ctypes.c_bool, "float": ctypes.c_flo
 @pytest.fixture(scope="module")
 def helpers() -> ctypes.CDLL:
     """The functions of the header, to be called from here; a quotient is written as it is."""
-    lines = ['#include "cvmgen_runtime.h"', "double call_over(double a, double b);"]
+    lines = ['#include "cvmgen_runtime.h"', '#include "cvmgen_power.h"']
+    lines += ["double call_over(double a, double b);"]
     lines.append("double call_over(double a, double b) { return a / b; }")
     for name in sorted((ONE | TWO).keys() - {"over"}):
         names = ("a",) if name in ONE else ("a", "b")

@@ -21,6 +21,7 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
+#include "cvmgen_power.h"
 #include "cvmgen_threads.h"
 #include "systemml/pow.h"
 

@@ -20,6 +20,7 @@
      example pow([[2, 4, -2]], [[-1, 0.5, 3]]) == [[0.5, 2, -8]]
    } */
 #include "cvmgen_cuda.h"
+#include "cvmgen_power.h"
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of family broadcast line 11. */
