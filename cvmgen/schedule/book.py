@@ -146,6 +146,7 @@ def checked(
             continue
         errors += misplaced(schedule)
         uses = checked_actions(schedule, CLASSES[key[1]], known, errors)
+        errors += used_before(uses, plans.values())
         plans[key] = Plan(schedule, uses)
     if errors:
         raise SpecErrors(errors)
@@ -186,6 +187,24 @@ def misplaced(schedule: Schedule) -> Iterator[SpecError]:
         if kind is not None and target.text not in kind.targets:
             message = f"'{action.name}' is not for {target.text}"
             yield SpecError(action.name_span, message, f"it is for {' and '.join(kind.targets)}")
+
+
+def used_before(uses: Iterable[Use], plans: Iterable[Plan]) -> Iterator[SpecError]:
+    """A mapping of a target that another schedule has: it takes its nests once, by one header."""
+    first = {
+        each.given[0]: each.action.span for plan in plans for each in plan.uses if mapped(each)
+    }
+    for each in uses:
+        if mapped(each) and each.given[0] in first:
+            name, _ = each.mapping()
+            place = first[each.given[0]].location
+            message = f"two schedules use the mapping '{name}'"
+            hint = f"the first is in {place}, and takes all nests that it knows"
+            yield SpecError(each.action.span, message, hint)
+
+
+def mapped(use: Use) -> bool:
+    return use.action.name == "use"
 
 
 def checked_actions(

@@ -29,13 +29,15 @@ MOST = 700  # elements of an input: threads are fibers there
 
 
 def schedules(random: Random) -> str:
-    """Mappings for some classes, in any order of their classes, with numbers at their ends."""
-    shapes = random.sample([*CLASSES], random.randint(1, len(CLASSES)))
-    return "".join(f"schedule {shape} for cuda {{\n  {mapping(random)}\n}}\n" for shape in shapes)
+    """Mappings for some classes, in any order, with numbers at their ends."""
+    count = random.randint(1, len(MAPPINGS))
+    pairs = zip(random.sample([*CLASSES], count), random.sample([*MAPPINGS], count), strict=True)
+    return "".join(
+        f"schedule {shape} for cuda {{\n  {mapping(random, name)}\n}}\n" for shape, name in pairs
+    )
 
 
-def mapping(random: Random) -> str:
-    name = random.choice([*MAPPINGS])
+def mapping(random: Random, name: str) -> str:
     settings = ", ".join(
         f"{each} {random.choice((form.values[0], form.values[-1], random.choice(form.values)))}"
         for each, form in MAPPINGS[name].settings.items()
