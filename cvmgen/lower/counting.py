@@ -175,8 +175,10 @@ class Cuts:
             case i.Compare(op="<", left=left, right=right) if left == i.Var(loop.index):
                 steady = not names_in(right) & {loop.index, *assigned(loop.body)}
                 asked = loop.low == ZERO and loop.step == 1 and self.facts.positive(loop.high)
-                read = any(isinstance(each, i.Load) for each in walk(right))
-                return right if steady and asked and read else None
+                read = {each.tensor for each in walk(right) if isinstance(each, i.Load)}
+                stores = (each for each in walk(loop.body) if isinstance(each, i.Store))
+                kept = not read & {each.target.tensor for each in stores}
+                return right if steady and asked and read and kept else None
             case _:
                 return None
 

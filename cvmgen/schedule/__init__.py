@@ -2,8 +2,9 @@
 
 A nest takes the schedule of the first class that knows its shape (`schedule/classes.py`); classes
 give loops and accumulators the names, roles, that schedules speak of. An action
-(`schedule/actions/`) is a rewrite of a typed nest that is legal by itself or refused at its line:
-no schedule changes a bit. `move` hands a box to `cvmgen_moves.c`, which finds the runs of both
+(`schedule/actions/`) is a rewrite of a typed nest that is legal by itself, for the nest as it is
+by then, or refused at its line: no schedule changes a bit. Behind each one the nest is verified
+(`schedule/legality.py`). `move` hands a box to `cvmgen_moves.c`, which finds the runs of both
 sides at the call, since rank is a run-time value: rows go by vectors, boxes whose sides walk in
 different orders through `cvmgen_turns.c`, in squares of cache lines (`cvmgen_squares.h`, vector
 extensions).

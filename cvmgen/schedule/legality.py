@@ -40,15 +40,15 @@ def faults(subject: Subject) -> Iterator[str]:
     if fault := kernel_fault(body, subject.outside.names, subject.outside.tensors | arrays):
         yield fault
     locals_ = Locals.of(body)
-    for loop in walk(body):
-        if not isinstance(loop, i.Loop):
-            continue
+    for loop in (each for each in walk(body) if isinstance(each, i.Loop)):
         if loop.vector and any(isinstance(each, SCALAR) for each in walk(loop.body)):
             yield f"the loop {loop.index} has more in it than vectors do, by which it goes"
-        if (loop.vector or loop.parallel) and (why := conflict(loop, locals_)):
-            yield f"the loop {loop.index} {why}, and its iterations run at once"
-        if loop.parallel and (together(loop) is None):
+        counted = together(loop)
+        if counted is None:
             yield f"the loops that run in threads with {loop.index} stand apart"
+        for each in (counted or ()) if loop.vector or loop.parallel else ():
+            if why := conflict(each, locals_):
+                yield f"the loop {each.index} {why}, and its iterations run at once"
     if (size := sum(1 for _ in walk(body))) > MOST_NODES:
         yield f"the nest has {size} parts, which compilers take too long over"
     if (room := most_room(body)) > MOST_ROOM:

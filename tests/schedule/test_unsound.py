@@ -23,64 +23,56 @@ SIDES = (
 TURN = "turn summed over side by 64 into part, piece"
 TWICE = ("split summed by 63 into a, b", "split a by 65536 into c, d")
 
-# The operator, the class, its actions, the line that is refused, and a part of the reason.
+MANY = "parallelise outer when results >= 1"
+PIECES = ("parallelise outer when points >= 1", "pieces outer by 7 into n")
+MIXED = (*SIDES[:2], "distribute results", *SIDES[2:], TURN)
+BASED = (
+    SIDES[0],
+    "unswitch outer",
+    *SIDES[1:],
+    "parallelise outer, block, group when work >= 1",
+    TURN,
+    "base block",
+)
+
+# The class, its actions, the line that is refused, a part of the reason, and the operators.
 REFUSED = [
+    ("contraction", (MANY, "reorder outer, outer"), 3, IN_THREADS, ("product", "batches")),
+    ("contraction", ("reorder outer, outer",), 2, "go inside itself", ("product", "batches")),
+    ("contraction", (MANY, "base columns"), 3, IN_THREADS, ("product", "batches")),
+    ("contraction", (MANY, "stage columns by 63 into n"), 3, IN_THREADS, ("product", "batches")),
+    ("compaction", ("distribute outer",), 2, APART, ("packed",)),
+    ("ordered_reduction", ("distribute results",), 2, APART, ("real_rows",)),
+    ("ordered_reduction", MIXED, 4, APART, ("real_rows", "real_product", "mean")),
+    ("listed", PIECES, 3, IN_THREADS, ("above_first", "sorted_rows")),
     (
-        "product",
-        "contraction",
-        ("parallelise outer when results >= 1", "reorder outer, outer"),
+        "move",
+        ("parallelise moved", "specialise moved"),
         3,
         IN_THREADS,
+        ("permuted", "joined", "tiled"),
     ),
-    ("product", "contraction", ("reorder outer, outer",), 2, "cannot go inside itself"),
     (
-        "batches",
-        "contraction",
-        ("parallelise outer when results >= 1", "base columns"),
+        "ordered_reduction",
+        TWICE,
         3,
-        IN_THREADS,
+        "goes in steps of 63 already",
+        ("real_rows", "real_columns", "real_product", "mean"),
     ),
-    ("packed", "compaction", ("distribute outer",), 2, APART),
-    ("real_rows", "ordered_reduction", ("distribute results",), 2, APART),
-    ("mean", "ordered_reduction", (*SIDES[:2], "distribute results", *SIDES[2:], TURN), 4, APART),
     (
-        "above_first",
-        "listed",
-        ("parallelise outer when points >= 1", "pieces outer by 7 into n"),
-        3,
-        IN_THREADS,
-    ),
-    ("permuted", "move", ("parallelise moved", "specialise moved"), 3, IN_THREADS),
-    ("joined", "move", ("parallelise moved", "specialise moved"), 3, IN_THREADS),
-    ("real_rows", "ordered_reduction", TWICE, 3, "goes in steps of 63 already"),
-    ("real_columns", "ordered_reduction", TWICE, 3, "goes in steps of 63 already"),
-    (
-        "rows",
         "reduction",
         ("split summed by 4 into a, b", "split a by 2 into c, d"),
         3,
         "goes in steps of 4 already",
+        ("rows",),
     ),
+    ("ordered_reduction", BASED, 10, IN_THREADS, ("mean",)),
     (
-        "mean",
-        "ordered_reduction",
-        (
-            SIDES[0],
-            "unswitch outer",
-            *SIDES[1:],
-            "parallelise outer, block, group when work >= 1",
-            TURN,
-            "base block",
-        ),
-        10,
-        IN_THREADS,
-    ),
-    (
-        "to_width",
         "other",
         ("enumerate outer by 64 over outer into n, m",),
         2,
         "has no copies for its own iterations",
+        ("to_width",),
     ),
 ]
 
@@ -106,8 +98,11 @@ def text(shape: str, actions: tuple[str, ...]) -> str:
 
 @pytest.mark.parametrize(
     ("name", "shape", "actions", "line", "reason"),
-    REFUSED,
-    ids=[f"{row[0]}: {row[2][row[3] - 2]}" for row in REFUSED],
+    [
+        pytest.param(name, *row, id=f"{name}: {row[1][row[2] - 2]}")
+        for *row, names in REFUSED
+        for name in names
+    ],
 )
 def test_what_is_refused(
     name: str, shape: str, actions: tuple[str, ...], line: int, reason: str

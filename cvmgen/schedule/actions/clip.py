@@ -7,7 +7,7 @@ from dataclasses import replace
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, substitute, walk
 from cvmgen.lower.guards import assigned, changed
-from cvmgen.schedule.dependences import read_tensors, steady_range, stored_tensors
+from cvmgen.schedule.dependences import read_tensors, steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import bounds, first_from, inlined_values, largest, slope, smallest
 from cvmgen.schedule.rewriting import Block, placed, rewritten
@@ -18,7 +18,8 @@ def clip(subject: Subject, use: Use) -> Subject:
     """Loops run over the iterations that pass the guard around everything else in them.
 
     The order of those stays, and the others did nothing: this is legal for every loop over a
-    range, one by one, whose guard is linear in its index and stays as it is in the loop.
+    range, one by one, whose guard is linear in its index, stays as it is in the loop and reads no
+    element: one that is read in front of the loop need not be there.
     """
     names, used = set(use.loops(subject, 0)), subject.taken
     ends: set[str] = set()
@@ -43,7 +44,7 @@ def clipped(loop: i.Loop, subject: Subject, used: set[str]) -> Block | None:
             and steady_range(loop)
             and all(isinstance(each, i.Let) for each in locals_)
             and not assigned(tuple(locals_)) & changed(then)
-            and not read_tensors((tuple(locals_), condition)) & stored_tensors(loop)
+            and not read_tensors((tuple(locals_), condition))
         ):
             values = inlined_values(locals_)
         case _:

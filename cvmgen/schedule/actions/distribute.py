@@ -9,7 +9,14 @@ from itertools import combinations
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import names_in
 from cvmgen.lower.guards import assigned, changed
-from cvmgen.schedule.dependences import carried, leaves, own_place, read_tensors, stored_tensors
+from cvmgen.schedule.dependences import (
+    carried,
+    leaves,
+    own_place,
+    read_tensors,
+    steady_range,
+    stored_tensors,
+)
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject
@@ -27,8 +34,8 @@ def distribute(subject: Subject, use: Use) -> Subject:
     def change(statement: i.Stmt) -> Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
-        if leaves(statement):
-            use.refuse(f"the loop {statement.index} may end early ({subject.place})")
+        if leaves(statement) or not steady_range(statement):
+            use.refuse(f"the loop {statement.index} decides when it ends ({subject.place})")
         if lost := carried(statement):
             use.refuse(
                 f"the loop {statement.index} carries {' and '.join(sorted(lost))} from one "

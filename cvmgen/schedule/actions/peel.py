@@ -9,6 +9,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, substitute
 from cvmgen.lower.copies import plain
 from cvmgen.lower.guards import assigned, changed
+from cvmgen.schedule.dependences import read_tensors
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import Bound, bounds, first_from, largest, slope, smallest
 from cvmgen.schedule.rewriting import Block, renamed, rewritten
@@ -159,4 +160,6 @@ class Middle:
         assert limit is not None
         if line is None or names_in((limit, line.rest)) & inner.keys():
             return None
+        if read_tensors((limit, line.rest)):
+            return None  # in front of the loop an element need not be there
         return first_from(limit, line)
