@@ -91,6 +91,22 @@ def own_place(body: tuple[i.Stmt, ...], tensor: str, index: str) -> i.Expr | Non
             return None
 
 
+def have_room(body: tuple[i.Stmt, ...], loop: i.Loop, count: int) -> bool:
+    """Whether the arrays of a nest that a loop goes through have elements for so many iterations:
+    where they have not, it never has as many, and compilers warn of what never runs."""
+    lengths = {each.name: each.length for each in walk(body) if isinstance(each, i.Array)}
+    index, varying = i.Var(loop.index), frozenset({loop.index, *assigned(loop.body)})
+    for each in walk(loop.body):
+        if not isinstance(each, i.Load) or loop.index not in names_in(each.offset):
+            continue
+        if count <= lengths.get(each.tensor, count):
+            continue
+        line = algebra.linear(each.offset, [index], varying)
+        if line is None or line[0].get(index, ZERO) != ZERO:
+            return False
+    return True
+
+
 def leaves(loop: i.Loop) -> bool:
     """Whether a statement of the loop ends it, and not a loop in it."""
     left: list[i.Stmt] = [*loop.body]

@@ -78,6 +78,25 @@ REFUSED = [
 
 # What is accepted: the operator, the class and its actions.
 RIGHT = [
+    (
+        "convolved",
+        "convolution",
+        (
+            "stage taps over results by 16 into block, filled, flat, finished",
+            "pieces flat by 64 into side",
+        ),
+    ),
+    (
+        "real_columns",
+        "ordered_reduction",
+        (
+            "split results by 2 into block, lane",
+            "expand totals over lane",
+            "distribute lane",
+            "reorder summed, lane",
+            "unroll lane by 16",
+        ),
+    ),
     ("decided", "sweeps", ("enumerate summed by 7 over results into n",)),
     ("permuted", "move", ("move moved", "parallelise moved")),
     ("real_columns", "ordered_reduction", (*SIDES, TURN, "distribute results, block")),

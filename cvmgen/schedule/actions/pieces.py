@@ -11,7 +11,7 @@ from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.lower.guards import assigned
 from cvmgen.schedule.actions.jam import multiple
 from cvmgen.schedule.actions.specialise import reads
-from cvmgen.schedule.dependences import steady_range, stored_tensors
+from cvmgen.schedule.dependences import have_room, steady_range, stored_tensors
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import ZERO
 from cvmgen.schedule.rewriting import Block, placed, rewritten
@@ -26,7 +26,7 @@ def pieces(subject: Subject, use: Use) -> Subject:
     last whole piece goes one by one.
     Where iterations store what does not depend on what they store, and may so run twice, the last
     piece begins earlier instead, if there are enough for one. Loops that read no elements a known
-    step apart stay.
+    step apart stay, and those over arrays that are shorter than a piece.
     """
     names, size = set(use.loops(subject, 0)), use.number(1)
     used, role = subject.taken, use.roles(2)[0]
@@ -37,7 +37,7 @@ def pieces(subject: Subject, use: Use) -> Subject:
     def change(statement: i.Stmt) -> Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
-        if not even(statement):
+        if not even(statement) or not have_room(subject.body, statement, size):
             return None
         index = fresh(f"{statement.index}_{role}", used)
         made[index] = None

@@ -9,7 +9,7 @@ from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 from cvmgen.schedule.actions.jam import multiple
-from cvmgen.schedule.dependences import steady_range
+from cvmgen.schedule.dependences import have_room, steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, loops, rewritten
 from cvmgen.schedule.subject import Subject
@@ -20,9 +20,9 @@ def unroll(subject: Subject, use: Use) -> Subject:
     other the innermost. A loop that is known to have no more iterations is gone.
 
     Legal for every loop over a range: the order of iterations stays. Loops that may end early, that
-    change how often they run, and those in steps, stay as they are. In models, where the length of
-    sums is known, a sum of at most so many terms is one expression, for results that count them
-    all.
+    change how often they run, those in steps, and those over arrays that are shorter than what is
+    written out, stay as they are. In models, where the length of sums is known, a sum of at most so
+    many terms is one expression, for results that count them all.
     """
     names, size = set(use.loops(subject, 0)), use.copies(1)
     used = subject.taken
@@ -34,6 +34,8 @@ def unroll(subject: Subject, use: Use) -> Subject:
         if ends or statement.low is None or statement.step != 1 or not steady_range(statement):
             return None
         if any(True for _ in loops(statement.body, names)):
+            return None
+        if not isinstance(statement.high, i.Const) and not have_room(subject.body, statement, size):
             return None
         use.copied(statement, size)
         return written_out(statement, size, used)
