@@ -14,6 +14,8 @@ from cvmgen.dtypes import INT32, DType
 from cvmgen.emit import c, c_support, cuda, interface, numpy, python
 from cvmgen.emit.c_nests import NestEmitter
 from cvmgen.errors import CvmgenError, Faults, InternalError, Strict
+from cvmgen.inside.checks import open_places, stay_inside
+from cvmgen.inside.sites import HINT, UNPROVED
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
 from cvmgen.ir.verify import verify
@@ -37,7 +39,7 @@ from cvmgen.lower.walks import walk_boxes
 from cvmgen.paths import MANIFEST
 from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.subject import Subject
-from cvmgen.source import Span, SpecError, SpecErrors
+from cvmgen.source import Span, SpecError, SpecErrors, SpecWarning
 from cvmgen.spec.check import check_files, read_folder
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.parse import parse_at
@@ -50,6 +52,7 @@ Before = TypeVar("Before")
 After = TypeVar("After")
 
 STATEMENTS: Passes = (
+    ("inside", stay_inside),
     ("parts", name_parts),
     ("lift", lift_host),
     ("unfold", unfold_nests),
@@ -57,7 +60,7 @@ STATEMENTS: Passes = (
     ("ahead", reductions_ahead),
 )
 # For numpy: reductions and multi-indices as they are.
-WHOLE_ARRAYS: Passes = STATEMENTS[:2]
+WHOLE_ARRAYS: Passes = STATEMENTS[:3]
 OFFSETS: Passes = (
     ("offsets", find_offsets),
     ("flatten", flatten_packs),
@@ -267,6 +270,12 @@ def schedule_effects(operator: Operator, schedules: Schedules) -> Effects:
             except SpecError as error:
                 faults.setdefault(error.span, error)
     return Effects(changes, tuple(faults.values()))
+
+
+def warnings_of(operator: Operator) -> list[SpecWarning]:
+    """The places of a formula that are not proved to stay inside of what they read."""
+    found = attempt("inside", operator, open_places, translate(operator))
+    return [SpecWarning(each.span, UNPROVED.format(each.what), HINT) for each in found]
 
 
 def mapping_text(operator: Operator, schedules: Schedules) -> str:

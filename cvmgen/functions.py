@@ -30,6 +30,10 @@ class OutsideDomain(ArithmeticError):
     """A function has no value for these arguments; the text says why."""
 
 
+class OutsideBox(OutsideDomain):
+    """A position that a box does not have."""
+
+
 @dataclass(frozen=True, slots=True)
 class FunctionRow:
     """`parameters` are kinds, a last one with `*` repeats; `result` is a kind.
@@ -73,9 +77,9 @@ def flatten_index(index: Sequence[int], extents: Sequence[int]) -> int:
 def unflatten(position: int, extents: Sequence[int]) -> tuple[int, ...]:
     """The multi-index at a row-major position."""
     index: list[int] = []
+    if not 0 <= position < prod(extents):
+        raise OutsideBox(f"a box of size {prod(extents)} has no position {number_text(position)}")
     for extent in reversed(extents):
-        if extent == 0:
-            raise OutsideDomain("a box with an extent of 0 has no positions")
         position, entry = divmod(position, extent)
         index.append(entry)
     return tuple(reversed(index))

@@ -248,7 +248,7 @@ def generate(request: Request, progress: Progress, faults: Faults, *, afresh: bo
     """The text of the requested files; unless `afresh`, from the cache where it is there."""
     # Imported here: these need lark, sympy and jinja2, which an up-to-date build does not.
     from cvmgen import driver
-    from cvmgen.cli.specs import apply_all, find_operators, of_folder, read_operators
+    from cvmgen.cli.specs import apply_all, find_operators, of_folder, read_operators, untested
     from cvmgen.cli.texts import remembered_texts
     from cvmgen.schedule.book import read_schedules
 
@@ -264,10 +264,10 @@ def generate(request: Request, progress: Progress, faults: Faults, *, afresh: bo
 
     if not request.names:
         files = driver.generate(operators, request.targets, make, schedules, faults)
-        idle = []
+        warnings = untested(operators, progress, faults)
         if "c" in request.targets and has_own_schedules(request.spec):
-            idle = of_folder(apply_all(operators, schedules, progress, faults), request.spec)
-        return Generated(files, entries_in(files), (), idle)
+            warnings += of_folder(apply_all(operators, schedules, progress, faults), request.spec)
+        return Generated(files, entries_in(files), (), warnings)
     chosen = {each.full_name for each in find_operators(operators, request.names)}
     before = read_entries(request.folder)
     members = [each for each in operators if each.full_name in chosen | before.keys()]
@@ -286,7 +286,9 @@ def generate(request: Request, progress: Progress, faults: Faults, *, afresh: bo
             raise CvmgenError(message)
         entries[name] = before[name]
     files[MANIFEST] = driver.manifest_text(list(entries.values()))
-    return Generated(files, entries, stale)
+    own = [each for each in members if each.full_name in chosen]
+    warnings = untested(own, progress, faults)
+    return Generated(files, entries, stale, warnings)
 
 
 def has_own_schedules(spec: Path) -> bool:

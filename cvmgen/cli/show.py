@@ -15,6 +15,7 @@ from cvmgen.cli.specs import (
     of_folder,
     probe_all,
     read_operators,
+    untested,
 )
 from cvmgen.errors import Faults
 from cvmgen.escape import json_text
@@ -97,9 +98,10 @@ def check_specs(
         operators = checked(files, asked, faults)
         operators = tuple(each for each in operators if each.span.source.name in asked)
         operators = probe_all(operators, progress, faults)
+        unproved = untested(operators, progress, faults)
         idle = apply_all(operators, schedules, progress, faults)
         steps = None if model is None else applied_steps(model, schedules, progress)
-    warnings = [] if formulas else of_folder(idle, spec)
+    warnings = [*unproved, *([] if formulas else of_folder(idle, spec))]
     tell_warnings(warnings)
     if as_json:
         report: dict[str, Any] = {"files": sorted(asked)}

@@ -25,8 +25,9 @@ IDLE = "leave it out; `cvmgen show OPERATOR --after schedule` tells what each ac
 OPSET = "cvm"
 """Of several operators of one name that of this opset is meant."""
 
-PROBING = ("spec", "reference", "ir", "lower")
-SCHEDULING = ("spec", "ir", "lower", "schedule", "emit")
+PROBING = ("spec", "reference", "ir", "lower", "inside")
+SCHEDULING = ("spec", "ir", "lower", "inside", "schedule", "emit")
+PROVING = ("spec", "ir", "lower", "inside")
 
 
 def read_operators(
@@ -113,6 +114,30 @@ def apply_all(
     if errors:
         raise SpecErrors(errors.values())
     return list(_idle(schedules, changing))
+
+
+def untested(
+    operators: Iterable[Operator], progress: Progress, faults: Faults
+) -> list[SpecWarning]:
+    """The places of formulas that are not proved to stay inside of what they read."""
+    from cvmgen import driver
+
+    found: list[SpecWarning] = []
+    for operator in operators:
+        progress.step(f"proving {operator.full_name}")
+        key = content_key({"operator": repr(operator)}, compiler=code_digest(PROVING))
+        with faults.apart(operator.full_name, operator.span.place):
+            path = get_or_build(key, "-places.txt", partial(_prove, operator))
+            if path.read_text(encoding="utf-8") != "0":
+                found += driver.warnings_of(operator)
+    return sorted(set(found), key=lambda each: (each.span.source.name, each.span.start))
+
+
+def _prove(operator: Operator, path: Path) -> None:
+    """How many places there are: where they stand may change while the formula does not."""
+    from cvmgen import driver
+
+    path.write_text(str(len(driver.warnings_of(operator))), encoding="utf-8")
 
 
 def _apply(operator: Operator, schedules: Schedules, path: Path) -> None:

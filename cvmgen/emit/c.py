@@ -233,9 +233,26 @@ class CEmitter(NestEmitter):
         calls = self.choose(number, nest)
         if nest.each is not None:
             calls = self.each(number, nest)
-        if nest.case is None:
+        calls += self.refusal(nest)
+        tests = ["status == CVMGEN_OK"] if self.guarded(number) else []
+        tests += [] if nest.case is None else [f"plan.which_case == {nest.case}"]
+        if not tests:
             return calls
-        return [f"if (plan.which_case == {nest.case}) {{", *indent(calls), "}"]
+        return [f"if ({' && '.join(tests)}) {{", *indent(calls), "}"]
+
+    def guarded(self, number: int) -> bool:
+        """Whether a nest runs only if one before it found that nothing is read outside."""
+        return any(each.guarded is not None for each in self.program.nests[:number])
+
+    def refusal(self, nest: i.Nest) -> list[str]:
+        """The refusal of a call in which a nest finds that another one would read outside."""
+        if nest.guarded is None:
+            return []
+        tensor, size = nest.guarded.tensor, self.program.scratch_of(nest.tensor)[0].size
+        shape = f"&plan.{tensor}_shape" if nest.guarded.placed else "NULL"
+        found = f"{identifier(nest.tensor)}, plan.{identifier(size)}"
+        call = f"cvmgen_refuse_outside(error, {quoted(tensor)}, {shape}, {found});"
+        return [f"if (status == CVMGEN_OK) status = {call}"]
 
     def choose(self, number: int, nest: i.Nest) -> list[str]:
         """The kernel for the element types at hand."""

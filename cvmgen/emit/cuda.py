@@ -407,6 +407,7 @@ class CudaEmitter(c.CEmitter):
 
     def launch(self, number: int, nest: i.Nest) -> list[str]:
         lines = self.each(number, nest) if nest.each is not None else self.start(number, nest)
+        lines += self.refusal(nest)
         overflows = any(map(self.can_overflow, self.operator.output_names))
         if len(self.program.nests) == 1 and not overflows:
             return lines
@@ -415,6 +416,16 @@ class CudaEmitter(c.CEmitter):
         if nest.case is not None:
             tests.append(f"plan.which_case == {nest.case}")
         return [f"if ({' && '.join(tests)}) {{", *indent(lines), "}"]
+
+    def refusal(self, nest: i.Nest) -> list[str]:
+        """The refusal of a call in which a nest finds that another one would read outside."""
+        if nest.guarded is None:
+            return []
+        tensor, size = nest.guarded.tensor, self.program.scratch_of(nest.tensor)[0].size
+        shape = f"&plan.{tensor}_shape" if nest.guarded.placed else "NULL"
+        found = f"{identifier(nest.tensor)}, plan.{identifier(size)}"
+        call = f"cvmgen_refuse_device_outside(error, stream, {quoted(tensor)}, {shape}, {found});"
+        return ["if (status == CVMGEN_OK)", f"    status = {call}"]
 
     def each(self, number: int, nest: i.Nest) -> list[str]:
         """A nest that runs for each tensor of a variadic input."""

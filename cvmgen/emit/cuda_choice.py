@@ -53,7 +53,7 @@ def mapping(task: Task, names: Sequence[str]) -> Mapping:
 
 
 def makes_list(task: Task) -> bool:
-    return bool(task.program.scratch_of(task.nest.tensor))
+    return task.nest.guarded is None and bool(task.program.scratch_of(task.nest.tensor))
 
 
 def blocks(task: Task, otherwise: Otherwise) -> Mapping | None:

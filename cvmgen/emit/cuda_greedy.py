@@ -27,7 +27,7 @@ def greedy_lists(task: Task) -> Lists | None:
 
 def selection(program: i.Program, nest: i.Nest, body: tuple[i.Stmt, ...]) -> Greedy | None:
     memory = program.scratch_of(nest.tensor)
-    if not memory:
+    if not memory or nest.guarded is not None:
         return None
     lists = grid(body, len(program.operator.definition(nest.tensor).parameters))
     return greedy(lists.body, frozenset(each.name for each in memory))

@@ -130,12 +130,21 @@ class Calls:
     def nest_calls(self) -> list[str]:
         lines = []
         for number, nest in enumerate(self.program.nests):
-            call = self.call(number, nest)
+            calls = [self.call(number, nest), *self.refusal(nest)]
             if nest.case is not None:
-                lines += [f"if plan.which_case == {nest.case}:", f"    {call}"]
-            else:
-                lines.append(call)
+                calls = [f"if plan.which_case == {nest.case}:", *indent(calls)]
+            lines += calls
         return lines
+
+    @staticmethod
+    def refusal(nest: i.Nest) -> list[str]:
+        """The refusal of a call in which a nest finds that another one would read outside."""
+        if nest.guarded is None:
+            return []
+        tensor = nest.guarded.tensor
+        shape = f"plan.{tensor}_shape" if nest.guarded.placed else None
+        where = f"OPERATOR, {literal(tensor)}, {identifier(nest.tensor)}, {shape}"
+        return [f"support.refuse_outside({where})"]
 
     def choose_types(self) -> list[str]:
         """The row of the types that the inputs have, and the inputs as arrays."""

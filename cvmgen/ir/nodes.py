@@ -15,6 +15,11 @@ from cvmgen.spec.formula import Attribute, Input, Operator
 # ---------------------------------------------------------------- expressions
 
 
+def _place() -> Span | None:
+    """Where the formula reads an entry or an element, for messages; None where it does not."""
+    return field(default=None, compare=False, repr=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Const:
     value: int | bool
@@ -97,6 +102,7 @@ class Call:
 
     function: str
     arguments: tuple[Expr, ...]
+    span: Span | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +111,7 @@ class Item:
 
     sequence: Expr
     index: Expr
+    span: Span | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +119,7 @@ class Part:
     sequence: Expr
     low: Expr | None
     high: Expr | None
+    span: Span | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +189,7 @@ class Access:
     tensor: str
     which: Expr | None
     index: tuple[tuple[Expr, bool], ...]
+    span: Span | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -593,6 +602,18 @@ Stmt = (
 
 
 @dataclass(frozen=True, slots=True)
+class Guarded:
+    """A nest that the host must not start before another one found that nothing is read outside.
+
+    That one leaves the least position of an element of `tensor` that would read outside, for each
+    tensor of a variadic input, or MAX_SIZE; where it is not `placed`, 0 for any element.
+    """
+
+    tensor: str
+    placed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Nest:
     """The loops that fill an output or a selected list, run when the case holds (None: always).
 
@@ -608,6 +629,7 @@ class Nest:
     formula: str
     span: Span = _span()
     more: tuple[str, ...] = ()  # other lines of the formula that it computes, with their places
+    guarded: Guarded | None = None  # what it tests, if it computes nothing else
 
 
 @dataclass(frozen=True, slots=True)

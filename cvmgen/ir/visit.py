@@ -14,7 +14,7 @@ from cvmgen.spec.formula import Attribute, Input, Operator
 
 LEAVES = (Input, Attribute, Operator, Span, type)
 # Fields of these types hold no nodes.
-PLAIN = ("Span", "bool", "int", "int | bool", "int | None", "str")
+PLAIN = ("Span", "Span | None", "bool", "int", "int | bool", "int | None", "str")
 
 
 @cache
@@ -46,6 +46,16 @@ def replaced(node: Any, change: Callable[[Any], Any]) -> Any:
     if other is not node:
         return other
     return _with_parts(node, {name: replaced(getattr(node, name), change) for name in parts})
+
+
+def with_children(node: Any, change: Callable[[Any], Any]) -> Any:
+    """The node with `change` applied to each node right below it."""
+    if isinstance(node, tuple):
+        return _tuple(node, [change(child) for child in node])
+    parts = _parts(node.__class__)
+    if parts is None:
+        return node
+    return _with_parts(node, {name: change(getattr(node, name)) for name in parts})
 
 
 def _tuple(before: tuple[Any, ...], after: list[Any]) -> tuple[Any, ...]:

@@ -34,21 +34,20 @@ def one_tensor(program: i.Program, nest: i.Nest) -> i.Nest:
     """A nest over a variadic input: its outermost loop over the tensors becomes the host's."""
     counts = {item.name: item.count for item in program.operator.inputs if item.variadic}
     used = {
-        each.tensor: each.which
+        (each.tensor, each.which)
         for each in walk(nest.body)
         if isinstance(each, i.Access) and each.which is not None
     }
     if not used:
         return nest
     match nest.body:
-        case (i.Loop(index=index, low=i.Const(value=0), high=i.Var(name=high), body=body),) if (
-            all(which == i.Var(index) and counts[tensor] == high for tensor, which in used.items())
-            and len(used) == 1
-        ):
-            (tensor,) = used
+        case (i.Loop(index=index, low=i.Const(value=0), high=i.Var(name=high), body=body),) if len(
+            used
+        ) == 1 and all(which == i.Var(index) and counts[tensor] == high for tensor, which in used):
+            ((tensor, _),) = used
             return replace(nest, each=(index, tensor, i.Var(high)), body=body)
         case _:
-            tensor = next(iter(used))
+            tensor = min(tensor for tensor, _ in used)
             raise SpecError(
                 nest.span,
                 f"the tensors of '{tensor}' are not walked one after the other",

@@ -9,10 +9,10 @@ from typing import assert_never
 
 from cvmgen.dtypes import MAX_RANK
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import substitute
+from cvmgen.ir.visit import substitute, walk
 from cvmgen.lower import selections
 from cvmgen.lower.share import share
-from cvmgen.lower.uses import sure_uses, uses
+from cvmgen.lower.uses import sure_names, sure_uses, uses
 from cvmgen.source import Span
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
@@ -24,9 +24,13 @@ from cvmgen.spec.terms import Terms
 SIGNS = {"+": "+", "-": "-", "*": "*", "div": "floordiv", "tdiv": "truncdiv", "mod": "mod"}
 
 
-def translate(operator: f.Operator) -> i.Program:
-    """The program of an operator; nests still access tensors by multi-index."""
-    return Translator(operator).program()
+def translate(operator: f.Operator, *, lazy: bool = False) -> i.Program:
+    """The program of an operator; nests still access tensors by multi-index.
+
+    An argument of a definition that is used several times is computed once, in front, whether the
+    definition comes to ask for it or not; `lazy` ones that read something only where it does.
+    """
+    return Translator(operator, lazy=lazy).program()
 
 
 def shape_name(output: str) -> str:
@@ -37,8 +41,9 @@ def shape_name(output: str) -> str:
 class Translator:
     """Keeps which definitions are in reach and which names are taken."""
 
-    def __init__(self, operator: f.Operator) -> None:
+    def __init__(self, operator: f.Operator, *, lazy: bool = False) -> None:
         self.operator = operator
+        self.lazy = lazy
         items = tuple(f.all_items(operator.items))
         self.definitions = {each.name: each for each in items if isinstance(each, f.Definition)}
         self.reals = operator.has_reals
@@ -307,14 +312,15 @@ class Translator:
                     test = self.condition(binders)
                     return i.Fold(function, self.with_where(body), over, test)
             case n.Item(sequence=n.Apply() as chosen, index=index) if self.is_selected(chosen):
-                return self.place(chosen).entry(self.expr(index))
+                return replace(self.place(chosen).entry(self.expr(index)), span=expr.span)
             case n.Item(sequence=sequence, index=index):
-                return entry(self.expr(sequence), self.expr(index))
+                return entry(self.expr(sequence), self.expr(index), expr.span)
             case n.Part(sequence=sequence, low=low, high=high):
-                return i.Part(self.expr(sequence), self.optional(low), self.optional(high))
+                ends = self.optional(low), self.optional(high)
+                return i.Part(self.expr(sequence), *ends, expr.span)
             case n.Access(tensor=tensor, which=which, slots=slots):
                 pairs = tuple((self.expr(slot.value), slot.pack) for slot in slots)
-                return i.Access(tensor, self.optional(which), pairs)
+                return i.Access(tensor, self.optional(which), pairs, expr.span)
             case n.Apply():
                 return self.apply(expr)
             case n.Function(arguments=(n.Apply() as chosen,)) if self.is_selected(chosen):
@@ -323,7 +329,7 @@ class Translator:
                 values = tuple(self.expr(each) for each in arguments)
                 if name in ("count", "len"):
                     return self.number_of(values[0])
-                return i.Call(name, values)
+                return i.Call(name, values, expr.span)
             case n.Precision(tensor=tensor, which=which):
                 return i.PrecisionOf(tensor, self.optional(which))
             case n.Present(name=name):
@@ -436,7 +442,8 @@ class Translator:
         arguments = [self.expr(argument) for argument in expr.arguments]
         for (name, kind), argument in zip(definition.parameters, arguments, strict=True):
             plain = isinstance(argument, (i.Var, i.Const)) or kind == LIST
-            if plain or kind == BOOL or uses(definition.body, name) <= 1:
+            once = uses(definition.body, name) <= 1
+            if plain or kind == BOOL or once or self.guarded(argument, name, definition.body):
                 self.renamed[name] = argument
                 continue
             local = self.fresh(name)
@@ -452,8 +459,17 @@ class Translator:
             self.active.discard(local)
         return body
 
+    def guarded(self, argument: i.Expr, name: str, body: n.Expr) -> bool:
+        """Whether an argument reads what may be there only where the body asks for it."""
+        return self.lazy and reads(argument) and name not in sure_names(body, self.definitions)
 
-def entry(sequence: i.Expr, index: i.Expr) -> i.Expr:
+
+def reads(expr: i.Expr) -> bool:
+    """Whether a value is read that may not be there."""
+    return any(isinstance(each, (i.Access, i.Item, i.Part)) for each in walk(expr))
+
+
+def entry(sequence: i.Expr, index: i.Expr, span: Span | None = None) -> i.Expr:
     """An entry of a list; of one that a comprehension makes, only this entry is made."""
     match sequence, index:
         case (
@@ -463,7 +479,7 @@ def entry(sequence: i.Expr, index: i.Expr) -> i.Expr:
             made: i.Expr = substitute(element, {name: index})
             return made
         case _:
-            return i.Item(sequence, index)
+            return i.Item(sequence, index, span)
 
 
 def contains(element: i.Expr, members: i.Expr) -> i.Expr:

@@ -127,8 +127,8 @@ class ValueTyper(CallTyper):
                 test = self.condition(condition)
                 return i.Select(test, self.list_value(then), self.list_value(otherwise))
             case i.Part(sequence=sequence, low=low, high=high):
-                ends = (None if end is None else self.index(end) for end in (low, high))
-                return i.Part(self.list_value(sequence), *ends)
+                first, last = (None if end is None else self.index(end) for end in (low, high))
+                return i.Part(self.list_value(sequence), first, last)
             case i.Binary(op="difference" as op, left=left, right=right):
                 return i.Binary(op, self.list_value(left), self.list_value(right))
             case i.Item(sequence=sequence, index=index):

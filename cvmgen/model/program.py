@@ -22,6 +22,7 @@ from cvmgen.lower.constant_loops import plain_loops
 from cvmgen.lower.ranges import Range
 from cvmgen.lower.specialize import Call, Operand, Specialized, specialize
 from cvmgen.model.kernels import Kernel, Model, Origin, Tensor, peeled, sorted_places
+from cvmgen.source import SpecError
 from cvmgen.spec.formula import Operator
 
 BYTE_PRECISION = 8  # what an int8 holds
@@ -87,7 +88,7 @@ class Builder:
     ) -> Specialized:
         formula = self.formulas[operator]
         if operator not in self.programs:
-            self.programs[operator] = driver.lower(formula, driver.STATEMENTS)
+            self.programs[operator] = untested(driver.lower(formula, driver.STATEMENTS))
         named = dict(zip(formula.output_names, outputs, strict=True))
         call = Call(inputs, dict(step.attributes), named)
         return specialize(self.programs[operator], call, outputs[0], self.numbers)
@@ -176,3 +177,15 @@ class Builder:
         for nest in self.specialized(step.operator, [[operand]], step, [target]).nests:
             origin = Origin.of(step.node, formula, nest)
             self.add(plain_loops(nest.body), () if silent else (origin,), formula)
+
+
+def untested(program: i.Program) -> i.Program:
+    """The program of an operator of which no access has to be tested: models have no place for
+    what a test finds."""
+    for nest in program.nests:
+        if nest.guarded is not None:
+            message = (
+                "a model cannot have this operator: not all that it reads is proved to be there"
+            )
+            raise SpecError(nest.span, message, "`cvmgen check` tells the places")
+    return program

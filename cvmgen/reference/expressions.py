@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, assert_never
 
 from cvmgen import reals
@@ -13,6 +14,7 @@ from cvmgen.functions import (
     FUNCTIONS,
     RELATIONS,
     SCALARS,
+    OutsideBox,
     OutsideDomain,
     number_text,
 )
@@ -21,6 +23,7 @@ from cvmgen.reference.failures import (
     Budget,
     Env,
     FormulaError,
+    Outside,
     about_binders,
     absent,
     entries_text,
@@ -123,6 +126,8 @@ class Compiler(BinderCompiler):
 
     def ref(self, expr: n.Ref) -> Closure:
         name = expr.name
+        if expr.role == "parameter":
+            return lambda env: argument_value(env, name)
         if expr.role != "attribute":
             return lambda env: env[name]
 
@@ -213,14 +218,14 @@ class Compiler(BinderCompiler):
                 if at in entries:
                     return entries[at]
                 message = f"entry {at} of the pack is not bound"
-                raise FormulaError(expr.span, message, env, (expr,))
+                raise Outside(expr.span, message, env, (expr,))
             if isinstance(entries, frozenset):
                 entries = sorted(entries)
             if 0 <= at < len(entries):
                 return entries[at]
             length = len(entries)
             message = f"a list of {entries_text(length)} has no entry {number_text(at)}"
-            raise FormulaError(expr.index.span, message, env, (expr.index, expr.sequence))
+            raise Outside(expr.index.span, message, env, (expr.index, expr.sequence))
 
         return value
 
@@ -236,7 +241,7 @@ class Compiler(BinderCompiler):
             if not 0 <= start <= stop <= len(entries):
                 part = f"[{number_text(start)}:{number_text(stop)}]"
                 message = f"a list of {entries_text(len(entries))} has no part {part}"
-                raise FormulaError(expr.span, message, env, (expr,))
+                raise Outside(expr.span, message, env, (expr,))
             return tuple(entries[start:stop])
 
         return value
@@ -259,7 +264,7 @@ class Compiler(BinderCompiler):
             missing = [at for at in range(len(found)) if at not in found]
             if missing:
                 message = f"entry {missing[0]} of the pack is not bound"
-                raise FormulaError(span, message, env, (expr,))
+                raise Outside(span, message, env, (expr,))
             return tuple(found[at] for at in range(len(found)))
 
         return value
@@ -306,14 +311,14 @@ class Compiler(BinderCompiler):
                 count = len(env[key])
                 verb = "is" if count == 1 else "are"
                 message = f"there is no {tensor}[{number_text(at)}], {count} {verb} given"
-                raise FormulaError(which.span, message, env, (which,))
+                raise Outside(which.span, message, env, (which,))
             return read(env[key][at])
 
         return value
 
     def outside(
         self, tensor: str, slots: tuple[n.Slot, ...], dimension: int, at: int, extent: int, env: Env
-    ) -> FormulaError:
+    ) -> Outside:
         """The error for an index that leaves a tensor, at the slot that gives it."""
         values, left = dict(env), dimension
         for slot in slots:
@@ -332,7 +337,7 @@ class Compiler(BinderCompiler):
             case about:
                 pass
         message = f"index {dimension} of {tensor} is {number_text(at)}, outside [0, {extent})"
-        return FormulaError(slot.span, message, values, (about,))
+        return Outside(slot.span, message, values, (about,))
 
     def access(self, expr: n.Access) -> Closure:
         tensor_of = self.about(expr.tensor, expr.which, expr.span, lambda found: found)
@@ -344,7 +349,7 @@ class Compiler(BinderCompiler):
             shape = tensor.shape
             if len(index) != len(shape):
                 message = f"{expr.tensor} has rank {len(shape)}, {len(index)} indices are given"
-                raise FormulaError(expr.span, message, env, slot_values(expr.slots))
+                raise Outside(expr.span, message, env, slot_values(expr.slots))
             position = 0
             for dimension, (at, extent) in enumerate(zip(index, shape, strict=True)):
                 if not 0 <= at < extent:
@@ -356,6 +361,7 @@ class Compiler(BinderCompiler):
 
     def apply(self, expr: n.Apply) -> Closure:
         definition = self.definitions[expr.name]
+        strict = definition.kind == SELECTED
         arguments = []
         for argument, (name, kind) in zip(expr.arguments, definition.parameters, strict=True):
             closure = self.sequence(argument) if kind.name == "list" else self.closure(argument)
@@ -365,7 +371,7 @@ class Compiler(BinderCompiler):
             inner = dict(env)
             inner["$call"] = (expr, definition, env.get("$call"))
             for name, argument in arguments:
-                inner[name] = argument(env)
+                inner[name] = argument(env) if strict else Argument(argument, env)
             return self.body(definition)(inner)
 
         return value
@@ -396,7 +402,7 @@ class Compiler(BinderCompiler):
                         inside = f"0 <= {name} < {number_text(extent(env))}"
                         message = f"{definition.name} has a list for {inside} only"
                         about = n.Ref(name, "parameter", definition.span)
-                        raise FormulaError(env["$call"][0].span, message, env, (about,))
+                        raise Outside(env["$call"][0].span, message, env, (about,))
                 made[key] = []
                 fill(env, made[key])
             return tuple(made[key])
@@ -447,10 +453,27 @@ class Compiler(BinderCompiler):
         def value(env: Env) -> Any:
             try:
                 return row.exact(*(argument(env) for argument in arguments))
+            except OutsideBox as error:
+                raise Outside(expr.span, str(error), env, expr.arguments) from None
             except (OutsideDomain, ValueError) as error:
                 raise FormulaError(expr.span, str(error), env, (expr,)) from None
 
         return value
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """What a definition was applied to, until it asks for the value."""
+
+    closure: Closure
+    env: Env
+
+
+def argument_value(env: Env, name: str) -> Any:
+    found = env[name]
+    if isinstance(found, Argument):
+        found = env[name] = found.closure(found.env)
+    return found
 
 
 def limit(dtype: DType, end: str) -> int | float:

@@ -34,6 +34,10 @@ class FormulaError(Exception):
         super().__init__(message)
 
 
+class Outside(FormulaError):
+    """Something is read, or written, that is not there: an element, an entry, an operand."""
+
+
 class WorkLimit(Exception):
     """An evaluation took more steps than it was allowed."""
 
@@ -50,10 +54,10 @@ class Budget:
             raise WorkLimit
 
 
-def absent(name: str, span: Span, env: Env) -> FormulaError:
+def absent(name: str, span: Span, env: Env) -> Outside:
     """The error for reading an optional input or attribute that was not given."""
     message = f"'{name}' is read though it may be left away"
-    return FormulaError(span, message, env, (), f"write: ... if present({name}) else ...")
+    return Outside(span, message, env, (), f"write: ... if present({name}) else ...")
 
 
 def slot_values(slots: tuple[n.Slot, ...]) -> tuple[n.Expr, ...]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 from cvmgen import rules
 from cvmgen.dtypes import (
@@ -24,7 +26,14 @@ from cvmgen.functions import MOST_SHOWN_BITS, number_text, unflatten
 from cvmgen.reals import to_float32
 from cvmgen.reference.binders import Closure, Walk
 from cvmgen.reference.expressions import Compiler
-from cvmgen.reference.failures import Budget, Env, FormulaError, about_binders, slot_values
+from cvmgen.reference.failures import (
+    Budget,
+    Env,
+    FormulaError,
+    Outside,
+    about_binders,
+    slot_values,
+)
 from cvmgen.reference.tensor import Tensor
 from cvmgen.source import Span
 from cvmgen.spec import formula as f
@@ -34,6 +43,7 @@ from cvmgen.spec.lengths import length_rule
 from cvmgen.spec.terms import Terms
 
 Operand = Tensor | Sequence[Tensor] | None
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +58,11 @@ class Reference:
     """An operator as the formula defines it.
 
     `evaluate` computes, `infer` stops before the elements. Both raise OperatorError for a
-    call that the operator refuses and FormulaError where the formula has no value.
+    call that the operator refuses and FormulaError where the formula has no value. What is read
+    and is not there refuses a call; while the formula is tried out, it is a fault of the formula.
     """
+
+    tried_out = False
 
     def __init__(self, operator: f.Operator, budget: Budget | None = None) -> None:
         self.operator = operator
@@ -79,7 +92,7 @@ class Reference:
             zip(self.table.names, self.table.rows[row], strict=True)
         )
         outputs: dict[str, Tensor] = {}
-        equations: list[f.Equation] = []
+        equations: list[f.Equation | f.Definition] = []
         self.items(self.operator.items, env, outputs, equations)
         if compute:
             self.compute(env, outputs, equations)
@@ -115,14 +128,22 @@ class Reference:
                 exact = float(value)
                 output.values[position] = to_float32(exact) if dtype == FLOAT32 else exact
 
-    def compute(self, env: Env, outputs: dict[str, Tensor], equations: list[f.Equation]) -> None:
+    def compute(
+        self,
+        env: Env,
+        outputs: dict[str, Tensor],
+        equations: list[f.Equation | f.Definition],
+    ) -> None:
         """Every element of the outputs, and that each is written exactly once."""
         written: dict[str, list[bool]] = {}
         for name, output in outputs.items():
             output.values = [None] * output.size
             written[name] = [False] * output.size
         for equation in equations:
-            self.equation(equation, env, outputs[equation.tensor], written[equation.tensor])
+            if isinstance(equation, f.Definition):
+                self.all_lists(equation, env)
+            else:
+                self.equation(equation, env, outputs[equation.tensor], written[equation.tensor])
         for name, marks in written.items():
             self.all_written(name, marks, outputs[name], env)
             self.in_type(name, outputs[name], env)
@@ -134,26 +155,41 @@ class Reference:
         items: tuple[f.Item, ...],
         env: Env,
         outputs: dict[str, Tensor],
-        equations: list[f.Equation],
+        equations: list[f.Equation | f.Definition],
     ) -> None:
         cases = []
         for item in items:
             match item:
-                case f.Output():
-                    outputs[item.name] = self.output(item, env)
                 case f.Equation():
+                    equations.append(item)
+                case f.Definition(kind=f.SELECTED) if not self.tried_out:
                     equations.append(item)
                 case f.Case():
                     cases.append(item)
                 case _:
-                    self.item(item, env)
+                    self.there(item, env, partial(self.item, item, env, outputs))
         if cases:
             self.case(cases, env, outputs, equations)
 
+    def there(self, item: f.Item, env: Env, run: Callable[[], Result]) -> Result:
+        """What an item gives; a call in which it reads what is not there is refused."""
+        try:
+            return run()
+        except Outside:
+            if self.tried_out:
+                raise
+        about = () if isinstance(item, f.Case) else f.host_expressions(item)
+        raise self.refuse("", self.terms(about, env), rules.NOT_THERE)
+
     def item(
-        self, item: f.Input | f.Attribute | f.Let | f.Require | f.Definition, env: Env
+        self,
+        item: f.Input | f.Attribute | f.Let | f.Require | f.Definition | f.Output,
+        env: Env,
+        outputs: dict[str, Tensor],
     ) -> None:
         match item:
+            case f.Output():
+                outputs[item.name] = self.output(item, env)
             case f.Input():
                 self.input(item, env)
             case f.Attribute():
@@ -173,9 +209,13 @@ class Reference:
         cases: list[f.Case],
         env: Env,
         outputs: dict[str, Tensor],
-        equations: list[f.Equation],
+        equations: list[f.Equation | f.Definition],
     ) -> None:
-        holding = [case for case in cases if self.compiler.value(case.condition, env)]
+        holding = [
+            case
+            for case in cases
+            if self.there(case, env, partial(self.compiler.value, case.condition, env))
+        ]
         if not holding:
             conditions = tuple(case.condition for case in cases)
             raise FormulaError(cases[0].condition.span, rules.NO_CASE, env, conditions)
@@ -369,24 +409,88 @@ class Reference:
 
     def equation(self, item: f.Equation, env: Env, output: Tensor, written: list[bool]) -> None:
         walk, index_of, value_of = self.compiled(item)
+        outside: list[int] = []
+        try:
+            for _ in walk(env):
+                before = dict(env)  # what was left early may leave its indices bound
+                position = self.position(item, index_of(env), env, output, written)
+                try:
+                    output.values[position] = value_of(env)
+                except Outside:
+                    if self.tried_out:
+                        raise
+                    outside.append(position)
+                    env.clear()
+                    env.update(before)
+        except Outside:
+            if self.tried_out:
+                raise
+            outside.append(0)
+        if outside:
+            at = unflatten(min(outside), output.shape) if self.in_order(item) else None
+            raise self.refuse(item.tensor, "", rules.outside_rule(at))
+
+    def position(
+        self, item: f.Equation, index: list[int], env: Env, output: Tensor, written: list[bool]
+    ) -> int:
+        """Where an equation writes, which must be inside of the output, and once."""
         about = slot_values(item.slots)
-        for _ in walk(env):
-            index = index_of(env)
-            if len(index) != len(output.shape):
-                rank = len(output.shape)
-                message = f"{item.tensor} has rank {rank}, {len(index)} indices are given"
-                raise FormulaError(_left(item), message, env, about)
-            position = 0
-            for dimension, (at, extent) in enumerate(zip(index, output.shape, strict=True)):
-                if not 0 <= at < extent:
-                    name, slots = item.tensor, item.slots
-                    raise self.compiler.outside(name, slots, dimension, at, extent, env)
-                position = position * extent + at
-            if written[position]:
-                message = f"element {rules.shape_text(index)} of {item.tensor} is written twice"
-                raise FormulaError(_left(item), message, env, about)
-            written[position] = True
-            output.values[position] = value_of(env)
+        if len(index) != len(output.shape):
+            rank = len(output.shape)
+            message = f"{item.tensor} has rank {rank}, {len(index)} indices are given"
+            raise Outside(_left(item), message, env, about)
+        position = 0
+        for dimension, (at, extent) in enumerate(zip(index, output.shape, strict=True)):
+            if not 0 <= at < extent:
+                name, slots = item.tensor, item.slots
+                raise self.compiler.outside(name, slots, dimension, at, extent, env)
+            position = position * extent + at
+        if written[position]:
+            message = f"element {rules.shape_text(index)} of {item.tensor} is written twice"
+            raise FormulaError(_left(item), message, env, about)
+        written[position] = True
+        return position
+
+    def in_order(self, item: f.Equation) -> bool:
+        """Whether an equation goes through its output element by element."""
+        plain = {
+            binder.index if isinstance(binder, n.IndexRange) else binder.pack
+            for binder in item.domain.items
+            if isinstance(binder, n.IndexRange)
+            or (isinstance(binder, n.PackRange) and binder.slots is None)
+        }
+        named = (slot.value.name for slot in item.slots if isinstance(slot.value, n.Ref))
+        whole = len(item.slots) == sum(name in plain for name in named)
+        return item.gather and whole and item.tensor not in self.operator.empty_tensors
+
+    def all_lists(self, item: f.Definition, env: Env) -> None:
+        """Every list of a definition that the outputs speak of, as the others may follow it."""
+        if item.name not in self.spoken_of:
+            return
+        extents = [self.compiler.value(extent, env) for extent in item.ranges]
+        names = [name for name, _ in item.parameters]
+        try:
+            for indices in product(*map(range, extents)):
+                self.compiler.body(item)({**env, **dict(zip(names, indices, strict=True))})
+        except Outside:
+            raise self.refuse(item.name, "", rules.outside_rule(None)) from None
+
+    @cached_property
+    def spoken_of(self) -> frozenset[str]:
+        """The definitions that the outputs need."""
+        items = tuple(f.all_items(self.operator.items))
+        bodies = {each.name: each.body for each in items if isinstance(each, f.Definition)}
+        found: set[str] = set()
+        left: list[Any] = [each for each in items if isinstance(each, f.Equation)]
+        while left:
+            part = left.pop()
+            inner = () if not isinstance(part, f.Equation) else tuple(w.body for w in part.where)
+            whole = (part.slots, part.domain, part.value) if isinstance(part, f.Equation) else part
+            for node in n.walk((whole, inner)):
+                if isinstance(node, n.Apply) and node.name in bodies and node.name not in found:
+                    found.add(node.name)
+                    left.append(bodies[node.name])
+        return frozenset(found)
 
     def compiled(self, item: f.Equation) -> tuple[Walk, Closure, Closure]:
         """What an equation runs over, the element that it writes, and the value."""

@@ -35,6 +35,8 @@ class Sampler(Reference):
     added. The same tape gives the same call; a changed tape gives a neighbour of it.
     """
 
+    tried_out = True
+
     def __init__(self, operator: f.Operator) -> None:
         self.steps = Budget(0)
         super().__init__(operator, self.steps)
@@ -107,20 +109,24 @@ class Sampler(Reference):
     # -------------------------------------------------------- items
 
     def item(
-        self, item: f.Input | f.Attribute | f.Let | f.Require | f.Definition, env: Env
+        self,
+        item: f.Input | f.Attribute | f.Let | f.Require | f.Definition | f.Output,
+        env: Env,
+        outputs: dict[str, Tensor],
     ) -> None:
         self.asked, self.env = item, env
-        super().item(item, env)
-
-    def output(self, item: f.Output, env: Env) -> Tensor:
-        self.asked = item
-        return super().output(item, env)
+        super().item(item, env, outputs)
 
     def terms(self, about: n.Expr | tuple[n.Expr | None, ...], env: Env) -> str:
         """Nothing: nobody reads why a drawn call is refused."""
         return ""
 
-    def compute(self, env: Env, outputs: dict[str, Tensor], equations: list[f.Equation]) -> None:
+    def compute(
+        self,
+        env: Env,
+        outputs: dict[str, Tensor],
+        equations: list[f.Equation | f.Definition],
+    ) -> None:
         tensors = [tensor for tensor, _ in self.waiting]
         if sum(tensor.size for tensor in (*tensors, *outputs.values())) > MOST_ELEMENTS:
             raise WorkLimit

@@ -220,6 +220,22 @@ class Case:
 Item = Input | Attribute | Let | Definition | Require | Output | Equation | Case
 
 
+def host_expressions(item: Item) -> tuple[Expr, ...]:
+    """What an item computes before any element: the values that it speaks of explain a refusal."""
+    match item:
+        case Let(value=value):
+            return (value,)
+        case Require(condition=condition) | Case(condition=condition):
+            return (condition,)
+        case Attribute(low=low, high=high):
+            return tuple(each for each in (low, high) if each is not None)
+        case Output(slots=slots, precision=precision):
+            extents = tuple(slot.value for slot in slots)
+            return extents if precision is None else (*extents, precision)
+        case _:
+            return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """Given values by name of input or attribute, and the value of the first output."""

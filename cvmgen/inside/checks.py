@@ -1,0 +1,351 @@
+"""The pass: each place that is not proved to stay inside gets a test in front of what it guards.
+
+On the host that is a requirement. In front of a nest it is a nest of its own, so that the nest
+stays what it would be without; it finds the least element that would read outside, and the host
+refuses the call by that.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from cvmgen.dtypes import MAX_SIZE
+from cvmgen.inside.calls import CallProver, count_of
+from cvmgen.inside.knowledge import ZERO, Knowledge
+from cvmgen.inside.sites import TRUE, Open, Sites, both
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, walk
+from cvmgen.lower.host import input_names, insert
+from cvmgen.lower.translate import Translator, translate
+from cvmgen.rules import NOT_THERE
+from cvmgen.source import SpecError
+from cvmgen.spec import formula as f
+
+KEPT: deque[tuple[f.Operator, tuple[i.Program, tuple[Open, ...]]]] = deque(maxlen=4)
+NOTHING = i.Const(MAX_SIZE)  # no element reads outside
+
+
+def stay_inside(program: i.Program) -> i.Program:
+    """The translated program with a test of every access that is not proved to stay inside."""
+    return once(program)[0]
+
+
+def open_places(program: i.Program) -> tuple[Open, ...]:
+    """The places of a formula that are tested while it runs, in the order of the text."""
+    return tuple(sorted(once(program)[1], key=lambda each: each.span.start))
+
+
+def once(program: i.Program) -> tuple[i.Program, tuple[Open, ...]]:
+    """What `checked` gives, kept for the targets to come: all begin with the same program."""
+    for known, found in KEPT:
+        if known is program.operator:
+            return found
+    found = checked(program)
+    KEPT.append((program.operator, found))
+    return found
+
+
+def checked(program: i.Program) -> tuple[i.Program, tuple[Open, ...]]:
+    """The program with tests, and what they are for.
+
+    Where something is not proved, definitions must not read what they do not ask for.
+    """
+    checks = Checks(program)
+    try:
+        found = checks.program_with_tests()
+    except SpecError:
+        pass
+    else:
+        if not checks.sites.open:
+            return found, ()
+    checks = Checks(translate(program.operator, lazy=True))
+    return checks.program_with_tests(), tuple(checks.sites.open.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The loops of an equation, and what has to hold for each of their values."""
+
+    over: tuple[i.Over | i.OverPack, ...]
+    target: i.Access
+    bounds: i.Expr  # has to hold for the loops themselves
+    test: i.Expr
+
+
+class Checks:
+    """Walks a program with what is known of every call."""
+
+    def __init__(self, program: i.Program) -> None:
+        self.program = program
+        self.operator = program.operator
+        self.prover = CallProver(program)
+        self.sites = Sites(self.prover)
+        self.cases: list[Knowledge] = []
+        self.scratch: list[i.Scratch] = []
+        self.sizes: dict[int | None, list[i.Stmt]] = {}
+        lets = {each.name for each in walk(program.prepare) if isinstance(each, i.Let)}
+        self.host_names = frozenset(lets | input_names(program))
+
+    def program_with_tests(self) -> i.Program:
+        host, at = self.host(self.program.prepare, Knowledge())
+        self.prover.found(at)
+        nests: list[i.Nest] = []
+        for nest in self.program.nests:
+            known = at if nest.case is None else self.cases[nest.case]
+            nests += [*self.guards(nest, known), nest]
+        if len(nests) == len(self.program.nests):
+            return replace(self.program, prepare=host)
+        return replace(
+            self.program,
+            prepare=insert(host, self.sizes),
+            nests=tuple(nests),
+            scratch=(*self.program.scratch, *self.scratch),
+        )
+
+    # -------------------------------------------------------- host
+
+    def host(
+        self, statements: tuple[i.Stmt, ...], at: Knowledge
+    ) -> tuple[tuple[i.Stmt, ...], Knowledge]:
+        done: list[i.Stmt] = []
+        for statement in statements:
+            self.sites.span = statement.span
+            if isinstance(statement, i.Cases):
+                done += self.branches(statement, at)
+                continue
+            test = self.host_test(statement, at)
+            if test != TRUE:
+                done.append(self.requirement(test, statement))
+            done.append(statement)
+            at = self.prover.declare(at, statement)
+        return tuple(done), at
+
+    def requirement(self, test: i.Expr, statement: i.Stmt) -> i.Require:
+        items = {id(item.span): item for item in f.all_items(self.operator.items)}
+        item = items.get(id(statement.span))
+        shown = () if item is None else f.host_expressions(item)
+        terms = Translator(self.operator).terms(shown)
+        return i.Require(test, NOT_THERE, terms, statement.span)
+
+    def branches(self, statement: i.Cases, at: Knowledge) -> Iterator[i.Stmt]:
+        branches = []
+        outside = at
+        for condition, body in statement.branches:
+            self.sites.span = statement.span
+            test = self.sites.test(condition, outside)
+            if test != TRUE:
+                yield i.Require(test, NOT_THERE, (), statement.span)
+            inner, known = self.host(body, self.prover.assume(outside, condition))
+            self.cases.append(known)
+            branches.append((condition, inner))
+            outside = self.prover.assume(outside, condition, truth=False)
+        yield replace(statement, branches=tuple(branches))
+
+    def host_test(self, statement: i.Stmt, at: Knowledge) -> i.Expr:
+        match statement:
+            case i.Let(value=value) | i.Require(condition=value):
+                return self.sites.test(value, at)
+            case i.TakeInput(known=known):
+                parts = [each for each in known if each is not None]
+            case i.TakeAttribute(default=default, low=low, high=high):
+                parts = [each for each in (default, low, high) if each is not None]
+            case i.SetOutput(extents=extents, precision=precision):
+                parts = [extents] if precision is None else [extents, precision]
+            case _:
+                raise AssertionError(f"{type(statement).__name__} in host code")
+        result: i.Expr = TRUE
+        for each in parts:
+            result = both(result, self.sites.test(each, at))
+        return result
+
+    # -------------------------------------------------------- nests
+
+    def guards(self, nest: i.Nest, at: Knowledge) -> Iterator[i.Nest]:
+        """The nest that tests another one, if something in it is not proved."""
+        self.sites.span = nest.span
+        sites = self.sites.inside(*self.host_names)
+        if self.program.scratch_of(nest.tensor):
+            self.prover.summarise(nest)
+            test = self.block(nest, nest.body, sites, at)
+            own = {each.name for each in self.program.scratch_of(nest.tensor)}
+            if reads(test) & own or names_in(test) & counters(nest):
+                raise self.sites.undecidable(nest.span)
+            if test != TRUE:
+                yield self.guard(nest, (), i.Select(test, NOTHING, ZERO), placed=False)
+            return
+        point = self.point(nest, nest.body, sites, at)
+        if point.test == TRUE and point.bounds == TRUE:
+            return
+        indices = {name_of(each) for each in point.over}
+        if names_in(point.bounds) & indices:
+            raise self.sites.undecidable(nest.span)
+        outer, over = self.variadic(point)
+        position = self.position(nest, point)
+        value: i.Expr = self.least(point, over, position)
+        if point.bounds != TRUE:
+            value = i.Select(point.bounds, value, ZERO)
+        yield self.guard(nest, outer, value, placed=position is not None)
+
+    def guard(
+        self, nest: i.Nest, outer: tuple[i.Over, ...], value: i.Expr, *, placed: bool
+    ) -> i.Nest:
+        name, number = f"{nest.tensor}_outside", 2
+        while any(each.name == name for each in self.scratch):
+            name, number = f"{nest.tensor}_outside_{number}", number + 1
+        shape = tuple(each.high for each in outer) or (i.Const(1),)
+        scratch = i.Scratch(name, name, shape, nest.case)
+        self.scratch.append(scratch)
+        size = i.Let(scratch.size, "int", shape[0], nest.span)
+        self.sizes.setdefault(nest.case, []).append(size)
+        at: i.Expr = i.Var(outer[0].index) if outer else ZERO
+        store: i.Stmt = i.Store(i.Access(name, None, ((at, False),)), value, nest.span)
+        for each in outer:
+            store = i.Loop(each.index, each.low, each.high, (store,), 0, nest.span)
+        guarded = i.Guarded(nest.tensor, placed)
+        return i.Nest(name, nest.case, None, (), (store,), nest.formula, nest.span, guarded=guarded)
+
+    def least(
+        self, point: Point, over: tuple[i.Over | i.OverPack, ...], position: i.Expr | None
+    ) -> i.Expr:
+        """The least position whose test does not hold; only loops that it speaks of are gone
+        through, since there the others begin with 0 and have a value."""
+        if self.may_be_empty(point):
+            test: i.Expr = i.Fold("all", point.test, over, None) if over else point.test
+            return i.Select(test, NOTHING, ZERO)
+        needed = names_in(point.test)
+        over = tuple(
+            each
+            for at, each in enumerate(over)
+            if name_of(each) in needed
+            or any(name_of(each) in names_in(later) for later in over[at + 1 :])
+        )
+        kept = {name_of(each) for each in over}
+        found = ZERO if position is None else without(position, kept)
+        value = i.Select(point.test, NOTHING, found)
+        return i.Fold("min", value, over, None) if over else value
+
+    def may_be_empty(self, point: Point) -> bool:
+        """Whether the loops may have no value; then positions are not told apart."""
+        return point.target.tensor in self.operator.empty_tensors
+
+    def variadic(self, point: Point) -> tuple[tuple[i.Over, ...], tuple[i.Over | i.OverPack, ...]]:
+        """The loop over the tensors of a variadic input apart from the rest."""
+        first, rest = point.over[:1], point.over[1:]
+        accesses = any(isinstance(e, i.Access) and e.which is not None for e in walk(point.test))
+        if accesses and first and isinstance(first[0], i.Over):
+            return (first[0],), rest
+        if names_in(point.test) & set(self.prover.many):
+            raise self.sites.undecidable(None)
+        return (), point.over
+
+    def position(self, nest: i.Nest, point: Point) -> i.Expr | None:
+        """Where the element of a nest stands in its output, if the loops are its dimensions."""
+        if not self.gathers(nest) or self.may_be_empty(point):
+            return None
+        extents = {name_of(each): each for each in point.over}
+        position: i.Expr | None = None
+        place: i.Expr
+        for value, spread in point.target.index:
+            if not isinstance(value, i.Var) or value.name not in extents:
+                return None
+            match extents[value.name]:
+                case i.Over(low=i.Const(value=0), high=high) if not spread:
+                    place, size = value, high
+                case i.OverPack(extents=box, slots=None) if spread:
+                    place, size = i.Call("flatten_index", (value, box)), i.Call("size", (box,))
+                case _:
+                    return None
+            position = (
+                place if position is None else i.Binary("+", i.Binary("*", position, size), place)
+            )
+        return position
+
+    def gathers(self, nest: i.Nest) -> bool:
+        """Whether the indices of a nest are those of its output."""
+        items = f.all_items(self.operator.items)
+        return any(
+            isinstance(item, f.Equation) and item.span is nest.span and item.gather
+            for item in items
+        )
+
+    def point(self, nest: i.Nest, body: tuple[i.Stmt, ...], sites: Sites, at: Knowledge) -> Point:
+        """The loops around the store of an equation."""
+        over: list[i.Over | i.OverPack] = []
+        bounds: i.Expr = TRUE
+        while True:
+            match body:
+                case (i.Loop(index=index, low=low, high=high, body=inner),):
+                    binder: i.Over | i.OverPack = i.Over(index, low, high)
+                case (i.PackLoop(pack=pack, extents=extents, slots=slots, body=inner),):
+                    binder = i.OverPack(pack, extents, slots)
+                case _:
+                    break
+            bounds = both(bounds, sites.binder(binder, at))
+            sites, at = sites.inside(name_of(binder)), self.prover.enter(at, binder)
+            over.append(binder)
+            body = inner
+        target = next(each.target for each in walk(body) if isinstance(each, i.Store))
+        assert isinstance(target, i.Access)
+        return Point(tuple(over), target, bounds, self.block(nest, body, sites, at))
+
+    def block(self, nest: i.Nest, body: tuple[i.Stmt, ...], sites: Sites, at: Knowledge) -> i.Expr:
+        if not body:
+            return TRUE
+        first, rest = body[0], body[1:]
+        match first:
+            case i.Let(name=name, value=value):
+                tested = sites.test(value, at)
+                known = at.let(name, value)
+                counted = count_of(body, name)
+                if counted is not None:  # it changes; what it counts is known
+                    known = self.prover.assume(at, counted)
+                more = self.block(nest, rest, sites.inside(name), known)
+                return both(tested, i.Bind(name, value, more) if more != TRUE else TRUE)
+            case i.Loop(index=index, low=low, high=high, body=inner):
+                tested = sites.each_block(i.Over(index, low, high), inner, at, nest, self)
+            case i.PackLoop(pack=pack, extents=extents, slots=slots, body=inner):
+                tested = sites.each_block(i.OverPack(pack, extents, slots), inner, at, nest, self)
+            case i.If(condition=condition, then=then, otherwise=otherwise):
+                one = self.block(nest, then, sites, self.prover.assume(at, condition))
+                no = self.prover.assume(at, condition, truth=False)
+                other = self.block(nest, otherwise, sites, no)
+                tested = both(sites.test(condition, at), sites.chosen(condition, one, other))
+            case i.Store(target=i.Access() as target, value=value):
+                tested = sites.test(value, at)
+                if nest.tensor in self.program.operator.output_names and not self.gathers(nest):
+                    written = sites.access(replace(target, span=nest.span), at)
+                    tested = both(tested, written)
+            case _:
+                tested = TRUE
+        return both(tested, self.block(nest, rest, sites, at))
+
+
+def name_of(over: i.Over | i.OverPack) -> str:
+    return over.index if isinstance(over, i.Over) else over.pack
+
+
+def without(position: i.Expr, kept: set[str]) -> i.Expr:
+    """A position where all indices but some are 0."""
+    match position:
+        case i.Binary(op="+", left=i.Binary(op="*", left=left, right=size), right=right):
+            front, back = without(left, kept), without(right, kept)
+            if front == ZERO:
+                return back
+            scaled = i.Binary("*", front, size)
+            return scaled if back == ZERO else i.Binary("+", scaled, back)
+        case i.Var(name=name) | i.Call(arguments=(i.Var(name=name), _)):
+            return position if name in kept else ZERO
+        case _:
+            raise AssertionError("no position of an element")
+
+
+def reads(test: i.Expr) -> set[str]:
+    """The tensors that a test reads."""
+    return {each.tensor for each in walk(test) if isinstance(each, i.Access)}
+
+
+def counters(nest: i.Nest) -> set[str]:
+    """The locals of a nest that change."""
+    return {each.name for each in walk(nest.body) if isinstance(each, i.Accumulate)}

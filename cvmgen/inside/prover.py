@@ -1,0 +1,645 @@
+"""Proofs that a value is at least 0, from what is known at a place: sound, and never complete.
+
+A goal g >= 0 follows from a fact f >= 0 if g = m*f + r, where the product m of values of at least
+0 and the rest r are both at least 0. Such a step takes one term away that is against the goal; a
+quotient is bounded by its dividend; and what is chosen by a condition is proved for both choices.
+Everything is over the integers without bounds, so nothing overflows in a proof.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from cvmgen.inside import polynomials as p
+from cvmgen.inside.assumptions import Assumptions, within
+from cvmgen.inside.binding import alike, put
+from cvmgen.inside.knowledge import ZERO, Every, Knowledge, frozen, is_list
+from cvmgen.inside.polynomials import Poly
+from cvmgen.inside.search import FEW_STEPS, STEPS, Search
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import names_in, walk
+from cvmgen.spec.formula import Operator
+
+SPLITS = 10  # choices within choices
+GOALS = 3000  # searches for one condition
+QUICK = 20  # searches for what has to be plain
+ROUNDS = 6  # in which facts bring atoms, and atoms facts
+DEPTH = 2  # of goals that come up while facts are gathered
+PLAIN = -1  # for splits: only what facts at hand say
+
+
+class TooMuch(Exception):
+    """A proof that takes more steps than it is worth."""
+
+
+class Prover(Assumptions):
+    """Decides conditions; False means "not known"."""
+
+    def __init__(self, operator: Operator) -> None:
+        super().__init__(operator)
+        self.left = GOALS
+        self.depth = 0
+        self.refuting = False
+
+    def one_of(self, at: Knowledge, conditions: tuple[i.Expr, ...]) -> Knowledge:
+        """One of these holds: where all but one plainly do not, that one."""
+        possible = tuple(each for each in conditions if not self.refuted(at, each))
+        if len(possible) == 1:
+            return self.assume(at, possible[0])
+        return super().one_of(at, possible) if possible else replace(at, impossible=True)
+
+    def proved(self, at: Knowledge, condition: i.Expr) -> bool:
+        """Whether a condition holds wherever `at` is known."""
+        self.left = GOALS
+        self.depth = 0
+        try:
+            return at.impossible or self.holds(at, condition, True, SPLITS)
+        except (TooMuch, RecursionError):
+            return False
+
+    # -------------------------------------------------------- conditions
+
+    def holds(self, at: Knowledge, condition: i.Expr, truth: bool, splits: int) -> bool:
+        known = at.truths.get(alike(condition))
+        if known is not None:
+            return known == truth
+        match condition:
+            case i.Const(value=value):
+                return bool(value) == truth
+            case i.Not(operand=operand):
+                return self.holds(at, operand, not truth, splits)
+            case i.Bind(name=name, value=value, body=body):
+                return self.holds(at, put(body, {name: value}), truth, splits)
+            case i.Logic(op="and" | "or" as op, operands=operands):
+                if (op == "and") == truth:
+                    return all(self.holds(at, each, truth, splits) for each in operands)
+                for each in operands:  # the others have to hold only where those before do not
+                    if self.holds(at, each, truth, splits):
+                        return True
+                    at = self.assume(at, each, not truth)
+                return at.impossible
+            case i.Select(condition=test, then=then, otherwise=otherwise):
+                return self.holds(self.assume(at, test), then, truth, splits) and self.holds(
+                    self.assume(at, test, truth=False), otherwise, truth, splits
+                )
+            case i.Compare() if self.of_integers(condition, at):
+                test = condition if truth else self.opposite(condition, at)
+                assert isinstance(test, i.Compare)
+                return self.relation(at, test, splits)
+            case i.Contains(element=element, collection=collection):
+                return self.is_member(at, element, collection, truth, splits)
+            case i.Fold(op="all", over=(over, *more), element=element) if truth:
+                name = over.index if isinstance(over, i.Over) else over.pack
+                if name in self.taken(at):
+                    return False
+                inner = self.enter(at, over)
+                if more:
+                    rest = replace(condition, over=tuple(more))
+                    return self.holds(inner, rest, True, splits)
+                if condition.condition is not None:
+                    inner = self.assume(inner, condition.condition)
+                return inner.impossible or self.holds(inner, element, True, splits)
+            case _:
+                return self.forced(at, condition, truth)
+
+    def counts(self, poly: Poly) -> bool:
+        return super().counts(poly) or self.sign_of(self.base, poly) == 1
+
+    def forced(self, at: Knowledge, condition: i.Expr, truth: bool) -> bool:
+        """Whether one of several is left only, which says so."""
+        for alternatives in at.either:
+            possible = [each for each in alternatives if not self.refuted(at, each)]
+            if len(possible) == 1:
+                known = self.assume(at, possible[0]).truths
+                if known.get(alike(condition)) == truth:
+                    return True
+        return False
+
+    def taken(self, at: Knowledge) -> frozenset[str]:
+        """Names that have a meaning already."""
+        return frozenset(at.lets) | frozenset(at.packs) | frozenset(self.down_to)
+
+    def relation(self, at: Knowledge, test: i.Compare, splits: int) -> bool:
+        left, right = self.poly(test.left, at), self.poly(test.right, at)
+        match test.op:
+            case "<":
+                return self.not_negative(at, p.shifted(p.minus(right, left), -1), splits)
+            case "<=":
+                return self.not_negative(at, p.minus(right, left), splits)
+            case ">":
+                return self.not_negative(at, p.shifted(p.minus(left, right), -1), splits)
+            case ">=":
+                return self.not_negative(at, p.minus(left, right), splits)
+            case "==":
+                above = self.not_negative(at, p.minus(left, right), splits)
+                return above and self.not_negative(at, p.minus(right, left), splits)
+            case _:
+                above = self.not_negative(at, p.shifted(p.minus(left, right), -1), splits)
+                return above or self.not_negative(at, p.shifted(p.minus(right, left), -1), splits)
+
+    def is_member(
+        self, at: Knowledge, element: i.Expr, collection: i.Expr, truth: bool, splits: int
+    ) -> bool:
+        key = self.member(element, collection, at)
+        known = at.truths.get(key)
+        if known is not None:
+            return known == truth
+        match element:  # an entry of a set is a member of it
+            case i.Item(sequence=sequence) if truth and sequence == key.collection:
+                return True
+        found = self.membership(element, collection, at, given=False)
+        return found is not None and self.holds(at, found, truth, splits)
+
+    # -------------------------------------------------------- goals
+
+    def not_negative(self, at: Knowledge, goal: Poly, splits: int) -> bool:
+        self.left -= 1
+        if self.left < 0:
+            raise TooMuch
+        goal = p.tightened(goal)
+        value = p.value_of(goal)
+        if at.impossible or (value is not None and value >= 0) or frozen(goal) in at.known:
+            return True
+        near = self.learned(at, goal) if splits >= 0 else self.told_once(at, goal)
+        if near.impossible:
+            return True
+        steps = STEPS if splits >= 0 else FEW_STEPS
+        if Search(self, near, steps).proves(goal):
+            return True
+        return splits > 0 and self.by_cases(near, goal, splits - 1)
+
+    def learned(self, at: Knowledge, goal: Poly) -> Knowledge:
+        """With what the atoms of a goal, and of facts that speak of them, say of themselves."""
+        if self.depth >= DEPTH:
+            return self.told_once(at, goal)
+        self.depth += 1
+        try:
+            return self.closure(at, goal)
+        finally:
+            self.depth -= 1
+
+    def closure(self, at: Knowledge, goal: Poly) -> Knowledge:
+        seen: set[int] = set()
+        wanted = set(p.atoms_of(goal))
+        for _ in range(ROUNDS):
+            new = sorted(wanted - seen)
+            if not new:
+                break
+            seen |= wanted
+            for number in new:
+                for said in self.told(number, at):
+                    at = self.said(at, said)
+                at = self.of_quotient(at, number)
+            at = self.of_boxes(at, new)
+            at = self.instances(at, seen)
+            at = self.prefixes(at, seen)
+            at = self.same_entries(at, seen)
+            at = self.decided(at, sorted(seen))
+            for fact in at.facts:
+                own = set(p.atoms_of(fact))
+                if own & seen:
+                    wanted |= own
+        return at
+
+    def said(self, at: Knowledge, said: Poly | i.Expr) -> Knowledge:
+        return self.assume(at, said) if isinstance(said, i.Expr) else self.fact(at, said)
+
+    def sign(self, at: Knowledge, number: int) -> int:
+        """1 for an atom of at least 0, -1 for one of at most 0, 0 where that is not plain."""
+        expr = self.atoms[number]
+        low = self.least(expr, at)
+        if low is not None and low >= 0:
+            return 1
+        for fact in at.facts:
+            if set(fact) <= {(number,), p.ONE} and (number,) in fact:
+                coefficient, rest = fact[(number,)], fact.get(p.ONE, 0)
+                if coefficient > 0 and rest <= 0:
+                    return 1
+                if coefficient < 0 and rest <= 0:
+                    return -1
+        match expr:
+            case i.Binary(op="floordiv", left=left, right=right):
+                return self.sign_of(at, self.poly(left, at)) * self.sign_of(
+                    at, self.poly(right, at)
+                )
+            case i.Binary(op="mod", right=right):
+                return self.sign_of(at, self.poly(right, at))
+            case i.Call(function="max", arguments=arguments):
+                signs = [self.sign_of(at, self.poly(each, at)) for each in arguments]
+                return 1 if 1 in signs else 0
+            case i.Call(function="min", arguments=arguments):
+                signs = [self.sign_of(at, self.poly(each, at)) for each in arguments]
+                return 1 if set(signs) == {1} else 0
+            case _:
+                return 0
+
+    def sign_of(self, at: Knowledge, poly: Poly) -> int:
+        signs = {self.term_sign(at, each, value) for each, value in poly.items()}
+        if signs <= {1}:
+            return 1
+        if signs <= {-1}:
+            return -1
+        return 1 if frozen(poly) in at.known else 0
+
+    def term_sign(self, at: Knowledge, monomial: p.Monomial, coefficient: int) -> int:
+        result = 1 if coefficient > 0 else -1
+        for number in set(monomial):
+            if monomial.count(number) % 2:
+                result *= self.sign(at, number)
+        return result
+
+    # -------------------------------------------------------- quotients and remainders
+
+    def of_quotient(self, at: Knowledge, number: int) -> Knowledge:
+        """b*q <= a < b*q + b for a quotient q of a by b > 0, and the like."""
+        atom = p.atom(number)
+        op: str
+        match self.atoms[number]:
+            case i.Binary(op="floordiv" | "mod" | "truncdiv" as op, left=left, right=right):
+                pass
+            case i.Call(function="ceildiv" as op, arguments=(left, right)):
+                pass
+            case _:
+                return at
+        a, b = self.poly(left, at), self.poly(right, at)
+        if op == "truncdiv":  # of values of at least 0 it rounds down
+            if self.sign_of(at, a) != 1 or not self.above_zero(at, b):
+                return at
+            op = "floordiv"
+        positive = self.above_zero(at, b)
+        negative = not positive and self.above_zero(at, p.minus({}, b))
+        if not (positive or negative):
+            return at
+        facts: tuple[Poly, ...]
+        if op == "mod":
+            ends = (atom, p.shifted(p.minus(b, atom), -1))
+            if negative:
+                ends = (p.minus({}, atom), p.shifted(p.minus(atom, b), -1))
+            quotient = self.divided("floordiv", a, b)
+            rest = p.minus(p.minus(a, p.times(b, quotient)), atom)
+            facts = (*ends, rest, p.minus({}, rest))
+        else:
+            rest = p.minus(a, p.times(b, atom))  # what a rounded quotient leaves
+            rest = rest if op == "floordiv" else p.minus({}, rest)
+            size = b if positive else p.minus({}, b)
+            # Rounded down the rest has the sign of b, rounded up the other one.
+            rest = rest if positive else p.minus({}, rest)
+            facts = (rest, p.shifted(p.minus(size, rest), -1))
+        for each in facts:
+            at = self.fact(at, each)
+        return self.exact(at, a, b, atom) if op == "floordiv" and positive else at
+
+    def above_zero(self, at: Knowledge, poly: Poly) -> bool:
+        below = p.tightened(p.shifted(poly, -1))
+        value = p.value_of(below)
+        if value is not None:
+            return value >= 0
+        if frozen(below) in at.known or self.at_least_1(at, poly):
+            return True
+        return Search(self, self.told_once(at, poly), FEW_STEPS).proves(below)
+
+    def told_once(self, at: Knowledge, poly: Poly) -> Knowledge:
+        """With what the atoms of a divisor say, but for quotients: they would not end."""
+        for number in set(p.atoms_of(poly)):
+            for said in self.told(number, at):
+                if not isinstance(said, i.Expr) or is_plain(said):
+                    at = self.said(at, said)
+            match self.atoms[number]:
+                case i.Binary(op="floordiv", left=left, right=right):
+                    a, b = self.poly(left, at), self.poly(right, at)
+                    if self.at_least_1(at, b):
+                        at = self.exact(at, a, b, p.atom(number))
+                case _:
+                    pass
+        return at
+
+    def at_least_1(self, at: Knowledge, poly: Poly) -> bool:
+        """Whether a product of values of at least 1 stands there."""
+        if len(poly) != 1:
+            return False
+        ((monomial, value),) = poly.items()
+        return value >= 1 and all((self.bound(at, number) or 0) >= 1 for number in monomial)
+
+    def bound(self, at: Knowledge, number: int) -> int | None:
+        """The greatest constant known to be no more than an atom."""
+        low = self.least(self.atoms[number], at)
+        for fact in at.facts:
+            if set(fact) <= {(number,), p.ONE} and fact.get((number,)) == 1:
+                value = -fact.get(p.ONE, 0)
+                low = value if low is None else max(low, value)
+        return low
+
+    def exact(self, at: Knowledge, a: Poly, b: Poly, quotient: Poly) -> Knowledge:
+        """Of a quotient that leaves no remainder: a = b*q, and q >= 1 if both are."""
+        remainder = self.divided("mod", a, b)
+        if frozen(p.minus({}, remainder)) not in at.known and remainder:
+            return at
+        rest = p.minus(a, p.times(b, quotient))
+        for each in (rest, p.minus({}, rest)):
+            at = self.fact(at, each)
+        if self.at_least_1(at, a) and self.at_least_1(at, b):
+            at = self.fact(at, p.shifted(quotient, -1))
+        return at
+
+    # -------------------------------------------------------- positions in boxes
+
+    def of_boxes(self, at: Knowledge, numbers: list[int]) -> Knowledge:
+        """A position in a box has an index inside of it, and an index inside a position."""
+        for number in numbers:
+            match self.atoms[number]:
+                case i.Item(
+                    sequence=i.Call(function="unflatten", arguments=(position, box)), index=index
+                ):
+                    inside = within(position, ZERO, i.Call("size", (box,)))
+                    if self.holds(at, inside, True, 1):
+                        extent = self.expr(self.entry(box, index, at))
+                        at = self.assume(at, within(self.atoms[number], ZERO, extent))
+                case i.Call(function="flatten_index", arguments=(indices, box)) as position:
+                    if self.is_within(at, indices, box):
+                        at = self.assume(at, within(position, ZERO, i.Call("size", (box,))))
+                case _:
+                    pass
+        return at
+
+    def is_within(self, at: Knowledge, indices: i.Expr, box: i.Expr) -> bool:
+        """Whether each entry of a list of indices is below its extent."""
+        if not self.holds(
+            at, i.Compare("==", i.Call("len", (indices,)), i.Call("len", (box,))), True, 1
+        ):
+            return False
+        slot = self.fresh("slot")
+        inner = self.assume(at, within(slot, ZERO, i.Call("len", (box,))))
+        entry, extent = (self.expr(self.entry(each, slot, at)) for each in (indices, box))
+        return self.holds(inner, within(entry, ZERO, extent), True, 2)
+
+    def same_entries(self, at: Knowledge, atoms: set[int]) -> Knowledge:
+        """Entries of one list at places that are equal are equal."""
+        atoms = atoms | {each for fact in at.facts for each in p.atoms_of(fact)}
+        entries = [
+            (number, expr)
+            for number in sorted(atoms)
+            if isinstance(expr := self.atoms[number], i.Item)
+        ]
+        for at_one, (one, first) in enumerate(entries):
+            for other, second in entries[at_one + 1 :]:
+                if first.sequence != second.sequence or frozen(self.gap(one, other)) in at.known:
+                    continue
+                places = (self.poly(each.index, at) for each in (first, second))
+                if not self.plainly_equal(at, p.minus(*places)):
+                    continue
+                for each in (self.gap(one, other), self.gap(other, one)):
+                    at = self.fact(at, each)
+        return at
+
+    def decided(self, at: Knowledge, numbers: list[int]) -> Knowledge:
+        """What is chosen by a condition that is known already."""
+        for number in numbers:
+            greatest = self.extreme(at, number)
+            if greatest is not None:
+                rest = p.minus(p.atom(number), self.poly(greatest, at))
+                at = self.fact(self.fact(at, rest), p.minus({}, rest))
+            choice = self.choice_of(number, at)
+            if choice is None:
+                continue
+            for truth, value in ((True, choice.then), (False, choice.otherwise)):
+                if self.holds(at, choice.condition, truth, PLAIN):
+                    rest = p.minus(p.atom(number), self.poly(value, at))
+                    at = self.fact(self.fact(at, rest), p.minus({}, rest))
+                    break
+        return at
+
+    def extreme(self, at: Knowledge, number: int) -> i.Expr | None:
+        """The argument that a maximum or a minimum plainly is."""
+        match self.atoms[number]:
+            case i.Call(function="max" | "min" as name, arguments=arguments):
+                for each in arguments:
+                    tests = wins(name, each, arguments)
+                    if all(self.holds(at, test, True, PLAIN) for test in tests):
+                        return each
+            case _:
+                pass
+        return None
+
+    def choice_of(self, number: int, at: Knowledge) -> i.Select | None:
+        """The choice that an atom is, or is the name of."""
+        expr = self.atoms[number]
+        if isinstance(expr, i.Var) and expr.name in at.lets:
+            expr = at.lets[expr.name]
+        if isinstance(expr, i.Item):
+            expr = self.made(expr.sequence, expr.index, at) or expr
+        return expr if isinstance(expr, i.Select) and not is_list(expr, at) else None
+
+    @staticmethod
+    def gap(one: int, other: int) -> Poly:
+        return p.minus(p.atom(one), p.atom(other))
+
+    def plainly_equal(self, at: Knowledge, difference: Poly) -> bool:
+        """Whether facts at hand say that a difference is 0."""
+        search = Search(self, at, FEW_STEPS)
+        return search.proves(difference) and search.proves(p.minus({}, difference))
+
+    # -------------------------------------------------------- facts for all values of an index
+
+    def instances(self, at: Knowledge, atoms: set[int]) -> Knowledge:
+        """What holds for all values of an index, for those that the atoms speak of."""
+        for every in at.every:
+            for value in self.candidates(at, every, atoms):
+                at = self.instance(at, every, value)
+        return at
+
+    def instance(self, at: Knowledge, every: Every, value: i.Expr) -> Knowledge:
+        key = ("every", alike(every.condition), every.over, value)
+        if key in at.known:
+            return at
+        inside = self.in_range(value, every.over, at)
+        if every.test is not None:
+            inside = i.Logic("and", (inside, put(every.test, {every.over.index: value})))
+        if not self.holds(at, inside, True, PLAIN):
+            return at
+        at = replace(at, known=at.known | {key})
+        return self.assume(at, put(every.condition, {every.over.index: value}), every.truth)
+
+    def candidates(self, at: Knowledge, every: Every, atoms: set[int]) -> list[i.Expr]:
+        """The values at which lists are read, or which are members of a set."""
+        found: dict[i.Expr, None] = {}
+        if every.over.low is None:
+            for known, truth in at.truths.items():
+                if truth and isinstance(known, i.Contains):
+                    found[known.element] = None
+        for number in atoms:
+            for node in walk(self.atoms[number]):
+                if isinstance(node, i.Item) and not any("$" in name for name in names_in(node)):
+                    found[node.index] = None
+        return list(found)
+
+    def prefixes(self, at: Knowledge, atoms: set[int]) -> Knowledge:
+        """Of sums of the same terms of at least 0, a longer one holds a shorter one and its next
+        term: sum[j < m](f(j)) >= sum[j < i](f(j)) + f(i) for i < m."""
+        sums = [
+            (number, expr, expr.over[0])
+            for number in sorted(atoms)
+            if isinstance(expr := self.atoms[number], i.Fold)
+            and expr.op == "sum"
+            and len(expr.over) == 1
+            and isinstance(expr.over[0], i.Over)
+            and expr.over[0].low == ZERO
+            and expr.condition is None
+            and (self.least(expr.element, at) or 0) >= 0
+            and self.least(expr.element, at) is not None
+        ]
+        for one, short, over in sums:
+            for other, long, whole in sums:
+                if one == other or short.element != long.element:
+                    continue
+                assert isinstance(over, i.Over)
+                assert isinstance(whole, i.Over)
+                if not self.holds(at, within(over.high, ZERO, whole.high), True, PLAIN):
+                    continue
+                term = self.poly(put(short.element, {over.index: over.high}), at)
+                at = self.fact(at, p.minus(p.minus(p.atom(other), p.atom(one)), term))
+        return at
+
+    # -------------------------------------------------------- cases
+
+    def by_cases(self, at: Knowledge, goal: Poly, splits: int) -> bool:
+        """A goal for every way in which a value can be chosen."""
+        for cases in self.splits(at, goal):
+            either = tuple(each for each in at.either if each is not cases.alternatives)
+            apart = replace(at, either=either)
+            return all(self.in_case(apart, goal, case, splits) for case in cases.cases)
+        return False
+
+    def in_case(self, at: Knowledge, goal: Poly, case: Case, splits: int) -> bool:
+        for condition in case.conditions:
+            if self.refuted(at, condition):
+                return True
+            at = self.assume(at, condition)
+        if case.number is not None:
+            goal = p.put(goal, case.number, case.value)
+            affected = [each for each in at.facts if case.number in set(p.atoms_of(each))]
+            at = replace(
+                at,
+                facts=tuple(each for each in at.facts if each not in affected),
+                known=at.known - {frozen(each) for each in affected},
+            )
+            for fact in affected:
+                at = self.fact(at, p.put(fact, case.number, case.value))
+        return at.impossible or self.not_negative(at, goal, splits)
+
+    def refuted(self, at: Knowledge, condition: i.Expr) -> bool:
+        """Whether a condition plainly cannot hold."""
+        if self.refuting:
+            return False
+        left, self.left, self.refuting = self.left, QUICK, True
+        try:
+            return self.holds(at, condition, False, PLAIN)
+        except (TooMuch, RecursionError):
+            return False
+        finally:
+            self.left, self.refuting = left, False
+
+    def splits(self, at: Knowledge, goal: Poly) -> Iterator[Cases]:
+        """The choices that a goal depends on, the most telling ones first."""
+        own = set(p.atoms_of(goal))
+        near, next_to = self.near(at, own, ROUNDS), self.near(at, own, 1)
+        names = frozenset().union(*(names_in(self.atoms[number]) for number in own))
+        chosen = [(self.choice_of(number, at), number) for number in (*sorted(own), *sorted(near))]
+        choices = [
+            (choice, number)
+            for choice, number in chosen
+            if choice is not None and not self.is_decided(at, choice.condition)
+        ]
+        often = Counter(alike(choice.condition) for choice, _ in choices)
+        choices.sort(key=lambda each: -often[alike(each[0].condition)])
+        shared = [each for each in choices if often[alike(each[0].condition)] > 1]
+        rest = [each for each in choices if each not in shared]
+        for choice, number in (*shared, *(each for each in rest if each[1] in own)):
+            yield self.branches(at, choice, number)
+        yield from self.extremes(at, sorted(own))
+        for choice, number in rest:
+            if number in next_to:
+                yield self.branches(at, choice, number)
+        elements = any(isinstance(self.atoms[number], i.Access) for number in own | near)
+        either = [each for each in at.either if elements or not reads_elements(each)]
+        for alternatives in either:
+            if names_in(alternatives) & names:
+                yield alternative_cases(alternatives)
+        yield from self.extremes(at, sorted(near))
+        for choice, number in rest:
+            yield self.branches(at, choice, number)
+        for alternatives in either:
+            yield alternative_cases(alternatives)
+
+    def is_decided(self, at: Knowledge, condition: i.Expr) -> bool:
+        return any(self.holds(at, condition, truth, PLAIN) for truth in (True, False))
+
+    def branches(self, at: Knowledge, choice: i.Select, number: int) -> Cases:
+        test = choice.condition
+        yes = Case((test,), number, self.poly(choice.then, at))
+        no = self.poly(choice.otherwise, at)
+        return Cases((yes, Case((self.opposite(test, at),), number, no)))
+
+    @staticmethod
+    def near(at: Knowledge, own: set[int], rounds: int) -> set[int]:
+        """The atoms that facts connect with those of a goal."""
+        facts = [set(p.atoms_of(fact)) for fact in at.facts]
+        found = set(own)
+        for _ in range(rounds):
+            found |= {each for atoms in facts if atoms & found for each in atoms}
+        return found - own
+
+    def extremes(self, at: Knowledge, numbers: list[int]) -> Iterator[Cases]:
+        """A maximum is one of its arguments, and none is greater."""
+        for number in numbers:
+            match self.atoms[number]:
+                case i.Call(function="max" | "min" as name, arguments=arguments):
+                    if self.extreme(at, number) is None:
+                        cases = (
+                            Case(wins(name, each, arguments), number, self.poly(each, at))
+                            for each in arguments
+                        )
+                        yield Cases(tuple(cases))
+                case _:
+                    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Conditions of a case, and the value that an atom has in it."""
+
+    conditions: tuple[i.Expr, ...]
+    number: int | None = None
+    value: Poly = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """One of these holds, at least; `alternatives` are what says so, if that was assumed."""
+
+    cases: tuple[Case, ...]
+    alternatives: tuple[i.Expr, ...] = ()
+
+
+def wins(name: str, each: i.Expr, arguments: tuple[i.Expr, ...]) -> tuple[i.Expr, ...]:
+    """The conditions under which an argument is the maximum, or the minimum."""
+    relation = ">=" if name == "max" else "<="
+    return tuple(i.Compare(relation, each, other) for other in arguments if other is not each)
+
+
+def reads_elements(conditions: tuple[i.Expr, ...]) -> bool:
+    return any(isinstance(each, i.Access) for each in walk(conditions))
+
+
+def is_plain(condition: i.Expr) -> bool:
+    """Whether a condition is made of comparisons that hold together."""
+    match condition:
+        case i.Logic(op="and", operands=operands):
+            return all(map(is_plain, operands))
+        case _:
+            return isinstance(condition, i.Compare)
+
+
+def alternative_cases(alternatives: tuple[i.Expr, ...]) -> Cases:
+    return Cases(tuple(Case((each,)) for each in alternatives), alternatives)

@@ -1,0 +1,493 @@
+"""The places where a formula reads an element or an entry, and the tests of those not proved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from cvmgen.inside.assumptions import within
+from cvmgen.inside.binding import alike, put
+from cvmgen.inside.calls import CallProver, Slots
+from cvmgen.inside.knowledge import ZERO, Knowledge, is_list
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import children, names_in
+from cvmgen.lower.selections import length_name
+from cvmgen.lower.translate import entry
+from cvmgen.lower.unfold import opposite
+from cvmgen.source import Span, SpecError
+
+if TYPE_CHECKING:
+    from cvmgen.inside.checks import Checks
+
+TRUE = i.Const(True)
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A place that is not proved to stay inside, and what a formula could require there."""
+
+    span: Span
+    what: str
+
+
+class Sites:
+    """The test of an expression: TRUE where all that it reads is proved to be there.
+
+    A test is a condition of the formula's own language, and is asked before what it guards is
+    computed: under it no part of the expression, nor of the test, reads outside.
+    """
+
+    def __init__(self, prover: CallProver) -> None:
+        self.prover = prover
+        self.open: dict[tuple[int, int, str], Open] = {}
+        self.scope: frozenset[str] = frozenset()
+        self.span: Span
+
+    # -------------------------------------------------------- expressions
+
+    def test(self, expr: i.Expr, at: Knowledge) -> i.Expr:
+        """The condition under which an expression reads nothing outside."""
+        match expr:
+            case i.Bind(name=name, value=value, body=body):
+                name, body = self.renamed(name, body)
+                with_name = self.inside(name)
+                tested = with_name.test(body, at.let(name, value))
+                return both(self.test(value, at), bind(name, value, tested))
+            case i.Select(condition=condition, then=then, otherwise=otherwise):
+                one = self.test(then, self.prover.assume(at, condition))
+                other = self.test(otherwise, self.prover.assume(at, condition, truth=False))
+                return both(self.test(condition, at), self.chosen(condition, one, other))
+            case i.Logic(op="and" | "or" as op, operands=(first, *more)):
+                if not more:
+                    return self.test(first, at)
+                truth = op == "and"
+                rest = i.Logic(op, tuple(more))
+                tested = self.test(rest, self.prover.assume(at, first, truth))
+                guarded = (
+                    self.chosen(first, tested, TRUE) if truth else self.chosen(first, TRUE, tested)
+                )
+                return both(self.test(first, at), guarded)
+            case i.Fold() | i.Gather():
+                return self.each(expr.over, expr.condition, expr.element, at)
+            case i.Access():
+                return self.access(expr, at)
+            case i.Item():
+                return self.item(expr, at)
+            case i.Part(sequence=sequence, low=low, high=high):
+                return both(self.parts(expr, at), self.part(expr, sequence, low, high, at))
+            case i.Call(function="unflatten", arguments=(position, box)):
+                inside = within(position, ZERO, i.Call("size", (box,)))
+                return both(self.parts(expr, at), self.required(inside, at, expr.span, INSIDE))
+            case i.Entries(first=first):
+                assert isinstance(first, i.Access)
+                return self.list_indices(first, at)
+            case i.Var(name=name) if name in self.prover.given:
+                return self.required(i.Given(self.prover.given[name]), at, None, "is given")
+            case i.PrecisionOf(tensor=tensor) if self.is_optional(tensor):
+                return self.required(i.Given(tensor), at, None, "is given")
+            case _:
+                return self.parts(expr, at)
+
+    def parts(self, expr: i.Expr, at: Knowledge) -> i.Expr:
+        return all_of(self.test(each, at) for each in below(expr))
+
+    def inside(self, *names: str) -> Sites:
+        """The same within binders of names."""
+        other = Sites(self.prover)
+        other.open, other.span = self.open, self.span
+        other.scope = self.scope | set(names)
+        return other
+
+    def renamed(self, name: str, body: i.Expr) -> tuple[str, i.Expr]:
+        """A bound name that means nothing else here."""
+        new = name
+        while new in self.scope:
+            new += "_"
+        return (new, body) if new == name else (new, put(body, {name: i.Var(new)}))
+
+    def each(
+        self,
+        over: tuple[i.Over | i.OverPack, ...],
+        condition: i.Expr | None,
+        element: i.Expr,
+        at: Knowledge,
+    ) -> i.Expr:
+        """The test of what is computed for all values of indices."""
+        if not over:
+            if condition is None:
+                return self.test(element, at)
+            tested = self.test(element, self.prover.assume(at, condition))
+            return both(self.test(condition, at), self.chosen(condition, tested, TRUE))
+        first, *more = over
+        name = first.index if isinstance(first, i.Over) else first.pack
+        if not (isinstance(first, i.OverPack) and first.slots is not None):
+            new = name
+            while new in self.scope:
+                new += "_"
+            if new != name:
+                values: dict[str, i.Expr] = {name: i.Var(new)}
+                more = [put_over(each, values) for each in more]
+                condition = None if condition is None else put(condition, values)
+                element = put(element, values)
+                first = (
+                    replace(first, index=new)
+                    if isinstance(first, i.Over)
+                    else replace(first, pack=new)
+                )
+                name = new
+        inner = self.inside(name)
+        tested = inner.each(tuple(more), condition, element, self.prover.enter(at, first))
+        return both(self.binder(first, at), quantified(first, tested))
+
+    def each_block(
+        self,
+        over: i.Over | i.OverPack,
+        body: tuple[i.Stmt, ...],
+        at: Knowledge,
+        nest: i.Nest,
+        checks: Checks,
+    ) -> i.Expr:
+        """The test of a loop of a nest."""
+        name = over.index if isinstance(over, i.Over) else over.pack
+        tested = checks.block(nest, body, self.inside(name), self.prover.enter(at, over))
+        return both(self.binder(over, at), quantified(over, tested))
+
+    def binder(self, over: i.Over | i.OverPack, at: Knowledge) -> i.Expr:
+        match over:
+            case i.Over(low=None, high=members):
+                return self.test(members, at)
+            case i.Over(low=low, high=high):
+                assert low is not None
+                return both(self.test(low, at), self.test(high, at))
+            case i.OverPack(extents=extents, slots=slots):
+                tested = self.test(extents, at)
+                return tested if slots is None else both(tested, self.test(slots, at))
+
+    # -------------------------------------------------------- conditions
+
+    def chosen(self, condition: i.Expr, then: i.Expr, otherwise: i.Expr) -> i.Expr:
+        """One of two tests, by a condition."""
+        if then == otherwise:
+            return then
+        if then == TRUE:
+            return i.Logic("or", (condition, otherwise))
+        if otherwise == TRUE:
+            return i.Logic("or", (self.opposite(condition), then))
+        return i.Select(condition, then, otherwise)
+
+    def opposite(self, condition: i.Expr) -> i.Expr:
+        """The negation; of real numbers, which NaN may be, not by another relation."""
+        return i.Not(condition) if self.prover.reals else opposite(condition)
+
+    # -------------------------------------------------------- one place
+
+    def required(self, condition: i.Expr, at: Knowledge, span: Span | None, what: str) -> i.Expr:
+        """TRUE if a condition is proved, else itself: it is asked while the operator runs."""
+        if self.prover.proved(at, condition):
+            return TRUE
+        place = self.span if span is None else span
+        self.open.setdefault((place.start, place.end, what), Open(place, what))
+        return condition
+
+    def undecidable(self, span: Span | None) -> SpecError:
+        place = self.span if span is None else span
+        message = "this is not proved to stay inside, and there is no test for it"
+        return SpecError(place, message, HINT)
+
+    def item(self, expr: i.Item, at: Knowledge) -> i.Expr:
+        tested = both(self.parts_of_list(expr.sequence, at), self.test(expr.index, at))
+        match expr.sequence:
+            case i.Var(name=name) if name in at.packs and at.packs[name][-1][1] is not None:
+                bound = [
+                    i.Const(True) if slots is None else i.Contains(expr.index, slots)
+                    for _, slots in at.packs[name]
+                ]
+                condition: i.Expr = i.Logic("or", tuple(bound))
+            case sequence:
+                condition = within(expr.index, ZERO, i.Call("len", (sequence,)))
+        return both(tested, self.required(condition, at, expr.span, "this entry is in the list"))
+
+    def parts_of_list(self, sequence: i.Expr, at: Knowledge) -> i.Expr:
+        """The test of a list of which one entry is read; all of it is made all the same."""
+        return (
+            TRUE
+            if isinstance(sequence, i.Var) and sequence.name in at.packs
+            else self.test(sequence, at)
+        )
+
+    def part(
+        self,
+        expr: i.Part,
+        sequence: i.Expr,
+        low: i.Expr | None,
+        high: i.Expr | None,
+        at: Knowledge,
+    ) -> i.Expr:
+        length: i.Expr = i.Call("len", (sequence,))
+        start, end = ZERO if low is None else low, length if high is None else high
+        order = (
+            i.Compare("<=", ZERO, start),
+            i.Compare("<=", start, end),
+            i.Compare("<=", end, length),
+        )
+        wanted = [each for each in order if each.left != each.right]
+        condition = i.Logic("and", tuple(wanted)) if wanted else TRUE
+        return self.required(condition, at, expr.span, "this part is in the list")
+
+    def is_optional(self, tensor: str) -> bool:
+        inputs = self.prover.operator.inputs
+        return any(item.name == tensor and item.optional for item in inputs)
+
+    # -------------------------------------------------------- elements
+
+    def access(self, expr: i.Access, at: Knowledge) -> i.Expr:
+        tested = self.parts_of_index(expr, at)
+        prover, tensor = self.prover, expr.tensor
+        if tensor in self.prover.stored:
+            return both(tested, self.of_list(expr, at))
+        if self.is_optional(tensor):
+            given = self.required(i.Given(tensor), at, expr.span, f"{tensor} is given")
+            tested = both(tested, given)
+            at = prover.assume(at, i.Given(tensor))
+        shape = prover.shapes[tensor]
+        if expr.which is not None:
+            ((many, _),) = shape
+            shape = ((i.Item(many, expr.which), True),)
+            count = next(each.count for each in prover.operator.inputs if each.name == tensor)
+            assert count is not None
+            there = within(expr.which, ZERO, i.Var(count))
+            tested = both(tested, self.required(there, at, expr.span, "there is such an input"))
+        return both(tested, self.index(expr.index, shape, expr.span, at))
+
+    def parts_of_index(self, expr: i.Access, at: Knowledge) -> i.Expr:
+        tests = [] if expr.which is None else [self.test(expr.which, at)]
+        for value, spread in expr.index:
+            if spread and isinstance(value, i.Var) and value.name in at.packs:
+                continue
+            tests.append(self.test(value, at))
+        return all_of(tests)
+
+    def of_list(self, expr: i.Access, at: Knowledge) -> i.Expr:
+        """An entry of a selected list, or how many it has."""
+        if expr.tensor in self.lengths:
+            return self.list_indices(expr, at, whole=True)
+        outer = expr.index[:-1]
+        length = i.Access(length_name(expr.tensor), None, outer or ((ZERO, False),))
+        there = within(expr.index[-1][0], ZERO, length)
+        indices = self.list_indices(expr, at)
+        return both(indices, self.required(there, at, expr.span, "this entry is in the list"))
+
+    @property
+    def lengths(self) -> set[str]:
+        return {length_name(each.owner) for each in self.prover.program.scratch}
+
+    def list_indices(self, expr: i.Access, at: Knowledge, *, whole: bool = False) -> i.Expr:
+        """The indices that say which list is meant."""
+        scratch = next(each for each in self.prover.program.scratch if each.name == expr.tensor)
+        tests = []
+        indices = expr.index if whole else expr.index[:-1]
+        for (value, _), extent in zip(indices, scratch.shape, strict=False):
+            tests.append(self.required(within(value, ZERO, extent), at, expr.span, "it is made"))
+        return all_of(tests)
+
+    # -------------------------------------------------------- indices within a shape
+
+    def index(self, index: Slots, shape: Slots, span: Span | None, at: Knowledge) -> i.Expr:
+        """The test that an index stays inside a shape."""
+        alike_slots = len(index) == len(shape) and all(
+            one[1] == other[1] for one, other in zip(index, shape, strict=True)
+        )
+        if alike_slots:
+            pairs = zip(index, shape, strict=True)
+            return all_of(
+                self.spread(value, extent, span, at)
+                if spread
+                else self.within(value, extent, span, at)
+                for (value, spread), (extent, _) in pairs
+            )
+        whole = shape[0][0] if len(shape) == 1 and shape[0][1] else i.ListOf(shape)
+        resolved = self.prover.listed(whole, at)
+        if isinstance(resolved, i.ListOf) and resolved.entries != shape:
+            spreads = [each for _, each in resolved.entries]
+            if spreads == [each for _, each in index]:
+                return self.index(index, resolved.entries, span, at)
+        return self.along(index, whole, span, at)
+
+    def within(self, value: i.Expr, extent: i.Expr, span: Span | None, at: Knowledge) -> i.Expr:
+        return self.required(within(value, ZERO, extent), at, span, INSIDE)
+
+    def along(self, index: Slots, whole: i.Expr, span: Span | None, at: Knowledge) -> i.Expr:
+        """Slots against the entries of one list, from its front on."""
+        place: i.Expr = ZERO
+        tests: list[tuple[i.Expr, int]] = []
+        for value, spread in index:
+            if spread:
+                name = self.new("slot")
+                slot = i.Var(name)
+                length = i.Call("len", (value,))
+                at_slot = i.Binary("+", place, slot)
+                inside = within(entry(value, slot), ZERO, entry(whole, at_slot))
+                tests.append((i.Fold("all", inside, (i.Over(name, ZERO, length),), None), 1))
+                place = i.Binary("+", place, length)
+            else:
+                tests.append((within(value, ZERO, i.Item(whole, place)), 0))
+                place = (
+                    i.Const(place.value + 1)
+                    if isinstance(place, i.Const)
+                    else i.Binary("+", place, i.Const(1))
+                )
+        rank = i.Compare("==", i.Call("len", (whole,)), place)
+        known = self.prover.assume(at, rank)
+        found = [self.required(rank, at, span, "there are as many indices as dimensions")]
+        for test, several in tests:
+            tested = self.required(test, known, span, INSIDE)
+            if tested is not TRUE and (several or not isinstance(whole, i.Var)):
+                raise self.undecidable(span)
+            found.append(tested)
+        return all_of(found)
+
+    def new(self, name: str) -> str:
+        while name in self.scope:
+            name += "_"
+        return name
+
+    def spread(self, value: i.Expr, extents: i.Expr, span: Span | None, at: Knowledge) -> i.Expr:
+        """A list of indices against a list of extents."""
+        prover = self.prover
+        own, box = prover.listed(value, at), prover.listed(extents, at)
+        match own:
+            case i.Call(function="unflatten", arguments=(_, extents_of_it)) if alike(
+                prover.listed(extents_of_it, at)
+            ) == alike(box):
+                return TRUE  # the call itself stays inside of its box
+            case i.Var(name=name) if name in at.packs:
+                binders = at.packs[name]
+                if binders[-1][1] is None:
+                    if alike(prover.listed(binders[-1][0], at)) == alike(box):
+                        return TRUE
+                else:
+                    return self.bound_in_parts(value, binders, extents, span, at)
+            case _:
+                pass
+        if is_list(own, at) and isinstance(own, i.Gather) and own.condition is not None:
+            raise self.undecidable(span)
+        if same_members(own, box):
+            assert isinstance(own, i.Gather) and isinstance(box, i.Gather)
+            (over,) = own.over
+            (other,) = box.over
+            assert isinstance(over, i.Over) and isinstance(other, i.Over)
+            index, element = self.renamed(over.index, own.element)
+            extent = put(box.element, {other.index: i.Var(index)})
+            inside = within(element, ZERO, extent)
+            test = i.Fold("all", inside, (replace(over, index=index),), None)
+            return self.required(test, at, span, INSIDE)
+        rank = i.Compare("==", i.Call("len", (value,)), i.Call("len", (extents,)))
+        same = self.required(rank, at, span, "there are as many indices as dimensions")
+        name = self.new("slot")
+        inside = within(entry(own, i.Var(name)), ZERO, entry(box, i.Var(name)))
+        over = i.Over(name, ZERO, i.Call("len", (extents,)))
+        test = i.Fold("all", inside, (over,), None)
+        tested = self.required(test, prover.assume(at, rank), span, INSIDE)
+        if tested is not TRUE and isinstance(own, i.Call):
+            raise self.undecidable(span)
+        return both(same, tested)
+
+    def bound_in_parts(
+        self,
+        value: i.Expr,
+        binders: tuple[tuple[i.Expr, i.Expr | None], ...],
+        extents: i.Expr,
+        span: Span | None,
+        at: Knowledge,
+    ) -> i.Expr:
+        """A multi-index that several binders fill: each entry by one, and none beyond the last."""
+        length = i.Call("len", (extents,))
+        slot, part = self.new("slot"), self.new("part")
+        places = [each for _, each in binders if each is not None]
+        filled = i.Logic("or", tuple(i.Contains(i.Var(slot), each) for each in places))
+        over = i.Over(slot, ZERO, length)
+        inside = within(i.Item(value, i.Var(slot)), ZERO, entry(extents, i.Var(slot)))
+        tests: list[i.Expr] = [
+            i.Fold("all", filled, (over,), None),
+            i.Fold("all", inside, (over,), None),
+        ]
+        for each in places:
+            within_rank = within(i.Var(part), ZERO, length)
+            tests.append(i.Fold("all", within_rank, (i.Over(part, None, each),), None))
+        if not all(self.prover.proved(at, test) for test in tests):
+            raise self.undecidable(span)
+        return TRUE
+
+
+UNPROVED = "it is not proved that {}, so each call tests it"
+INSIDE = "this index stays inside"
+HINT = "cut the index with clip, mod or a condition, or add a `require` that keeps it inside"
+
+
+def same_members(one: i.Expr, other: i.Expr) -> bool:
+    """Whether two lists are made over the same members of a list or a set."""
+    match one, other:
+        case (
+            i.Gather(kind="list", over=(i.Over(low=None, high=mine),), condition=None),
+            i.Gather(kind="list", over=(i.Over(low=None, high=theirs),), condition=None),
+        ):
+            return alike(mine) == alike(theirs)
+        case _:
+            return False
+
+
+def below(expr: i.Expr) -> Iterator[i.Expr]:
+    """The expressions right below one that binds nothing."""
+
+    def within_tuples(node: object) -> Iterator[i.Expr]:
+        if isinstance(node, tuple):
+            for each in node:
+                yield from within_tuples(each)
+        elif isinstance(node, i.Expr):
+            yield node
+
+    for child in children(expr):
+        yield from within_tuples(child)
+
+
+def put_over(over: i.Over | i.OverPack, values: dict[str, i.Expr]) -> i.Over | i.OverPack:
+    if isinstance(over, i.Over):
+        low = None if over.low is None else put(over.low, values)
+        return replace(over, low=low, high=put(over.high, values))
+    slots = None if over.slots is None else put(over.slots, values)
+    return replace(over, extents=put(over.extents, values), slots=slots)
+
+
+# ---------------------------------------------------------------- tests
+
+
+def both(one: i.Expr, other: i.Expr) -> i.Expr:
+    return all_of((one, other))
+
+
+def all_of(tests: Iterable[i.Expr]) -> i.Expr:
+    parts: list[i.Expr] = []
+    for test in tests:
+        if test == TRUE:
+            continue
+        for each in test.operands if isinstance(test, i.Logic) and test.op == "and" else (test,):
+            if each not in parts:
+                parts.append(each)
+    if not parts:
+        return TRUE
+    return parts[0] if len(parts) == 1 else i.Logic("and", tuple(parts))
+
+
+def bind(name: str, value: i.Expr, test: i.Expr) -> i.Expr:
+    return i.Bind(name, value, test) if name in names_in(test) else test
+
+
+def quantified(over: i.Over | i.OverPack, test: i.Expr) -> i.Expr:
+    if test == TRUE:
+        return TRUE
+    match test:
+        case i.Fold(op="all", over=inner, condition=None, element=element):
+            return i.Fold("all", element, (over, *inner), None)
+        case _:
+            return i.Fold("all", test, (over,), None)
