@@ -77,6 +77,8 @@ def flatten_index(index: Sequence[int], extents: Sequence[int]) -> int:
 def unflatten(position: int, extents: Sequence[int]) -> tuple[int, ...]:
     """The multi-index at a row-major position."""
     index: list[int] = []
+    if 0 in extents:
+        raise OutsideBox("a box with an extent of 0 has no positions")
     if not 0 <= position < prod(extents):
         raise OutsideBox(f"a box of size {prod(extents)} has no position {number_text(position)}")
     for extent in reversed(extents):

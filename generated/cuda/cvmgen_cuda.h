@@ -156,6 +156,22 @@ static inline int cvmgen_refuse_device_overflow(cvmgen_error *error, cudaStream_
     return cvmgen_refuse_overflow(error, name, output, found);
 }
 
+/* Wait for the kernels, and refuse the call if one found an element that reads outside. */
+static inline int cvmgen_refuse_device_outside(cvmgen_error *error, cudaStream_t stream,
+                                               const char *name, const cvmgen_list *shape,
+                                               const int64_t *found, int64_t count) {
+    for (int64_t at = 0; at < count; ++at) {
+        int64_t first = 0;
+        cudaError_t status =
+            cudaMemcpyAsync(&first, found + at, sizeof first, cudaMemcpyDeviceToHost, stream);
+        if (status == cudaSuccess) status = cudaStreamSynchronize(stream);
+        if (status != cudaSuccess) return cvmgen_device_status(error, status);
+        const int refused = cvmgen_refuse_outside(error, name, shape, &first, 1);
+        if (refused) return refused;
+    }
+    return CVMGEN_OK;
+}
+
 /* ---------------------------------------------------------------- scratch lists */
 
 /* Device memory for `count` entries of lists that a call makes, from the stream's turn on;

@@ -685,6 +685,23 @@ static inline int cvmgen_refuse_overflow(cvmgen_error *error, const char *name,
                                        cvmgen_dtype_name(output->dtype)).text);
 }
 
+/* Refuse a call in which an element reads outside: `found` has the least one, or 2^40, for each
+   tensor of an input; its shape is NULL where elements are not gone through in order. */
+static inline int cvmgen_refuse_outside(cvmgen_error *error, const char *name,
+                                        const cvmgen_list *shape, const int64_t *found,
+                                        int64_t count) {
+    int64_t first = INT64_C(1) << 40;
+    for (int64_t at = 0; at < count; ++at) first = cvmgen_min_i64(first, found[at]);
+    if (first >= INT64_C(1) << 40) return CVMGEN_OK;
+    if (shape == NULL)
+        return cvmgen_refuse(error, name, "",
+                             "its formula reads or writes outside of its tensors");
+    const cvmgen_list at = cvmgen_unflatten(first, shape);
+    return cvmgen_refuse(
+        error, name, "",
+        cvmgen_format("element %s reads outside of its tensors", cvmgen_list_text(&at).text).text);
+}
+
 /* ---------------------------------------------------------------- scratch lists */
 
 /* Memory for `count` entries of lists that a call makes; free() takes *memory back, whatever the

@@ -59,7 +59,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("equation", "lines", "why"), ROWS, ids=[why for *_, why in ROWS])
 def test_peel(equation: str, lines: list[str] | None, why: str) -> None:
-    (nest,) = lower(operator(INPUTS + equation), TO_PEEL).nests
+    *_, nest = lower(operator(INPUTS + equation), TO_PEEL).nests
     found = block_lines(nest.body)
     if lines is None:
         assert found[0] == WHOLE[0], why

@@ -252,6 +252,8 @@ VALUELESS = [
 @pytest.mark.parametrize(("block", "message"), VALUELESS, ids=[row[0] for row in VALUELESS])
 def test_no_value(block: str, message: str) -> None:
     operator = written(f"operator f {{ {VECTOR} {block} }}")
+    reference = Reference(operator)
+    reference.tried_out = True
     with pytest.raises(FormulaError) as caught:
-        Reference(operator).evaluate({"X": tensor([1, 2])})
+        reference.evaluate({"X": tensor([1, 2])})
     assert caught.value.message == message

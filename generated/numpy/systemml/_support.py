@@ -42,6 +42,7 @@ BEYOND_INT64 = "a number of at most 64 bits is needed"
 INPUTS_NEEDED = "at least one input is needed"
 INPUTS_LIMIT = "at most 64 inputs"
 NO_CASE = "no case of the operator applies"
+NOT_THERE = "something is read that the call does not have"
 NO_PRECISION = "its precision is neither declared nor measurable"
 UNHELD = "no precision up to 32 holds this value"
 
@@ -85,7 +86,24 @@ def refuse(operator: str, argument: str, value: str, rule: str) -> NoReturn:
     raise _raised(operator, argument, value, rule)
 
 
+def refuse_outside(
+    operator: str, name: str, found: Iterable[int], shape: Sequence[int] | None
+) -> None:
+    """Refuse a call in which the least of these elements reads outside, if there is one."""
+    position = int(min(found))
+    if position < MAX_SIZE:
+        index = None if shape is None else unflatten(position, shape)
+        refuse(operator, name, "", outside_rule(index))
+
+
 # ---------------------------------------------------------------- wording
+
+
+def outside_rule(index: Sequence[int] | None) -> str:
+    """Without an index the formula does not go through elements in their order."""
+    if index is None:
+        return "its formula reads or writes outside of its tensors"
+    return f"element {shape_text(index)} reads outside of its tensors"
 
 
 def shape_text(extents: Sequence[int]) -> str:
