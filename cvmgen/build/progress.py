@@ -30,7 +30,7 @@ class Progress:
     def __init__(self, *, aloud: bool = False) -> None:
         there = sys.stderr is not None  # programs without a console have none
         self._live = there and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self._speaks = self._live or (there and aloud)
+        self.speaks = self._live or (there and aloud)
         self._started = False
         self._text = ""
         self._said = ""
@@ -40,7 +40,7 @@ class Progress:
 
     def __enter__(self) -> Progress:
         _shown.append(self)
-        if self._speaks:
+        if self.speaks:
             threading.Thread(target=self._speak, daemon=True).start()
         return self
 
@@ -94,10 +94,10 @@ class Progress:
 
 @contextlib.contextmanager
 def shown() -> Iterator[Progress]:
-    """The progress that is being shown; where there is none, one for as long as this takes, which
+    """The progress that is being shown; where none speaks, one for as long as this takes, which
     speaks aloud: what calls an operator for the first time expects no wait."""
-    if _shown:
-        yield _shown[0]
+    if speaking := next((each for each in _shown if each.speaks), None):
+        yield speaking
         return
     with Progress(aloud=True) as progress:
         yield progress

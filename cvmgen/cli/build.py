@@ -191,7 +191,7 @@ def tell_changes(request: Request, changes: Sequence[Written], stale: Sequence[s
 
 def check(request: Request, faults: Faults, *, as_json: bool) -> Exit:
     """Compare the folder with what a build would write; a unified diff where they differ."""
-    with Progress() as progress:
+    with Progress(aloud=not as_json) as progress:
         generated = generate(request, progress, faults, afresh=True)
     files = generated.files
     earlier = {} if request.whole else existing(request.folder)
@@ -246,6 +246,7 @@ def bring_up_to_date(
 
 def generate(request: Request, progress: Progress, faults: Faults, *, afresh: bool) -> Generated:
     """The text of the requested files; unless `afresh`, from the cache where it is there."""
+    progress.step("starting")
     # Imported here: these need lark, sympy and jinja2, which an up-to-date build does not.
     from cvmgen import driver
     from cvmgen.cli.specs import apply_all, find_operators, of_folder, read_operators, untested

@@ -100,3 +100,16 @@ def test_what_takes_long_says_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
     with shown() as speaking:
         speaking.step("compiling")
         wait_for(screen, "cvmgen: compiling, 1 s\n")
+
+
+def test_what_is_compiled_is_told_where_a_command_is_silent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    screen = terminal(monkeypatch)
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(progress, "DELAY", 0.0)
+    with Progress() as silent, shown() as speaking:
+        silent.step("running")
+        speaking.step("compiling")
+        wait_for(screen, "cvmgen: compiling")
+    assert "running" not in screen.getvalue()
