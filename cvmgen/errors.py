@@ -40,7 +40,7 @@ class BuildError(CvmgenError):
 
 
 class NoCompilerError(BuildError):
-    """A compiler that is missing, or is not what a variable says."""
+    """There is no compiler, and none was asked for by name."""
 
 
 class RefusedError(BuildError):

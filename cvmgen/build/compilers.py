@@ -151,7 +151,7 @@ def _find(language: _Language, chosen: str, search_path: str) -> tuple[str, ...]
         program, *arguments = shlex.split(chosen) or [""]
         found = shutil.which(program, path=search_path)
         if found is None:
-            raise NoCompilerError(
+            raise BuildError(
                 f"no {name} compiler: {variable}={chosen} names no program that can be run"
             )
         # Absolute, since it will be run from another folder.

@@ -438,6 +438,11 @@ def test_a_folder_that_cannot_be_written(build: Build, tmp_path: Path) -> None:
 # ---------------------------------------------------------------- several runs
 
 
+def spoken(errors: str) -> list[str]:
+    """What a process said on stderr besides what it was doing, where the machine is slow."""
+    return [line for line in errors.splitlines() if not line.startswith("cvmgen: ")]
+
+
 def test_two_builds_at_once(spec: Path, tmp_path: Path) -> None:
     folder = tmp_path / "generated"
     arguments = ("build", "--spec", spec, "--out", folder)
@@ -446,7 +451,7 @@ def test_two_builds_at_once(spec: Path, tmp_path: Path) -> None:
     assert [each.returncode for each in builds] == [0, 0], printed
     assert printed[0][0].splitlines()[-1] == printed[1][0].splitlines()[-1]
     check = start(*arguments, "--check")
-    assert check.communicate()[1] == ""
+    assert spoken(check.communicate()[1]) == []
     assert check.returncode == 0
 
 
@@ -498,7 +503,7 @@ def test_bytes_depend_on_nothing_but_the_formulas(spec: Path, tmp_path: Path) ->
         targets = ("--target", "python", "--target", "cuda")
         environment = {**os.environ, "PYTHONHASHSEED": seed, "CVMGEN_CACHE": str(place / "cache")}
         process = start("build", *targets, "--spec", spec, "--out", out, cwd=place, env=environment)
-        assert process.communicate()[1] == ""
+        assert spoken(process.communicate()[1]) == []
         found.append(contents(out))
     assert found[0] == found[1]
     joined = b"".join(found[0].values())
@@ -558,6 +563,7 @@ def test_a_fault_in_one_operator_leaves_the_others(
     folder = tmp_path / "generated"
     assert contents(folder).keys() & (own_files("double") | own_files("shifted")) == {
         "c/toy/shifted.c",
+        "c/toy/shifted.h",
         "numpy/toy/shifted.py",
     }
     for target in ("c", "numpy"):
