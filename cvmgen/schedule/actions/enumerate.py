@@ -9,7 +9,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, names_in, walk
 from cvmgen.lower.guards import assigned
 from cvmgen.schedule.actions.unroll import passes
-from cvmgen.schedule.dependences import leaves, read_tensors
+from cvmgen.schedule.dependences import have_room, leaves, read_tensors
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import ZERO
 from cvmgen.schedule.rewriting import Block, loops, placed, rewritten, with_names
@@ -42,6 +42,8 @@ def enumerated(subject: Subject, use: Use) -> Subject:
             return None
         found = iterations(statement, names)
         if found is None:
+            return None
+        if not all(have_room(subject.body, each, most) for each in loops(statement.body, names)):
             return None
         low, high = found
         use.copied(statement, most * (most + 1) // 2)
