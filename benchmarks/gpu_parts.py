@@ -240,17 +240,6 @@ def compile_all(checks: Checks) -> None:
     checks.notes["all, s"] = round(time.monotonic() - began, 1)
     for info in infos():
         checks.check(f"load {info.full_name}", loaded, info)
-    if not SHORT:
-        checks.check("the C library, to compare with", c_library)
-    checks.notes["and C, s"] = round(time.monotonic() - began, 1)
-
-
-def c_library() -> None:
-    try:
-        c_compiler()
-    except BuildError:  # comparisons do without
-        return
-    cvmgen.load("c")
 
 
 def result_of(job: concurrent.futures.Future[str]) -> None:
