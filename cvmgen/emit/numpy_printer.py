@@ -361,7 +361,8 @@ class ArrayPrinter(PythonPrinter, ABC):
         if fill is None:
             return f"arrays.read({tensor}, {slots})"
         looped = names_in(tuple(each for each, _ in index)) & set(self.spans)
-        if looped and self.hoisting is not None and not self.listing:
+        plain = all(self.kind(each) != ARRAY for each, _ in index)
+        if looped and plain and self.hoisting is not None and not self.listing:
             return f"arrays.read({self.hoisted(access, tensor, fill)}, {slots})"
         return f"arrays.read({tensor}, {slots}, fill={fill})"
 

@@ -159,7 +159,7 @@ class PythonEmitter:
     def more_imports(self, nests: str) -> str:
         """The modules for elements of other types than `cvm`, where they are used."""
         lines = ["from . import _reals as reals"] if uses("reals", nests) else []
-        lines += ["from . import _typed as typed"] if self.types else []
+        lines += ["from . import _typed as typed"] if self.types or uses("typed", nests) else []
         return "".join(f"{line}\n" for line in lines)
 
     # -------------------------------------------------------- signatures

@@ -42,6 +42,7 @@ class AffineLists:
         self.walks: list[Walked] = []
         self.case: int | None = None
         self.indices: set[str] = set()
+        self.locals: set[str] = set()  # what the nest at hand gives a value, or binds
         self.span: Span
 
     # -------------------------------------------------------- names for lists
@@ -80,11 +81,12 @@ class AffineLists:
     def per_index(self, expr: i.Expr, hint: str) -> i.Var:
         raise algebra_error(self.span, hint)
 
-    def is_host(self, expr: i.Expr) -> bool:
+    def is_host(self, expr: i.Expr, index: str = "") -> bool:
         """Whether an expression can be computed before the nest: no index, no element."""
         if any(isinstance(node, (i.Access, i.Load, i.Dot)) for node in walk(expr)):
             return False
-        return not (names_in(expr) & self.indices)
+        own = {index, *bound_names(expr)}
+        return not names_in(expr) & (self.indices | self.locals) - own
 
     # -------------------------------------------------------- walks
 
@@ -347,10 +349,19 @@ class AffineLists:
         return True
 
     def host_but(self, expr: i.Expr, index: str) -> bool:
-        self.indices.discard(index)
-        found = self.is_host(expr)
-        self.indices.add(index)
-        return found
+        return self.is_host(expr, index)
+
+
+def bound_names(node: object) -> set[str]:
+    """What statements and expressions give a value, or run over, other than by loops."""
+    found = set()
+    for each in walk(node):
+        match each:
+            case i.Let(name=name) | i.Bind(name=name) | i.Over(index=name) | i.OverPack(pack=name):
+                found.add(name)
+            case _:
+                pass
+    return found
 
 
 def algebra_error(span: Span, hint: str) -> Exception:

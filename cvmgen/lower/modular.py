@@ -43,6 +43,10 @@ def modular_accumulators(
                     exact |= names_in(condition)
                 case i.Loop(low=low, high=high):
                     exact |= names_in((low, high))
+                case i.PackLoop(extents=extents, slots=slots):
+                    exact |= names_in((extents, slots))
+                case i.AddAt() | i.SetAt() | i.Append() | i.Sort():  # entries of lists are places
+                    exact |= names_in(statement)
                 case _:
                     pass
         remaining = candidates - exact

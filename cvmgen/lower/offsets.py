@@ -15,7 +15,7 @@ from typing import TypeVar
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild
-from cvmgen.lower.affine import AffineLists, Walked
+from cvmgen.lower.affine import AffineLists, Walked, bound_names
 from cvmgen.lower.cuts import Slots, cut
 from cvmgen.lower.host import insert, outputs
 from cvmgen.lower.translate import shape_name
@@ -37,6 +37,7 @@ class Offsets(AffineLists):
         for nest in self.program.nests:
             self.case, self.span = nest.case, nest.span
             self.host, self.lists = [], {}
+            self.locals = bound_names(nest.body)
             body = self.block(nest.body)
             if nest.each is None:
                 added.setdefault(nest.case, []).extend(self.host)

@@ -73,6 +73,8 @@ class CallTyper(ABC):
             return self.number_call(expr)
         if function == "negate":
             return self.expr(i.Binary("-", i.Const(0), expr.arguments[0]))
+        if function == "int":  # of a condition: real numbers are for nests
+            return self.integer_call(expr, [self.expr(expr.arguments[0])])
         if function == "power":
             return self.power(*expr.arguments)
         if function in INDEX_CALLS or function in ("size", "len", "ceildiv", "max_rank"):

@@ -17,6 +17,7 @@ from cvmgen.dtypes import (
 )
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import walk
 from cvmgen.lower import ranges
 from cvmgen.lower.machine_types import (
     BITS,
@@ -306,6 +307,8 @@ class ValueTyper(CallTyper):
     def binary(self, expr: i.Binary, modular: bool, offset: bool) -> Typed:
         if expr.op in ("+", "-", "*"):
             return self.ring(expr, modular, offset)
+        # A place may wrap on its way, but not below a quotient, which elements can make large.
+        offset = offset and not any(isinstance(each, i.Load) for each in walk(expr))
         left, right = self.expr(expr.left, offset=offset), self.expr(expr.right, offset=offset)
         match expr.op:
             case "over":

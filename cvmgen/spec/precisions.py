@@ -44,8 +44,17 @@ def check_known(
 ) -> None:
     """A rule that is derived speaks of what stands before its output."""
     known = {name for item in before for name in names_of(item)}
+    equations = (item for item in f.all_items(operator.items) if isinstance(item, f.Equation))
+    inner = {each.name for item in equations for each in item.where}
     for node in n.walk(rule):
         match node:
+            case n.Apply(name=name) if name in inner:
+                message = f"the precision of '{output.name}' follows from '{name}'"
+                hint = "it means something behind its 'where' alone; declare the precision"
+                raise SpecError(output.span, message, hint)
+            case n.Real() | n.Limit() | n.Function(name="int" | "real" | "float32"):
+                message = f"the precision of '{output.name}' follows from a real number"
+                raise SpecError(output.span, message, "declare it: precision ...")
             case n.IsWord(name=name) | n.Ref(name=name, role="let" | "attribute") if (
                 name not in known
             ):

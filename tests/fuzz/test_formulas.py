@@ -57,6 +57,8 @@ def attack(
     """Every stage on every formula, then calls."""
     found = Findings()
     accepted = dict(each for one in formulas for each in checked(one, found))
+    if not accepted:
+        return found
     named = {one.name: one for one in formulas}
     grid = {name for at, name in enumerate(accepted) if at % on_grid == 0}
     libraries = {

@@ -265,6 +265,7 @@ def view(tensor: Array, slots: Sequence[Slot], parts: Sequence[Part]) -> Array:
 
 def copy(target: Array, tensor: Array, *slots: Slot) -> None:
     """Fill a tensor with the elements at a multi-index; the axes of the indices are its own."""
+    slots = tuple(map(as_place, slots))
     parts = parts_of(slots, target.shape)
     if parts is None or not inside(tensor, slots):
         looked_up(target, tensor, slots)

@@ -1,0 +1,135 @@
+"""Formulas on which a target once failed, or gave other results than the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from cvmgen.reference import Reference
+from cvmgen.source import Source
+from cvmgen.spec.check import SpecFile, check_files
+from tests.conformance.calls import Array, Call, Conformance
+from tests.targets import load_own
+
+
+def int8s(*each: int) -> Array:
+    return np.array(each, np.int8)
+
+
+def int64s(*each: int) -> Array:
+    return np.array(each, np.int64)
+
+
+# What an operator declares and computes, what a call gives it, and what went wrong.
+ROWS = [
+    (
+        "input X : cvm[N] input B : cvm[N] optional input M : cvm[N]"
+        " output Y : cvm[N] precision 32",
+        "Y[i] = X[i] + M[i] + (B[i] if present(B) else 0)",
+        (int8s(1, 2), None, int8s(3, 4)),
+        "an optional input before a required one: no signature of Python",
+    ),
+    (
+        "input X : cvm[N] output Y : int64[N]",
+        "Y[i] = X[int(X[i] > 0) mod N]",
+        (int8s(1, -2),),
+        "python had no spelling for int in an index",
+    ),
+    (
+        "input X : cvm[N] output Y : int64[N]",
+        "Y[i] = (0 if true else (X[i - 1] if 0 <= i - 1 < N else 3))",
+        (int8s(1, 2),),
+        "names in C that only a branch never taken reads",
+    ),
+    (
+        "input X : cvm[n...] output Y : int64[n...]",
+        "Y[d...] = w where w = n[0] if true else d[0]",
+        (int8s(1, 2),),
+        "a multi-index in C that nothing reads",
+    ),
+    (
+        "input X : cvm[N] or empty output Y : int64[1]",
+        "Y[0] = min[j < N](2) if N > 0 else 7",
+        (int8s(),),
+        "the minimum of nothing, in front of the test that excludes it",
+    ),
+    (
+        "input X : int64[N] output Y : int64[N]",
+        "Y[i] = ceil(log2(abs(X[i]) + 1)) + floor(log2(abs(X[i]) + 1))",
+        (int64s(5, -(2**63), 2**63 - 1),),
+        "a logarithm of more than 64 bits was that of 64",
+    ),
+    (
+        "input X : int64[N] output Y : bool[N]",
+        "Y[i] = 2^max(0, min(X[i], 31)) - X[i] > int(0.5)",
+        (int64s(-(2**63), 7),),
+        "a power among real numbers had no range, and what it was part of wrapped",
+    ),
+    (
+        "input X : int64[N] output Y : int64[N]",
+        "Y[i] = X[(X[i] * (X[0] - N)) mod N]",
+        (int64s(2**63 - 1, -3, 5),),
+        "a product of elements below a remainder wrapped, as only places may",
+    ),
+    (
+        "input X : cvm[N, n...] output Y : cvm[N] precision 32",
+        "Y[i] = X[i, ((t + z) mod n[z] for z < len(n))...]"
+        " where t = sum[j... < n...](X[i, j...] * X[i, j...])",
+        (np.array([[-5, -7, 127], [4, 0, -6]], np.int8),),
+        "a sum in the entries of a list kept its lowest bits only",
+    ),
+    (
+        "input X : cvm[N] output Y : cvm[N] precision 32",
+        "Y[i] = X[(sum[j < N, k < 3](X[i] * X[i])) mod N] + int(0.1)",
+        (np.array([2**31 - 1, -5, 77], np.int32),),
+        "numpy: what is made of elements in an index overflowed",
+    ),
+    (
+        "input X : cvm[N] input W : cvm[N] optional output Y : cvm[N] precision 32",
+        "Y[i] = W[i] if present(W) and X[i] > 0 else 1",
+        (int8s(1, -2), None),
+        "numpy: an input that is not there was read beside its test",
+    ),
+    (
+        "input X : cvm[N] output Y : cvm[N] precision 32",
+        "Y[i] = (X[i * 1099511627776] if i * 1099511627776 < N else 5)",
+        (int8s(1, -2),),
+        "numpy: a border as wide as an index reaches",
+    ),
+]
+
+
+def test_once_wrong(tmp_path: Path) -> None:
+    texts = [
+        f'operator f{at} {{ "Once wrong." {declared} {equation} }}'
+        for at, (declared, equation, _, _) in enumerate(ROWS)
+    ]
+    operators = check_files([SpecFile(Source("f.cvm", "\n".join(texts)), "once")])
+    conformance = Conformance(
+        {each.full_name: Reference(each) for each in operators}, load_own(operators, tmp_path)
+    )
+    for operator, (_, _, inputs, why) in zip(operators, ROWS, strict=True):
+        dtype = np.int32 if operator.precise_outputs else None
+        expected = conformance.check(Call(operator.full_name, inputs), dtype=dtype)
+        assert not expected.refusal, why
+
+
+def test_values_made_of_each_other_keep_their_names(tmp_path: Path) -> None:
+    """Put where they are used they would double with each: numpy's text never came to an end."""
+    steps = "".join(f"def s{at}(x) = s{at - 1}(x * x mod 1009 + x)\n" for at in range(1, 9))
+    text = f"""
+    def s0(x) = x
+    {steps}
+    operator table {{
+      "Eight steps."
+      input  X : cvm[N]
+      output Y : int64[N]
+      Y[i] = s8(i + 1)
+    }}
+    """
+    operators = check_files([SpecFile(Source("f.cvm", text), "once")])
+    conformance = Conformance(
+        {each.full_name: Reference(each) for each in operators}, load_own(operators, tmp_path)
+    )
+    conformance.check(Call("once.table", (int8s(1, 2, 3),)))
