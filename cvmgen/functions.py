@@ -15,7 +15,7 @@ from typing import Any
 
 from cvmgen import reals
 
-MOST_BITS = 1 << 12  # of a power: beyond this the exact value helps nobody
+MOST_BITS = 1 << 14  # of a power: beyond this the exact value helps nobody
 MOST_SHOWN_BITS = 128
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from cvmgen.derive.digits import Digit, Digits
 from cvmgen.derive.facts import Facts, speaks_of_elements
@@ -25,6 +25,7 @@ from cvmgen.derive.terms import Factor, Linear, Term
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.spec.selections import bound_inside
 
 # Conditions, factors, and the slots of the gradient.
 Inner: TypeAlias = tuple[tuple[n.Expr, ...], tuple[Factor, ...], tuple[n.Slot, ...]]
@@ -67,6 +68,7 @@ class Gradient:
     def written(self, like: f.Equation, places: Sequence[Place], value: n.Expr) -> f.Equation:
         span = like.domain.span
         targets = targets_of(places)
+        value = self.apart(value, {each.name for each in targets})
         slots = tuple(n.Slot(each.value(value), each.pack, span) for each in places)
         ranges = tuple(each.range(value) for each in targets)
         gather = self.as_declared(places) and all(each.plain for each in places)
@@ -74,6 +76,19 @@ class Gradient:
         where = tuple(explained(name, *each, names) for name, each in self.where.items())
         domain = n.Binders(ranges, None, None, span)
         return f.Equation(self.names[0], slots, domain, gather, value, where, span)
+
+    def apart(self, whole: n.Expr, targets: set[str]) -> n.Expr:
+        """The formula with other names for definitions that are called like what a range binds:
+        terms have indices of their own, and a definition has one name for all of them."""
+        parts = (whole, tuple(value for _, value in self.where.values()))
+        bound = targets | set(bound_inside(parts))
+        taken = {*self.declared, *targets, *names_in(parts), *self.where}
+        for name in [each for each in self.where if each in bound]:
+            new = fresh(name, taken)
+            taken.add(new)
+            self.where[new] = self.where.pop(name)
+            whole = with_definition(whole, name, new)
+        return whole
 
     def as_declared(self, slots: Iterable[Place | n.Slot]) -> bool:
         return [each.pack for each in slots] == [each.pack for each in self.wrt.extents]
@@ -292,6 +307,21 @@ def pairs_of(slots: Sequence[n.Slot], places: Sequence[Place], digits: Digits) -
         else:
             found.append((value, place.value(value), None))
     return found
+
+
+def with_definition(node: Any, old: str, new: str) -> Any:
+    """The formula with another name for a definition."""
+
+    def change(each: Any) -> Any:
+        match each:
+            case n.Ref(name=name, role="parameter") if name == old:
+                return replace(each, name=new)
+            case n.Apply(name=name) if name == old:
+                return replace(each, name=new)
+            case _:
+                return each
+
+    return n.rebuild(node, change)
 
 
 def explained(

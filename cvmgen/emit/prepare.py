@@ -454,7 +454,10 @@ class Prepare:
             return lines
         around = (" (", ")") if statement.terms else ("", "")
         text = self.with_terms(
-            f'precision %" PRId64 "{around[0]}', statement.terms, around[1], precision
+            f"precision %s{around[0]}",
+            statement.terms,
+            around[1],
+            f"cvmgen_precision_text({precision}).text",
         )
         rule = quoted(rules.precision_rule(statement.rule))
         lines += [

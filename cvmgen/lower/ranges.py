@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+MOST_EXPONENT = 200
+
 
 @dataclass(frozen=True, slots=True)
 class Range:
@@ -35,12 +37,10 @@ def floordiv(left: Range, right: Range) -> Range:
 
 
 def truncdiv(left: Range, right: Range) -> Range:
-    quotient = floordiv(
-        Range(min(abs(left.low), abs(left.high)) * 0, max(abs(left.low), abs(left.high))),
-        Range(1, max(abs(right.low), abs(right.high), 1)),
-    ).high
     if left.low >= 0 and right.low >= 0:
         return Range(left.low // max(right.high, 1), left.high // max(right.low, 1))
+    divisors = magnitude(right)
+    quotient = max(abs(left.low), abs(left.high)) // max(divisors.low, 1)
     return Range(-quotient, quotient)
 
 
@@ -53,17 +53,35 @@ def modulo(left: Range, right: Range) -> Range:
     return Range(low, high)
 
 
-def magnitude(value: Range) -> Range:
-    low = 0 if value.low <= 0 <= value.high else min(abs(value.low), abs(value.high))
-    return Range(low, max(abs(value.low), abs(value.high)))
+def ceildiv(left: Range, right: Range) -> Range:
+    down = floordiv(negative(left), right)
+    return negative(down)
 
 
-MOST_POWER = 256  # bits of powers that are told apart
+def negative(value: Range) -> Range:
+    return Range(-value.high, -value.low)
+
+
+def exponents(found: Range) -> Range:
+    """What powers and shifts are computed for; larger ones are beyond every type anyway."""
+    low, high = (min(max(end, 0), MOST_EXPONENT) for end in (found.low, found.high))
+    return Range(low, high)
+
+
+def shift_right(left: Range, right: Range) -> Range:
+    return corners(left, exponents(right), lambda a, b: a >> b)
 
 
 def power(base: Range, exponent: Range) -> Range:
-    """A power with an exponent that is not negative."""
-    most = max(abs(base.low), abs(base.high), 1)
-    times = min(max(exponent.high, 0), MOST_POWER) if most > 1 else 1
-    high = 1 << MOST_POWER if times * most.bit_length() > MOST_POWER else int(most**times)
-    return Range(0 if base.low >= 0 else -high, high)
+    """Exponents below 0 give no integer; anything to the power of 0 is 1."""
+    least, most = exponents(exponent).low, exponents(exponent).high
+    size = max(abs(base.low), abs(base.high), 1) ** most
+    if base.low >= 1:
+        return Range(base.low**least, size)
+    even = least == most and most % 2 == 0
+    return Range(0 if even or base.low >= 0 else -size, size)
+
+
+def magnitude(value: Range) -> Range:
+    low = 0 if value.low <= 0 <= value.high else min(abs(value.low), abs(value.high))
+    return Range(low, max(abs(value.low), abs(value.high)))

@@ -10,7 +10,7 @@ from typing import assert_never
 from cvmgen.dtypes import MAX_RANK
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import substitute, walk
-from cvmgen.lower import selections
+from cvmgen.lower import positions, selections
 from cvmgen.lower.share import share
 from cvmgen.lower.uses import sure_names, sure_uses, uses
 from cvmgen.source import Span
@@ -329,7 +329,7 @@ class Translator:
                 values = tuple(self.expr(each) for each in arguments)
                 if name in ("count", "len"):
                     return self.number_of(values[0])
-                return i.Call(name, values, expr.span)
+                return positions.called(name, values, expr.span)
             case n.Precision(tensor=tensor, which=which):
                 return i.PrecisionOf(tensor, self.optional(which))
             case n.Present(name=name):

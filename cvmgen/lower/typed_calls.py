@@ -59,53 +59,52 @@ class CallTyper(ABC):
     def power_of_two(self, exponent: Typed) -> Typed: ...
 
     @abstractmethod
-    def too_wide(self, what: str) -> None: ...
-
-    @abstractmethod
     def list_value(self, expr: i.Expr) -> i.Expr: ...
 
     @abstractmethod
     def is_list(self, expr: i.Expr) -> bool: ...
 
-    def call(self, expr: i.Call) -> Typed:
+    @abstractmethod
+    def too_wide(self, what: str) -> None: ...
+
+    def call(self, expr: i.Call, *, modular: bool = False) -> Typed:
         function = expr.function
         if self.reals and not self.host and function in NUMBER_CALLS:
-            return self.number_call(expr)
+            return self.number_call(expr, modular=modular)
         if function == "negate":
             return self.expr(i.Binary("-", i.Const(0), expr.arguments[0]))
         if function == "int":  # of a condition: real numbers are for nests
-            return self.integer_call(expr, [self.expr(expr.arguments[0])])
-        if function == "power":
-            return self.power(*expr.arguments)
-        if function in INDEX_CALLS or function in ("size", "len", "ceildiv", "max_rank"):
+            return self.integer_call(expr, [self.expr(expr.arguments[0])], modular)
+        if function in INDEX_CALLS or function in ("size", "len", "max_rank"):
             arguments = tuple(
                 self.list_value(each) if self.is_list(each) else self.index(each)
                 for each in expr.arguments
             )
             known = {"size": self.sizes, "len": LENGTH, "max_rank": Range(MAX_RANK, MAX_RANK)}
-            found = known.get(function)
-            if function == "ceildiv":
-                found = self.ceildiv(expr)
-            return i.Call(function, arguments), "i64", found
-        if function in ("floor_log2", "ceil_log2"):
-            argument, type_name, _ = self.expr(expr.arguments[0])
-            if type_name == "i128" and not self.host:
-                return i.Call(f"{function}_i128", (argument,)), "i32", Range(0, 127)
-            return i.Call(function, (saturated(argument, type_name),)), "i32", Range(0, 63)
+            return i.Call(function, arguments), "i64", known.get(function)
         typed = [self.expr(argument) for argument in expr.arguments]
+        if function in ("floor_log2", "ceil_log2"):
+            (argument, type_name, _), bits = typed[0], Range(0, 63)
+            if type_name == "i128":
+                function, bits = f"{function}_i128", Range(0, 127)
+            return i.Call(function, (argument,)), "i32", bits
+        if function == "ceildiv":
+            return self.ceildiv(*typed)
+        if function == "power":
+            return self.power(typed[0], typed[1], modular)
         if function == "abs":
             found = None if typed[0][2] is None else ranges.magnitude(typed[0][2])
             return self.suffixed("abs", typed, found)
         return self.extreme(function, typed)
 
-    def number_call(self, expr: i.Call) -> Typed:
+    def number_call(self, expr: i.Call, *, modular: bool) -> Typed:
         """A function of integers or of real numbers, by what it is given."""
         function = expr.function
         typed = [self.expr(argument) for argument in expr.arguments]
         if function == "real":
             return as_real(typed[0]), "f64", None
         if all(type_name != "f64" for _, type_name, _ in typed) and function not in ROUNDINGS:
-            return self.integer_call(expr, typed)
+            return self.integer_call(expr, typed, modular)
         values = tuple(map(as_real, typed))
         match function:
             case "isnan":
@@ -122,7 +121,7 @@ class CallTyper(ABC):
             case _:
                 return i.Call(f"{function}_f64", values), "f64", None
 
-    def integer_call(self, expr: i.Call, typed: list[Typed]) -> Typed:
+    def integer_call(self, expr: i.Call, typed: list[Typed], modular: bool) -> Typed:
         match expr.function, typed:
             case "isnan", _:
                 return i.Const(False), "bool", Range(0, 0)
@@ -134,30 +133,13 @@ class CallTyper(ABC):
                 return i.Convert("f64", i.Convert("f32", as_real(value))), "f64", None
             case "negate", _:
                 return self.expr(i.Binary("-", i.Const(0), expr.arguments[0]))
-            case "power", _:
-                return self.power(*expr.arguments)
+            case "power", [base, exponent]:
+                return self.power(base, exponent, modular)
             case "abs", [value]:
                 found = None if value[2] is None else ranges.magnitude(value[2])
                 return self.suffixed("abs", typed, found)
             case function, _:
                 return self.extreme(function, typed)
-
-    def power(self, base: i.Expr, exponent: i.Expr) -> Typed:
-        """A power of integers, in a type that holds it. On the host, and where the exponent is not
-        known, as a product of all elements is, it keeps its lowest bits."""
-        arguments = self.index(base), self.index(exponent)
-        if self.host or not isinstance(exponent if base != i.Const(2) else base, i.Const):
-            return i.Call("power", arguments), "i64", None
-        times = self.expr(exponent)
-        if base == i.Const(2):
-            return self.power_of_two(times)
-        value = self.expr(base)
-        found = ranges.power(known_range(value), known_range(times))
-        if found.fits(64):
-            return i.Call("power", arguments), "i64", found
-        if not found.fits(BITS["i128"]):
-            self.too_wide("value")
-        return i.Call("power_i128", (value[0], arguments[1])), "i128", found
 
     def extreme(self, function: str, typed: list[Typed]) -> Typed:
         """The least or the largest of several values."""
@@ -166,11 +148,25 @@ class CallTyper(ABC):
         found = Range(choose(each.low for each in known), choose(each.high for each in known))
         return self.suffixed(function, typed, found)
 
-    def ceildiv(self, expr: i.Call) -> Range | None:
-        left, right = (self.expr(argument)[2] for argument in expr.arguments)
-        if left is None or right is None or right.low < 1:
-            return None
-        return Range(-(-left.low // right.low) if left.low < 0 else 0, max(left.high, 0))
+    def ceildiv(self, left: Typed, right: Typed) -> Typed:
+        """A quotient that is rounded up."""
+        found = ranges.ceildiv(known_range(left), known_range(right))
+        if "i128" in (left[1], right[1]) or not found.fits(64):
+            return i.Call("ceildiv_i128", (left[0], right[0])), "i128", found
+        return i.Call("ceildiv", (left[0], right[0])), "i64", found
+
+    def power(self, base: Typed, exponent: Typed, modular: bool) -> Typed:
+        """A power in a type that holds it, or modulo 2^32 into a store."""
+        found = ranges.power(known_range(base), known_range(exponent))
+        arguments = (base[0], saturated(exponent[0], exponent[1]))
+        if found.fits(64):
+            return i.Call("power", arguments), "i64", found
+        if modular:
+            return i.Convert("u32", i.Call("power", arguments)), "u32", None
+        if found.fits(128):
+            return i.Call("power_i128", arguments), "i128", found
+        self.too_wide("power")
+        return i.Call("saturating_power_i128", arguments), "i128", limits("i128")
 
     def suffixed(self, function: str, typed: list[Typed], found: Range | None) -> Typed:
         """abs, min, max: the helper for the type of all arguments and the result."""

@@ -47,6 +47,9 @@ RangeRule = Callable[[Range, Range], Range]
 EXTENT = Range(1, MAX_SIZE - 1)
 EXTENT_OR_0 = Range(0, MAX_SIZE - 1)
 LIST_CALLS = ("strides", "split")
+SATURATING = {
+    op: f"saturating_{name}_i128" for op, name in (("+", "add"), ("-", "sub"), ("*", "mul"))
+}
 
 
 class ValueTyper(CallTyper):
@@ -232,13 +235,13 @@ class ValueTyper(CallTyper):
             case i.Select():
                 return self.select(expr, modular, offset)
             case i.Call():
-                return self.call(expr)
+                return self.call(expr, modular=modular)
             case i.Item(sequence=sequence, index=index):
                 item = i.Item(self.list_value(sequence), self.index(index))
                 return item, "i64", self.entries(sequence)
             case i.Contains(element=element, collection=collection):
-                contains = i.Contains(self.index(element), self.list_value(collection))
-                return contains, "bool", Range(0, 1)
+                member = saturated(*self.expr(element)[:2])
+                return i.Contains(member, self.list_value(collection)), "bool", Range(0, 1)
             case i.Load(tensor=tensor) if tensor in self.scratch:
                 return self.place(expr), "i64", self.scratch[tensor]
             case i.Load(tensor=tensor, offset=place):
@@ -315,6 +318,8 @@ class ValueTyper(CallTyper):
                 return i.Binary("over", as_real(left), as_real(right)), "f64", None
             case "floordiv":
                 return self.floordiv(expr, left, right)
+            case "truncdiv" if self.host and not positive(left, right):
+                return self.helper("trunc_div", left, right, ranges.truncdiv)
             case "truncdiv":
                 return self.widened("truncdiv", left, right, ranges.truncdiv)
             case "mod":
@@ -324,7 +329,8 @@ class ValueTyper(CallTyper):
             case "shl":
                 return self.power_of_two(right)
             case "shr":
-                return i.Binary("shr", left[0], right[0]), left[1], left[2]
+                found = ranges.shift_right(known_range(left), known_range(right))
+                return i.Binary("shr", left[0], right[0]), left[1], found
             case _:
                 raise InternalError(f"types: {expr.op} is no operation on scalars")
 
@@ -352,7 +358,7 @@ class ValueTyper(CallTyper):
             if modular:
                 return self.wrap(expr.op, left, right)
             self.too_wide("value")
-            found = limits(wide)
+            return i.Call(SATURATING[expr.op], (left[0], right[0])), wide, limits(wide)
         return i.Binary(expr.op, *raised(left, right, wide)), wide, found
 
     def too_wide(self, what: str) -> None:
@@ -385,18 +391,17 @@ class ValueTyper(CallTyper):
         return i.Binary(op, first, second), "u32", None
 
     def widened(self, op: str, left: Typed, right: Typed, rule: RangeRule) -> Typed:
-        found = rule(left[2] or INT64, right[2] or INT64)
+        found = rule(known_range(left), known_range(right))
         natural = self.operands(left, right)
         wide = next((n for n, b in BITS.items() if b >= BITS[natural] and found.fits(b)), "i128")
         return i.Binary(op, *raised(left, right, wide)), wide, found
 
     def helper(self, function: str, left: Typed, right: Typed, rule: RangeRule) -> Typed:
         """A floor division or remainder of values that may be negative."""
-        found = rule(left[2] or INT64, right[2] or INT64)
-        if not self.host and ("i128" in (left[1], right[1]) or not found.fits(64)):
+        found = rule(known_range(left), known_range(right))
+        if "i128" in (left[1], right[1]) or not found.fits(64):
             return i.Call(f"{function}_i128", (left[0], right[0])), "i128", found
-        arguments = (saturated(left[0], left[1]), saturated(right[0], right[1]))
-        return i.Call(function, arguments), "i64", clamp(found)
+        return i.Call(function, (left[0], right[0])), "i64", found
 
     def floordiv(self, expr: i.Binary, left: Typed, right: Typed) -> Typed:
         """A power of two shifts; the sign decides between / and the helper."""

@@ -310,7 +310,7 @@ class Widths:
                 and (expr.right.left == expr.left)
             ):
                 # A value less a part of itself never decreases as the value grows.
-                exponent = exponents(self.exact(expr.right.right) or UNBOUNDED)
+                exponent = ranges.exponents(self.exact(expr.right.right) or UNBOUNDED)
                 return ranges.corners(left, exponent, lambda a, b: a - (a >> b))
             case "+":
                 return Range(left.low + right.low, left.high + right.high)
@@ -325,9 +325,9 @@ class Widths:
             case "mod":
                 return ranges.modulo(left, right)
             case "shl":
-                return ranges.corners(left, exponents(right), lambda a, b: a << b)
+                return ranges.corners(left, ranges.exponents(right), lambda a, b: a << b)
             case "shr":
-                return ranges.corners(left, exponents(right), lambda a, b: a >> b)
+                return ranges.shift_right(left, right)
             case _:
                 return left
 
@@ -359,11 +359,9 @@ class Widths:
             case "int":
                 return known[0]
             case "ceildiv":
-                return ranges.floordiv(Range(known[0].low, known[0].high), known[1])
+                return ranges.ceildiv(*known)
             case "power":
-                size = max(abs(known[0].low), abs(known[0].high), 1)
-                bits = size.bit_length() * max(known[1].high, 0)
-                return Range(-(1 << min(bits, 200)), 1 << min(bits, 200))
+                return ranges.power(*known)
             case _:
                 return UNBOUNDED
 
@@ -417,12 +415,6 @@ class Widths:
                 return Range(-(1 << bits), 1 << bits)
             case _:
                 return found
-
-
-def exponents(found: Range) -> Range:
-    """What powers of two and shifts are computed for; longer ones give nothing new."""
-    low, high = (min(max(end, 0), 200) for end in (found.low, found.high))
-    return Range(low, high)
 
 
 def joined(one: Range | None, other: Range | None) -> Range | None:

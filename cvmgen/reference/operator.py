@@ -403,7 +403,7 @@ class Reference:
         value = int(self.compiler.value(item.precision, env))
         if not 1 <= value <= MAX_PRECISION:
             terms = self.terms(item.precision, env)
-            shown = f"precision {number_text(value)}" + (f" ({terms})" if terms else "")
+            shown = f"precision {rules.precision_text(value)}" + (f" ({terms})" if terms else "")
             raise self.refuse(item.name, shown, rules.precision_rule(self.operator.rule(item)))
         return value
 

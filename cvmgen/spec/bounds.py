@@ -7,81 +7,145 @@ declares none, and the check that a declared rule never falls below what the val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import reduce
 from typing import TypeVar
 
 from cvmgen.dtypes import CVM
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.intervals import Interval, IntervalArithmetic
-from cvmgen.spec.selections import bound_inside, index_of, is_extent
+from cvmgen.spec.call_values import CallValues, is_condition, speaks_of_reals
+from cvmgen.spec.intervals import Interval
+from cvmgen.spec.selections import index_of, is_extent
+from cvmgen.spec.value_numbers import ValueNumbers
 
 UNKNOWN = "the bounds of this value are not known"
 DECLARE = "declare it: precision ..."
 Found = TypeVar("Found")
+Limits = dict[int, tuple[n.Expr | None, n.Expr | None]]
 
 
-class Derive(IntervalArithmetic):
-    """Intervals of expressions. `known` holds those of indices and parameters."""
+class Derive(CallValues):
+    """Intervals of expressions.
+
+    `known` holds those of the indices and parameters in reach, `boxes` the extents of packs, and
+    `limits` what the conditions around say of values, each of which `numbers` tells apart.
+    """
 
     def __init__(self, operator: f.Operator, span: Span) -> None:
         super().__init__(operator, span)
         self.operator = operator
-        items = f.all_items(operator.items)
-        self.definitions = {item.name: item for item in items if isinstance(item, f.Definition)}
         self.known: dict[str, Interval] = {}
-        self.limits: dict[n.Expr, tuple[n.Expr | None, n.Expr | None]] = {}
+        self.boxes: dict[str, n.Expr] = {}
+        self.numbers = ValueNumbers()
+        self.limits: Limits = {}
 
     # -------------------------------------------------------- the formula
 
     def equation(self, item: f.Equation) -> Interval:
         outer, self.definitions = self.definitions, dict(self.definitions)
-        self.definitions.update({each.name: each for each in item.where})
-        before = dict(self.known)
-        self.bind(item.domain)
-        result = self.interval(item.value)
-        self.known, self.definitions = before, outer
+        self.around = {each.name: each for each in item.where}
+        self.definitions.update(self.around)
+        with self.inside():
+            for binder in item.domain.items:
+                self.bind(binder)
+            self.filter(item.domain.condition)
+            result = self.interval(item.value)
+        self.definitions = outer
         return result
 
-    def bind(self, binders: n.Binders) -> n.Expr:
-        """Give the indices their ranges; returns the number of points."""
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """What is bound and assumed here ends with the block."""
+        before = self.known, self.boxes, self.numbers.bound, self.limits, self.given
+        self.known, self.boxes = dict(self.known), dict(self.boxes)
+        self.numbers.bound = dict(self.numbers.bound)
+        self.limits, self.given = dict(self.limits), set(self.given)
+        try:
+            yield
+        finally:
+            self.known, self.boxes, self.numbers.bound, self.limits, self.given = before
+
+    def bind(self, binder: n.Binder) -> None:
+        """Give an index its range, or a pack its box, as far as they are known."""
+        match binder:
+            case n.IndexRange(index=index, low=low, high=high):
+                first, last = self.interval(low), self.interval(high)
+                most = self.operate("-", last.high, self.number(1))
+                self.name(index, Interval(first.low, self.no_less(most, first.low)))
+            case n.IndexMember(index=index, collection=n.Apply(name=name) as collection) if (
+                self.selected(name)
+            ):
+                self.name(index, self.applied(collection, self.entries))
+            case n.IndexMember(index=index):
+                self.name(index, None)
+            case n.PackRange(pack=pack, extents=extents, slots=slots):
+                self.name(pack, None)
+                if slots is None and self.of_the_call(extents):
+                    self.boxes[pack] = extents
+            case _:
+                raise AssertionError("binder is not checked")
+
+    def name(self, name: str, found: Interval | None) -> None:
+        """A name gets another value: what was known of it before is no more."""
+        self.known.pop(name, None)
+        self.boxes.pop(name, None)
+        self.numbers.bind(name)
+        if found is not None:
+            self.known[name] = found
+
+    def counted(self, binders: n.Binders) -> n.Expr:
+        """Bind the indices; returns the most points that they run over."""
         count: n.Expr = self.number(1)
         for binder in binders.items:
             match binder:
-                case n.IndexRange(index=index, low=low, high=high):
-                    first, last = self.interval(low), self.interval(high)
-                    most = self.operate("-", last.high, self.number(1))
-                    self.known[index] = Interval(first.low, self.no_less(most, first.low))
-                    count = self.operate("*", count, self.points(first, last))
+                case n.IndexRange(low=low, high=high):
+                    points = self.points(self.interval(low), self.interval(high))
                 case n.PackRange(extents=extents):
-                    size = n.Function("size", (extents,), self.span)
-                    count = self.operate("*", count, size)
-                case n.IndexMember(index=index, collection=n.Apply(name=name)) if self.selected(
-                    name
-                ):
-                    self.known[index] = self.entries(self.definitions[name].body)
-                    count = self.operate("*", count, self.length(name))
+                    points = self.box(extents)
+                case n.IndexMember(collection=n.Apply(name=name)) if self.selected(name):
+                    points = self.length(name)
                 case n.IndexMember(collection=collection):
-                    count = self.operate("*", count, self.members(collection))
+                    points = self.members(collection)
                 case _:
                     raise AssertionError("binder is not checked")
+            count = self.operate("*", count, points)
+            self.bind(binder)
         return count
+
+    def box(self, extents: n.Expr) -> n.Expr:
+        """The most points of a box; one with an extent below 1 has none."""
+        zero = self.number(0)
+        match extents:
+            case n.TupleOf(elements=elements):
+                count: n.Expr = self.number(1)
+                for element in elements:
+                    count = self.operate(
+                        "*", count, self.no_less(self.interval(element).high, zero)
+                    )
+                return count
+            case _ if not self.of_every_call(extents):
+                raise SpecError(extents.span, UNKNOWN, DECLARE)
+            case n.Listing(element=element, binders=binders) if not self.not_negative(element):
+                extents = n.Listing(self.function("max", element, zero), binders, self.span)
+            case _:
+                pass
+        return self.total(self.no_less(n.Function("size", (extents,), self.span), zero))
 
     def members(self, collection: n.Expr) -> n.Expr:
         """The most elements that a list or a set has, by shapes and attributes."""
         if self.of_every_call(collection):
-            return n.Function("len", (collection,), self.span)
+            return self.total(n.Function("len", (collection,), self.span))
         match collection:
             case n.Apply(name=name) if self.selected(name):
                 return self.length(name)
             case n.Apply():
                 return self.applied(collection, self.members)
             case n.Listing(binders=binders) | n.SetOf(binders=binders):
-                before = dict(self.known)
-                count = self.bind(binders)
-                self.known = before
-                return count
+                with self.inside():
+                    return self.counted(binders)
             case n.Part(sequence=sequence):
                 return self.members(sequence)
             case n.Arithmetic(sign="-", left=left):
@@ -96,16 +160,12 @@ class Derive(IntervalArithmetic):
     def interval(self, expr: n.Expr) -> Interval:
         """The values of an expression; narrowed by the conditions around it."""
         found = self.unlimited(expr)
-        if expr in self.limits:
-            low, high = self.limits[expr]
-            if low is not None:
-                found = Interval(self.function("max", found.low, low), found.high)
-            if high is not None:
-                found = Interval(found.low, self.function("min", found.high, high))
-        return found
+        if not self.limits:
+            return found
+        return self.within(found, *self.limits.get(self.numbers.of(expr), (None, None)))
 
     def unlimited(self, expr: n.Expr) -> Interval:
-        if self.of_the_call(expr):
+        if self.of_the_call(expr) and self.has_value(expr):
             return self.exactly(expr)
         match expr:
             case n.Ref(name=name) if name in self.known:
@@ -124,17 +184,18 @@ class Derive(IntervalArithmetic):
             case n.Conditional():
                 return self.conditional(expr)
             case n.Reduction():
-                return self.reduction(expr)
+                with self.inside():
+                    return self.reduction(expr)
             case n.Apply():
-                return self.apply(expr)
+                return self.applied(expr, self.interval)
             case n.Function(name="count" | "len", arguments=(n.Apply(name=name),)) if self.selected(
                 name
             ):
                 return Interval(self.number(0), self.length(name))
             case n.Function():
                 return self.apply_function(expr)
-            case n.Item(sequence=n.Apply(name=name)) if self.selected(name):
-                return self.entries(self.definitions[name].body)
+            case n.Item(sequence=n.Apply(name=name) as sequence) if self.selected(name):
+                return self.applied(sequence, self.entries)
             case _:
                 raise SpecError(expr.span, UNKNOWN, DECLARE)
 
@@ -155,15 +216,15 @@ class Derive(IntervalArithmetic):
             case n.Conditional(then=then, otherwise=otherwise):
                 return self.join(self.entries(then), self.entries(otherwise))
             case n.Listing(binders=binders) | n.Sorted(binders=binders):
-                before = dict(self.known)
-                self.bind(binders)
-                found = self.known.get(index_of(binders))
-                self.known = before
+                with self.inside():
+                    for binder in binders.items:
+                        self.bind(binder)
+                    found = self.known.get(index_of(binders))
                 if found is None:
                     raise SpecError(binders.span, UNKNOWN, DECLARE)
                 return found
-            case n.Apply(name=name):
-                return self.entries(self.definitions[name].body)
+            case n.Apply():
+                return self.applied(value, self.entries)
             case _:
                 raise AssertionError("no selected list")
 
@@ -178,7 +239,7 @@ class Derive(IntervalArithmetic):
     def precision_of(self, tensor: str, which: n.Expr | None) -> n.Expr:
         """p(X); of several tensors the largest."""
         if which is None or self.of_the_call(which):
-            return n.Precision(tensor, which, self.span)
+            return self.total(n.Precision(tensor, which, self.span))
         item = next(each for each in self.operator.inputs if each.name == tensor)
         assert item.index is not None and item.count is not None
         index = n.Ref(item.index, "index", self.span)
@@ -186,47 +247,6 @@ class Derive(IntervalArithmetic):
         each = n.IndexRange(item.index, self.number(0), count, self.span)
         binders = n.Binders((each,), None, None, self.span)
         return n.Reduction("max", binders, n.Precision(tensor, index, self.span), self.span)
-
-    def of_the_call(self, expr: n.Expr) -> bool:
-        """Whether a value is the same for all elements: no index, no element in it."""
-        for node in n.walk(expr):
-            match node:
-                case n.Access() | n.ShapeOf():
-                    return False
-                case n.Ref(name=name, role=role):
-                    if name in self.known or role in ("index", "pack", "parameter"):
-                        return False
-                case n.Apply(name=name):
-                    if not self.of_the_call_body(name):
-                        return False
-                case _:
-                    pass
-        return True
-
-    def of_the_call_body(self, name: str) -> bool:
-        """Whether a definition speaks of nothing but its parameters and the call."""
-        definition = self.definitions[name]
-        if definition.kind == f.SELECTED:
-            return False
-        inner = {parameter for parameter, _ in definition.parameters}
-        return self.of_every_call(definition.body, inner)
-
-    def of_every_call(self, expr: n.Expr, known: Collection[str] = ()) -> bool:
-        """Whether an expression reads no element, and no index but its own and those `known`."""
-        inner = {*known, *bound_inside(expr)}
-        for node in n.walk(expr):
-            match node:
-                case n.Access():
-                    return False
-                case n.Ref(name=used, role=role):
-                    if role in ("index", "pack", "parameter") and used not in inner:
-                        return False
-                case n.Apply(name=used):
-                    if not self.of_the_call_body(used):
-                        return False
-                case _:
-                    pass
-        return True
 
     # -------------------------------------------------------- operations, choices, reductions
 
@@ -240,31 +260,50 @@ class Derive(IntervalArithmetic):
             case "div" | "tdiv" as sign:
                 return self.quotient(sign, left, right)
             case "mod":
-                most = self.operate("-", self.magnitude(right), self.number(1))
-                most = self.no_less(most, self.number(0))
-                if right.low == right.high and isinstance(right.low, n.Number):
-                    return Interval(self.number(0), most)
-                return self.symmetric(most)
+                return self.remainder(right)
+            case "^" if not speaks_of_reals(expr):
+                return self.power(left, right)
             case _:
-                return self.corners(expr.sign, left, right)
+                raise SpecError(expr.span, UNKNOWN, DECLARE)
 
     def conditional(self, expr: n.Conditional) -> Interval:
-        before = dict(self.limits)
-        self.assume(expr.condition, holds=True)
-        then = self.interval(expr.then)
-        self.limits = dict(before)
-        self.assume(expr.condition, holds=False)
-        otherwise = self.interval(expr.otherwise)
-        self.limits = before
-        if self.of_the_call(expr.condition):
+        with self.inside():
+            self.assume(expr.condition, holds=True)
+            then = self.interval(expr.then)
+        with self.inside():
+            self.assume(expr.condition, holds=False)
+            otherwise = self.interval(expr.otherwise)
+        if self.of_the_call(expr.condition) and self.has_value(expr.condition):
             return self.choose(expr.condition, then, otherwise)
-        return self.join(then, otherwise)
+        both = self.join(then, otherwise)
+        needed = self.implied(expr.condition, holds=True)
+        found = both if needed is None else self.choose(needed, both, otherwise)
+        needed = self.implied(expr.condition, holds=False)
+        return found if needed is None else self.choose(needed, found, then)
 
     def choose(self, condition: n.Expr, then: Interval, otherwise: Interval) -> Interval:
-        def pick(yes: n.Expr, no: n.Expr) -> n.Expr:
-            return yes if yes == no else n.Conditional(yes, condition, no, self.span)
+        test = self.total(condition)
+        return Interval(
+            self.when(test, then.low, otherwise.low), self.when(test, then.high, otherwise.high)
+        )
 
-        return Interval(pick(then.low, otherwise.low), pick(then.high, otherwise.high))
+    def implied(self, condition: n.Expr, *, holds: bool) -> n.Expr | None:
+        """What must be so in a call for a condition on elements to hold, or not to."""
+        match condition:
+            case _ if self.of_the_call(condition) and self.has_value(condition):
+                return condition if holds else n.Not(condition, self.span)
+            case n.Not(operand=operand):
+                return self.implied(operand, holds=not holds)
+            case n.Logic(word=word, operands=operands):
+                found = [self.implied(each, holds=holds) for each in operands]
+                known = tuple(each for each in found if each is not None)
+                every = (word == "and") == holds  # whether all operands have to be so
+                if not known or (not every and len(known) < len(found)):
+                    return None
+                joint = "and" if every else "or"
+                return known[0] if len(known) == 1 else n.Logic(joint, known, self.span)
+            case _:
+                return None
 
     def assume(self, condition: n.Expr, *, holds: bool) -> None:
         """Narrow what the condition compares with a value of the call."""
@@ -277,6 +316,8 @@ class Derive(IntervalArithmetic):
                     self.assume(operand, holds=False)
             case n.Not(operand=operand):
                 self.assume(operand, holds=not holds)
+            case n.Present(name=name) if holds:
+                self.given.add(name)
             case n.Compare(relations=(relation,), operands=(left, right)):
                 self.limit(left, relation if holds else OPPOSITE[relation], right)
                 self.limit(right, MIRRORED[relation if holds else OPPOSITE[relation]], left)
@@ -288,73 +329,112 @@ class Derive(IntervalArithmetic):
                 pass
 
     def limit(self, value: n.Expr, relation: str, end: n.Expr) -> None:
-        if not self.of_the_call(end) or self.of_the_call(value):
+        """Narrow the very value that stands in a comparison: with its indices bound as here."""
+        if not self.of_the_call(end) or not self.has_value(end) or self.of_the_call(value):
             return
-        low, high = self.limits.get(value, (None, None))
-        one = self.number(1)
-        if relation in (">", ">="):
-            low = end if relation == ">=" else self.operate("+", end, one)
-        elif relation in ("<", "<="):
-            high = end if relation == "<=" else self.operate("-", end, one)
-        elif relation == "==":
-            low = high = end
-        self.limits[value] = (low, high)
+        if speaks_of_reals(value) or speaks_of_reals(end):
+            return
+        number, found, one = self.numbers.of(value), self.total(end), self.number(1)
+        low, high = self.limits.get(number, (None, None))
+        if relation in (">", ">=", "=="):
+            least = self.operate("+", found, one) if relation == ">" else found
+            low = least if low is None else self.no_less(low, least)
+        if relation in ("<", "<=", "=="):
+            most = self.operate("-", found, one) if relation == "<" else found
+            high = most if high is None else self.no_more(high, most)
+        self.limits[number] = (low, high)
 
     def reduction(self, expr: n.Reduction) -> Interval:
-        before = dict(self.known)
-        count = self.bind(expr.binders)
-        body = None if expr.function in ("any", "all", "count") else self.interval(expr.body)
-        self.known = before
-        if body is None:
-            return Interval(self.number(0), count)
-        match expr.function:
-            case "sum" if body.symmetric:
-                return self.symmetric(self.operate("*", count, body.high))
-            case "sum":
-                zero = self.number(0)
-                low = self.operate("*", count, self.function("min", body.low, zero))
-                return Interval(
-                    low, self.operate("*", count, self.function("max", body.high, zero))
-                )
-            case "prod":
-                most = self.function("max", self.magnitude(body), self.number(1))
-                return self.symmetric(n.Arithmetic("^", most, count, self.span))
-            case _:
-                return body
+        zero = self.number(0)
+        if expr.function == "count":
+            return Interval(zero, self.counted(expr.binders))
+        if expr.function in ("max", "min"):
+            for binder in expr.binders.items:
+                self.bind(binder)
+            return self.body(expr)
+        count, body = self.counted(expr.binders), self.body(expr)
+        if expr.function == "prod":
+            return self.repeated(body, count)
+        if body.symmetric:
+            return self.symmetric(self.operate("*", count, body.high))
+        low, high = self.no_more(body.low, zero), self.no_less(body.high, zero)
+        return Interval(self.operate("*", count, low), self.operate("*", count, high))
 
-    def apply(self, expr: n.Apply) -> Interval:
-        return self.applied(expr, self.interval)
+    def body(self, expr: n.Reduction) -> Interval:
+        """What is reduced, of the points that the condition keeps."""
+        self.filter(expr.binders.condition)
+        return self.interval(expr.body)
+
+    def filter(self, condition: n.Expr | None) -> None:
+        """Narrow by the condition of a range. Its ends are computed where no point is kept, too."""
+        given = set(self.given)
+        if condition is not None:
+            self.assume(condition, holds=True)
+        self.given = given
+
+    def repeated(self, body: Interval, count: n.Expr) -> Interval:
+        """A product of at most `count` values."""
+        zero, one = self.number(0), self.number(1)
+        found = self.power(
+            Interval(one, self.no_less(self.magnitude(body), one)), Interval(zero, count)
+        )
+        if self.not_negative(body.low):
+            return Interval(zero, found.high)
+        return self.symmetric(found.high)
 
     def applied(self, expr: n.Apply, find: Callable[[n.Expr], Found]) -> Found:
         """What `find` says of a definition's body with these arguments."""
         definition = self.definitions[expr.name]
-        before, limits = dict(self.known), dict(self.limits)
-        for (name, kind), argument in zip(definition.parameters, expr.arguments, strict=True):
-            if kind == f.INT:
-                self.known[name] = self.interval(argument)
-        result = find(definition.body)
-        self.known, self.limits = before, limits
-        return result
+        found = [
+            (self.interval(value) if kind == f.INT else None, self.numbers.of(value))
+            for (_, kind), value in zip(definition.parameters, expr.arguments, strict=True)
+        ]
+        with self.inside():
+            if expr.name not in self.around:
+                self.known, self.boxes, self.numbers.bound = {}, {}, {}
+            for (name, _), (interval, number) in zip(definition.parameters, found, strict=True):
+                self.name(name, interval)
+                self.numbers.bind(name, number)
+            return find(definition.body)
 
     def apply_function(self, expr: n.Function) -> Interval:
-        if expr.name == "flatten_index" and self.of_the_call(expr.arguments[1]):
-            size = self.function("size", expr.arguments[1])
-            most = self.operate("-", size, self.number(1))
-            return Interval(self.number(0), self.no_less(most, self.number(0)))
+        if expr.name == "flatten_index":
+            return self.position(*expr.arguments)
+        if expr.name == "int" and is_condition(expr.arguments[0]):
+            return Interval(self.number(0), self.number(1))
+        if expr.name == "float32":  # rounds up, too
+            raise SpecError(expr.span, UNKNOWN, DECLARE)
         intervals = [self.interval(argument) for argument in expr.arguments]
         match expr.name:
             case "abs":
                 return Interval(self.number(0), self.magnitude(intervals[0]))
             case "max" | "min" as name:
-                lows, highs = [each.low for each in intervals], [each.high for each in intervals]
-                return Interval(self.function(name, *lows), self.function(name, *highs))
+                choose = self.no_less if name == "max" else self.no_more
+                low = reduce(choose, (each.low for each in intervals))
+                return Interval(low, reduce(choose, (each.high for each in intervals)))
             case "floor_log2" | "ceil_log2" as name:
-                ends = (intervals[0].low, intervals[0].high)
-                one = self.number(1)
-                low, high = (self.function(name, self.function("max", end, one)) for end in ends)
-                return Interval(low, high)
+                one, (found,) = self.number(1), intervals
+                low, high = (self.no_less(end, one) for end in (found.low, found.high))
+                return Interval(self.function(name, low), self.function(name, high))
             case _:
                 return self.symmetric(self.magnitude(intervals[0]))
+
+    def position(self, index: n.Expr, extents: n.Expr) -> Interval:
+        """A row-major position: below the size where the index is bound in these very extents."""
+        match index, extents:
+            case n.Ref(name=name), _ if self.boxes.get(name) == extents:
+                most = self.operate("-", self.box(extents), self.number(1))
+                return Interval(self.number(0), self.no_less(most, self.number(0)))
+            case n.TupleOf(elements=entries), n.TupleOf(elements=sides) if len(entries) == len(
+                sides
+            ):
+                found = self.exactly(self.number(0))
+                for entry, side in zip(entries, sides, strict=True):
+                    found = self.product(found, self.interval(side))
+                    found = self.sum("+", found, self.interval(entry))
+                return found
+            case _:
+                raise SpecError(index.span, UNKNOWN, DECLARE)
 
 
 OPPOSITE: Mapping[str, str] = {

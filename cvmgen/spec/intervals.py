@@ -1,13 +1,23 @@
-"""Interval arithmetic whose ends are expressions of the call."""
+"""Interval arithmetic whose ends are expressions of the call.
+
+In every call low <= high: no end speaks of what that call may not have, and each operation keeps
+the order, also where the range of an index has no point and where a condition never holds.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from cvmgen.source import Span
 from cvmgen.spec import folding
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.spec.plain import Plain
+
+# Of a power: beyond these ends it has more bits than any precision, unless its base is 0 or 1.
+MOST_BASE = 1 << 62
+MOST_EXPONENT = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +34,10 @@ class IntervalArithmetic:
 
     def __init__(self, operator: f.Operator, span: Span) -> None:
         self.span = span
-        self.down_to_0 = names_down_to_0(operator)
-        self.counts = not_negative_names(operator)
+        self.plain = Plain(operator)
+        self.optional = {item.name for item in operator.inputs if item.optional}
+        self.optional |= {item.name for item in operator.attributes if item.optional}
+        self.given: set[str] = set()  # of these the ones that are there, by the conditions around
 
     # -------------------------------------------------------- ends
 
@@ -41,6 +53,9 @@ class IntervalArithmetic:
     def function(self, name: str, *arguments: n.Expr) -> n.Expr:
         return folding.function(name, arguments, self.span)
 
+    def when(self, condition: n.Expr, yes: n.Expr, no: n.Expr) -> n.Expr:
+        return yes if yes == no else n.Conditional(yes, condition, no, self.span)
+
     def largest(self, precision: n.Expr) -> n.Expr:
         """2^(p - 1) - 1."""
         one = self.number(1)
@@ -48,37 +63,80 @@ class IntervalArithmetic:
         return self.operate("-", power, one)
 
     def magnitude(self, interval: Interval) -> n.Expr:
-        if interval.symmetric:
-            return interval.high
-        if self.not_negative(interval.low):
+        if interval.symmetric or self.not_negative(interval.low):
             return interval.high
         return self.function("max", self.negate(interval.low), interval.high)
 
     def not_negative(self, expr: n.Expr) -> bool:
-        """Whether a value is plainly at least 0."""
-        match expr:
-            case n.Number(value=value):
-                return value >= 0
-            case n.Ref(name=name):
-                return name in self.counts
-            case n.Arithmetic(sign="+" | "*", left=left, right=right):
-                return self.not_negative(left) and self.not_negative(right)
+        return self.plain.ends(expr).low >= 0
+
+    def positive(self, expr: n.Expr) -> bool:
+        return self.plain.ends(expr).low >= 1
+
+    def no_less(self, value: n.Expr, least: n.Expr) -> n.Expr:
+        """The greater one, as the first where that is plain."""
+        ends, other = self.plain.ends(value), self.plain.ends(least)
+        if ends.low >= other.high or self.not_negative(self.operate("-", value, least)):
+            return value
+        return least if other.low >= ends.high else self.function("max", value, least)
+
+    def no_more(self, value: n.Expr, most: n.Expr) -> n.Expr:
+        """The lesser one."""
+        ends, other = self.plain.ends(value), self.plain.ends(most)
+        if ends.high <= other.low:
+            return value
+        return most if other.high <= ends.low else self.function("min", value, most)
+
+    # -------------------------------------------------------- values that each call has
+
+    def total(self, expr: n.Expr) -> n.Expr:
+        """The expression with a value in every call, the same wherever it has one anyway.
+
+        A precision is computed once a call; what it is made of need not be, as the branch of a
+        condition on elements.
+        """
+        rewritten: n.Expr = n.rebuild(expr, self.totalled)
+        return rewritten
+
+    def totalled(self, node: Any) -> Any:
+        match node:
+            case n.Arithmetic(sign="+" | "-" as sign, left=n.Number(), right=n.Number()):
+                return self.operate(sign, node.left, node.right)
+            case n.Arithmetic(sign="div" | "tdiv" | "mod", right=right) if not self.plain.never_0(
+                right
+            ):
+                return n.Arithmetic(node.sign, node.left, self.not_0(right), node.span)
+            case n.Arithmetic(sign="^", left=left, right=right) if not self.not_negative(right):
+                exponent = self.no_less(right, self.number(0))
+                return n.Arithmetic("^", left, exponent, node.span)
+            case n.Function(name="floor_log2" | "ceil_log2" as name, arguments=(argument,)):
+                return self.function(name, self.no_less(argument, self.number(1)))
+            case n.Function(name="ceildiv" as name, arguments=(left, right)) if (
+                not self.plain.never_0(right)
+            ):
+                return n.Function(name, (left, self.not_0(right)), node.span)
+            case n.Precision(tensor=name) if self.absent(name):
+                return self.when(n.Present(name, self.span), node, self.number(1))
+            case n.Ref(name=name, role="attribute") if self.absent(name):
+                return self.when(n.Present(name, self.span), node, self.number(0))
             case _:
-                return False
+                return node
 
-    def may_be_0(self, expr: n.Expr) -> bool:
-        """Whether an expression speaks of extents that may be 0."""
-        names = {each.name for each in n.walk(expr) if isinstance(each, n.Ref)}
-        return not names.isdisjoint(self.down_to_0)
+    def absent(self, name: str) -> bool:
+        """Whether a call may leave out this input or attribute."""
+        return name in self.optional and name not in self.given
 
-    def no_less(self, most: n.Expr, least: n.Expr) -> n.Expr:
-        """The most that an index can be; of one that may have no value at all, the least."""
-        return self.function("max", most, least) if self.may_be_0(most) else most
+    def not_0(self, divisor: n.Expr) -> n.Expr:
+        if self.plain.never_0(divisor):
+            return divisor
+        test = n.Compare(("!=",), (divisor, self.number(0)), self.span)
+        return self.when(test, divisor, self.number(1))
 
     # -------------------------------------------------------- intervals
 
     def exactly(self, expr: n.Expr) -> Interval:
-        return Interval(expr, expr)
+        value = self.total(expr)
+        return Interval(value, value)
 
     def symmetric(self, magnitude: n.Expr) -> Interval:
         return Interval(self.negate(magnitude), magnitude, symmetric=True)
@@ -102,8 +160,17 @@ class IntervalArithmetic:
 
     def points(self, first: Interval, last: Interval) -> n.Expr:
         """The most values from `first` to just before `last`, which may be none."""
-        most = self.operate("-", last.high, first.low)
-        return most if first.low == self.number(0) else self.function("max", most, self.number(0))
+        return self.no_less(self.operate("-", last.high, first.low), self.number(0))
+
+    def within(self, found: Interval, low: n.Expr | None, high: n.Expr | None) -> Interval:
+        """The part of an interval between these ends; some value where there is none."""
+        if low is None and high is None:
+            return found
+        if low is not None and low == high:
+            return Interval(low, low)
+        least = found.low if low is None else self.no_less(found.low, low)
+        most = found.high if high is None else self.no_more(found.high, high)
+        return Interval(least, self.no_less(most, least))
 
     # -------------------------------------------------------- arithmetic
 
@@ -122,18 +189,56 @@ class IntervalArithmetic:
         if left.symmetric or right.symmetric:
             parts = (self.magnitude(left), self.magnitude(right))
             return self.symmetric(self.operate("*", *parts))
+        if self.not_negative(left.low) and self.not_negative(right.low):
+            return Interval(
+                self.operate("*", left.low, right.low), self.operate("*", left.high, right.high)
+            )
+        for one, other in ((left, right), (right, left)):
+            if one.low == one.high and self.not_negative(one.low):
+                low, high = (self.operate("*", end, one.low) for end in (other.low, other.high))
+                return Interval(low, high)
         return self.corners("*", left, right)
 
     def quotient(self, sign: str, left: Interval, right: Interval) -> Interval:
         """A divisor is never 0 where there is a quotient; its sign may be open."""
-        if right.low != right.high or self.may_be_0(right.low):
-            return self.symmetric(self.magnitude(left))
-        match right.low:
-            case n.Number(value=value) if value > 0:  # quotients grow with what is divided
-                low, high = (self.operate(sign, end, right.low) for end in (left.low, left.high))
-                return Interval(low, high, symmetric=left.symmetric and sign == "tdiv")
-            case _:
-                return self.corners(sign, left, right)
+        if right.low == right.high:
+            divisor = self.exactly(self.not_0(right.low))
+            if not self.positive(divisor.low):
+                return self.corners(sign, left, divisor)
+            # Quotients grow with what is divided.
+            low, high = (self.operate(sign, end, divisor.low) for end in (left.low, left.high))
+            return Interval(low, high, symmetric=left.symmetric and sign == "tdiv")
+        if self.positive(right.low) and right.low != self.number(1):
+            return self.corners(sign, left, right)
+        if self.positive(right.low) and self.not_negative(left.low):
+            return Interval(self.number(0), left.high)
+        return self.symmetric(self.magnitude(left))
+
+    def remainder(self, right: Interval) -> Interval:
+        """A floor remainder has the sign of its divisor and a lesser magnitude."""
+        zero, one = self.number(0), self.number(1)
+        low = self.no_more(self.operate("+", right.low, one), zero)
+        return Interval(low, self.no_less(self.operate("-", right.high, one), zero))
+
+    def power(self, base: Interval, exponent: Interval) -> Interval:
+        """Exponents below 0 give no integer; anything to the power of 0 is 1."""
+        zero, one = self.number(0), self.number(1)
+        least, most = (
+            self.no_more(self.no_less(end, zero), self.number(MOST_EXPONENT))
+            for end in (exponent.low, exponent.high)
+        )
+        if self.positive(base.low):
+            return Interval(self.raised(base.low, least), self.raised(base.high, most))
+        size = self.raised(self.no_less(self.magnitude(base), one), most)
+        even = least == most and isinstance(most, n.Number) and most.value % 2 == 0
+        if even or self.not_negative(base.low):
+            return Interval(zero, size)
+        return self.symmetric(size)
+
+    def raised(self, base: n.Expr, exponent: n.Expr) -> n.Expr:
+        if exponent == self.number(1):
+            return base
+        return self.operate("^", self.no_more(base, self.number(MOST_BASE)), exponent)
 
     def corners(self, sign: str, left: Interval, right: Interval) -> Interval:
         values = [
@@ -142,23 +247,3 @@ class IntervalArithmetic:
             for b in dict.fromkeys((right.low, right.high))
         ]
         return Interval(self.function("min", *values), self.function("max", *values))
-
-
-def names_down_to_0(operator: f.Operator) -> set[str]:
-    """The extents that may be 0, and the names of what is made of them."""
-    found = set(operator.extents_down_to_0)
-    for item in f.all_items(operator.items):
-        if isinstance(item, f.Let):
-            used = {each.name for each in n.walk(item.value) if isinstance(each, n.Ref)}
-            found |= {item.name} if used & found else set()
-    return found
-
-
-def not_negative_names(operator: f.Operator) -> set[str]:
-    """Extents, and numbers of attributes whose range begins at 0 or above."""
-    found = {each.new for item in operator.inputs for each in item.extents if each.new}
-    for attribute in operator.attributes:
-        low = attribute.low
-        if isinstance(low, n.Number) and low.value >= 0 and not attribute.optional:
-            found |= {*attribute.components, attribute.name}
-    return found

@@ -52,7 +52,7 @@ def check_known(
                 message = f"the precision of '{output.name}' follows from '{name}'"
                 hint = "it means something behind its 'where' alone; declare the precision"
                 raise SpecError(output.span, message, hint)
-            case n.Real() | n.Limit() | n.Function(name="int" | "real" | "float32"):
+            case n.Real() | n.Limit() | n.Function(name="real" | "float32"):
                 message = f"the precision of '{output.name}' follows from a real number"
                 raise SpecError(output.span, message, "declare it: precision ...")
             case n.IsWord(name=name) | n.Ref(name=name, role="let" | "attribute") if (

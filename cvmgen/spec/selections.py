@@ -399,7 +399,7 @@ class Sizes:
         return True
 
 
-def bound_inside(expr: n.Expr) -> Iterator[str]:
+def bound_inside(expr: n.Expr | tuple[object, ...]) -> Iterator[str]:
     """The indices that an expression binds itself; none of them is bound around it too."""
     for node in n.walk(expr):
         match node:

@@ -40,6 +40,7 @@ CVMGEN_FUNCTION int64_t cvmgen_saturate(__int128 value) {
     if (value > INT64_MAX) return INT64_MAX;
     return value < INT64_MIN ? INT64_MIN : (int64_t)value;
 }
+CVMGEN_FUNCTION __int128 cvmgen_trunc_div_i128(__int128 a, __int128 b) { return b == 0 ? 0 : a / b; }
 CVMGEN_FUNCTION __int128 cvmgen_floor_div_i128(__int128 a, __int128 b) {
     if (b == 0) return 0;
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
@@ -48,10 +49,17 @@ CVMGEN_FUNCTION __int128 cvmgen_floor_mod_i128(__int128 a, __int128 b) {
     if (b == 0) return 0;
     return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
 }
+CVMGEN_FUNCTION __int128 cvmgen_ceildiv_i128(__int128 a, __int128 b) {
+    return -cvmgen_floor_div_i128(-a, b);
+}
 #endif
 
-/* Quotient rounded down, and the remainder that goes with it; 0 for a divisor of 0. A quotient
-   beyond int64 becomes its end. */
+/* Quotients rounded toward zero and down, and the remainder that goes with the latter; 0 for a
+   divisor of 0. A quotient beyond int64 becomes its end. */
+CVMGEN_FUNCTION int64_t cvmgen_trunc_div(int64_t a, int64_t b) {
+    if (b == -1) return a == INT64_MIN ? INT64_MAX : -a;
+    return b == 0 ? 0 : a / b;
+}
 CVMGEN_FUNCTION int64_t cvmgen_floor_div(int64_t a, int64_t b) {
     if (b == -1) return a == INT64_MIN ? INT64_MAX : -a;
     if (b == 0) return 0;
@@ -75,6 +83,7 @@ CVMGEN_FUNCTION int32_t cvmgen_floor_log2(int64_t n) {
 CVMGEN_FUNCTION int32_t cvmgen_ceil_log2(int64_t n) {
     return n <= 1 ? 0 : cvmgen_floor_log2(n - 1) + 1;
 }
+/* By squares; modulo 2^64, or 2^128. */
 CVMGEN_FUNCTION int64_t cvmgen_power(int64_t base, int64_t exponent) {
     uint64_t result = 1, square = (uint64_t)base;
     for (; exponent > 0; exponent >>= 1, square *= square)
@@ -82,17 +91,18 @@ CVMGEN_FUNCTION int64_t cvmgen_power(int64_t base, int64_t exponent) {
     return (int64_t)result;
 }
 #if defined(__SIZEOF_INT128__) || defined(__CUDACC_RTC_INT128__)
-CVMGEN_FUNCTION int32_t cvmgen_floor_log2_i128(__int128 n) {
-    return n > INT64_MAX ? 62 + cvmgen_floor_log2((int64_t)(n >> 62)) : cvmgen_floor_log2((int64_t)n);
-}
-CVMGEN_FUNCTION int32_t cvmgen_ceil_log2_i128(__int128 n) {
-    return n <= 1 ? 0 : cvmgen_floor_log2_i128(n - 1) + 1;
-}
 CVMGEN_FUNCTION __int128 cvmgen_power_i128(__int128 base, int64_t exponent) {
     unsigned __int128 result = 1, square = (unsigned __int128)base;
     for (; exponent > 0; exponent >>= 1, square *= square)
         if (exponent & 1) result *= square;
     return (__int128)result;
+}
+CVMGEN_FUNCTION int32_t cvmgen_floor_log2_i128(__int128 n) {
+    if (n >> 64 != 0) return 64 + cvmgen_floor_log2((int64_t)(n >> 64));
+    return n > INT64_MAX ? 63 : cvmgen_floor_log2((int64_t)n);
+}
+CVMGEN_FUNCTION int32_t cvmgen_ceil_log2_i128(__int128 n) {
+    return n <= 1 ? 0 : cvmgen_floor_log2_i128(n - 1) + 1;
 }
 #endif
 

@@ -78,6 +78,27 @@ static inline int64_t cvmgen_saturating_add(int64_t a, int64_t b) {
 static inline int64_t cvmgen_saturating_mul(int64_t a, int64_t b) {
     return cvmgen_saturate((__int128)a * b);
 }
+/* Within 2^126 of 0, which leaves room for what a plain sum adds. */
+#define CVMGEN_FAR ((__int128)1 << 126)
+static inline __int128 cvmgen_saturating_add_i128(__int128 a, __int128 b) {
+    if (b > 0 && a > CVMGEN_FAR - b) return CVMGEN_FAR;
+    return b < 0 && a < -CVMGEN_FAR - b ? -CVMGEN_FAR : a + b;
+}
+static inline __int128 cvmgen_saturating_sub_i128(__int128 a, __int128 b) {
+    return cvmgen_saturating_add_i128(a, -b);
+}
+static inline __int128 cvmgen_saturating_mul_i128(__int128 a, __int128 b) {
+    const __int128 high = a < 0 ? -a : a, wide = b < 0 ? -b : b;
+    if (high != 0 && wide > CVMGEN_FAR / high) return (a < 0) == (b < 0) ? CVMGEN_FAR : -CVMGEN_FAR;
+    return a * b;
+}
+static inline __int128 cvmgen_saturating_power_i128(__int128 base, int64_t exponent) {
+    __int128 result = 1;
+    /* Beyond 128 factors only the sign may change. */
+    for (int64_t i = exponent > 128 ? 128 + exponent % 2 : exponent; i > 0; --i)
+        result = cvmgen_saturating_mul_i128(result, base);
+    return result;
+}
 
 /* What is made for size and not for speed: it runs once a call at most, on a few numbers. */
 #ifdef __GNUC__
@@ -102,6 +123,12 @@ static inline cvmgen_text cvmgen_format(const char *format, ...) {
 CVMGEN_SELDOM
 static inline cvmgen_text cvmgen_number(int64_t value) {
     return cvmgen_format("%" PRId64, value);
+}
+/* A precision; of one that is far beyond what exists it is not counted how far. */
+CVMGEN_SELDOM
+static inline cvmgen_text cvmgen_precision_text(int64_t value) {
+    if (value >= 64) return cvmgen_format("64 or more");
+    return value < -64 ? cvmgen_format("below -64") : cvmgen_number(value);
 }
 /* A list as users write it: (2, 3), (4,). */
 CVMGEN_SELDOM

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from cvmgen.api import Operators
+from cvmgen.errors import OperatorError
 from cvmgen.reference import Reference
 from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files
@@ -226,3 +227,75 @@ def test_long_lists(tmp_path: Path, named: str, output: str) -> None:
         call = Call("tried.long", (np.ones(2, np.int32),), {"k": k})
         refusal = f"tried.long: s has at most 16 entries (k = {k})" if longer else ""
         assert conformance.check(call, dtype=np.int32).refusal == refusal, k
+
+
+WIDE = """
+operator fifth {
+  "More bits than the host computes with."
+  input  X : cvm[N]
+  output Y : cvm[N]
+  Y[i] = X[i]*X[i]*X[i]*X[i]*X[i]
+}
+operator product {
+  "As many factors as there are elements."
+  input  X : cvm[N]
+  output Y : cvm[1]
+  Y[i] = prod[k < N](X[k])
+}
+operator terms {
+  "A number of terms that may be negative."
+  input  X : cvm[N]
+  attr   a
+  output Y : cvm[N]
+  Y[i] = sum[k < a](X[i])
+}
+operator bits {
+  "A logarithm of 93 bits."
+  input  X : cvm[N]
+  output Y : cvm[N]
+  Y[i] = floor(log2(abs(X[i]*X[i]*X[i]) + 1))
+}
+operator places {
+  "A position of more than 64 bits, on its way."
+  input  X : cvm[N]
+  output Y : cvm[N]
+  Y[i] = flatten_index((X[i], X[i]^2), (7, 3000000000)) div 1000000000000000
+}
+operator thirds {
+  "Powers beyond 64 bits, brought back."
+  input  X : cvm[N]
+  attr   a in [0, inf)
+  output Y : cvm[N] precision 32
+  Y[i] = ceildiv(X[i]^3, 9223372036854775807) + (a^4 div 2^62) mod 1000
+}
+operator seventh {
+  "A number of the call of 217 bits, compared."
+  input  X : cvm[N]
+  attr   a in [0, inf)
+  let    b = a*a*a*a*a*a*a
+  output Y : cvm[N]
+  Y[i] = X[i] if b > 5 else 0
+}
+"""
+
+
+def test_numbers_of_many_bits_are_the_same_everywhere(tmp_path: Path) -> None:
+    """And so is a refusal, of a precision however large."""
+    found = check_files([SpecFile(Source("test.cvm", WIDE), "wide")])
+    targets = load_own(found, tmp_path)
+    data = [np.array([MOST, -5, 7, -MOST], np.int32), np.full(3000, 200, np.int32)]
+    calls: list[tuple[str, dict[str, int]]] = [(name, {}) for name in ("fifth", "product")]
+    calls += [("bits", {}), ("places", {}), ("thirds", {"a": MOST}), ("thirds", {"a": 3})]
+    calls += [("terms", {"a": a}) for a in (-20, 0, 3, MOST)]
+    calls += [("seventh", {"a": a}) for a in (1, 2, MOST)]
+    for name, attributes in calls:
+        for X in data:
+            outcomes = {outcome(ops, name, X, attributes) for ops in targets.values()}
+            assert len(outcomes) == 1, (name, attributes, outcomes)
+
+
+def outcome(operators: Operators, name: str, X: Any, attributes: dict[str, int]) -> str:
+    try:
+        return str(getattr(operators.wide, name)(X, **attributes).tolist())
+    except OperatorError as error:
+        return str(error)

@@ -13,6 +13,7 @@ RULES = [
     ("floordiv", ranges.floordiv, lambda a, b: a // b),
     ("truncdiv", ranges.truncdiv, divide_toward_zero),
     ("modulo", ranges.modulo, lambda a, b: a % b),
+    ("ceildiv", ranges.ceildiv, lambda a, b: -(-a // b)),
     ("product", lambda a, b: ranges.corners(a, b, lambda x, y: x * y), lambda a, b: a * b),
 ]
 
@@ -23,8 +24,17 @@ def test_every_value_lies_in_the_range(rule, exact) -> None:
         found = rule(left, right)
         for a in range(left.low, left.high + 1):
             for b in range(right.low, right.high + 1):
-                if b != 0 or rule is RULES[3][1]:
+                if b != 0 or rule is RULES[4][1]:
                     assert found.low <= exact(a, b) <= found.high, (left, right, a, b)
+
+
+def test_every_power_and_shift_lies_in_the_range() -> None:
+    for left, right in product(SMALL, SMALL):
+        powers, shifts = ranges.power(left, right), ranges.shift_right(left, right)
+        for a in range(left.low, left.high + 1):
+            for b in range(max(right.low, 0), right.high + 1):
+                assert powers.low <= a**b <= powers.high, (left, right, a, b)
+                assert shifts.low <= a >> b <= shifts.high, (left, right, a, b)
 
 
 def test_magnitude() -> None:

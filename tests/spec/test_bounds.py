@@ -7,15 +7,15 @@ import pytest
 
 from cvmgen.reference import Reference, Tensor
 from cvmgen.reference.soundness import unsound_rules
-from cvmgen.source import Source
+from cvmgen.source import Source, SpecErrors
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
 
 COMMON = "def clip(x, low, high) = max(low, min(x, high))\n"
 
 
-def operator(items: str) -> Operator:
-    text = f"{COMMON}operator f {{\n{items}\n}}\n"
+def operator(items: str, before: str = "") -> Operator:
+    text = f"{COMMON}{before}operator f {{\n{items}\n}}\n"
     (found,) = check_files([SpecFile(Source("test.cvm", text), "test")])
     return found
 
@@ -126,3 +126,59 @@ def test_a_rule_for_all_cases_is_compared_with_each() -> None:
     cases = "case big == 0 {\nY[i] = X[i]\n}\ncase big == 1 {\nY[i] = 9 * X[i]\n}"
     (error,) = unsound_rules(operator(items + cases))
     assert error.span.text == "p(X)"
+
+
+X = "input X : cvm[N]\n"
+Y = f"{X}output Y : cvm[N]\nY[i] = "
+H = "def h(x) = x\ndef g(x) = h(20*x) if -5 < x and x < 5 else 0\n"
+OPTIONAL = "input X : cvm[N]\ninput B : cvm[N] optional\noutput Y : cvm[N]\nY[i] = "
+NEEDED = [
+    (f"{Y}7 - (X[i] mod -3)", "", 5, "a remainder has the sign of its divisor"),
+    (f"{Y}X[i] mod 4", "", 3, "and is not negative where that is not"),
+    (f"{Y}225 - X[i]^2", "", 9, "a square is least at 0"),
+    (f"{Y}16 - (0 - 2)^clip(X[i], 0, 4)", "", 7, "powers of negatives have both signs"),
+    (f"{Y}flatten_index((X[i], X[i]), (3, 3))", "", 6, "a position of elements, 3*X + X"),
+    (f"{Y}g(X[i])", H, 8, "of g and h each has an x of its own"),
+    (
+        f"{X}output Y : cvm[N]\nlet T[i] = 9*X[i]\n"
+        "let U[i] = T[(i + 1) mod N] if -1 < X[i] and X[i] < 1 else 0\nY[i] = U[i]",
+        "",
+        7,
+        "the index of a let is another one at each use",
+    ),
+    (f"{Y}X[i] if -2 < X[i] < 2 else 0", "", 2, "the very value is narrowed"),
+    (f"{Y}h(X[i]) if -2 < X[i] < 2 else 0", "def h(x) = x\n", 2, "also by another name"),
+    (f"{Y}sum[k < N](X[k] if X[k] > 6 else 0)", "", 5, "one value at each point of a sum"),
+    (f"{Y}sum[k < N if X[k] < -6](X[k])", "", 5, "and what a range keeps"),
+    (f"{Y}X[i]*X[i] if X[i] > 5 and X[i] < -5 else 0", "", 7, "what is never so has some range"),
+    (f"{OPTIONAL}B[i] if present(B) and X[i] > 0 else 1", "", 2, "an input that is not there"),
+    (f"{OPTIONAL}sum[k < N if present(B)](B[k])", "", 1, "nor in a range that has no point"),
+    (f"{Y}1 if X[i] > 0 else 10 div (N - 2)", "", 5, "a quotient that has no value"),
+    (f"{Y}sum[k < N - 5](X[k])", "", 1, "a sum of nothing"),
+    (f"{Y}max(1, sum[k < N - 5](k - 9))", "", 2, "whose index has no range"),
+    (f"{Y}int(all[k < X[i]](k < 3))", "", 2, "all of nothing is true"),
+    (f"{Y}X[i] tdiv (i - 5)", "", 4, "a divisor of either sign, never 0"),
+    (f"{Y}ceil(log2(i + i + 1))", "", 3, "a logarithm is taken from 1 on"),
+]
+
+
+@pytest.mark.parametrize(("items", "before", "needed", "_why"), NEEDED)
+def test_a_derived_precision_is_what_the_values_need(
+    items: str, before: str, needed: int, _why: str
+) -> None:
+    """For two elements of 4 bits."""
+    reference = Reference(operator(items, before))
+    inputs: dict[str, Tensor | None] = {"X": Tensor((2,), [0, 0], 4)}
+    assert reference.infer(inputs).outputs["Y"].precision == needed
+
+
+def test_a_negative_number_of_terms_is_none() -> None:
+    reference = Reference(operator(f"{X}attr a\noutput Y : cvm[N]\nY[i] = sum[k < a](X[i])"))
+    for a, precision in ((-20, 1), (0, 1), (1, 4), (20, 9)):
+        found = reference.infer({"X": Tensor((1,), [7], 4)}, {"a": a}).outputs["Y"]
+        assert found.precision == precision
+
+
+def test_a_real_number_may_be_rounded_up() -> None:
+    with pytest.raises(SpecErrors, match="bounds of this value are not known"):
+        operator(f"{Y}int(float32(real(X[i])))")

@@ -39,8 +39,9 @@ static int batch_flatten_prepare(const cvm_batch_flatten_args *args, batch_flatt
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
-            X_precision).text, "its precision p(X) must be in [1, 32]");
+            cvmgen_format("precision %s (p(X) = %" PRId64 ")",
+            cvmgen_precision_text(Y_precision).text, X_precision).text,
+            "its precision p(X) must be in [1, 32]");
     /* batch_flatten line 5 */
     const int64_t n_0 = n.at[0];
     const int64_t n_part_size = cvmgen_size(cvmgen_box(cvmgen_part(n, 1, n.length)).list);

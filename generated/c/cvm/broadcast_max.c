@@ -77,8 +77,8 @@ static int broadcast_max_prepare(const cvm_broadcast_max_args *args, broadcast_m
     const int64_t Y_precision = cvmgen_max_i64(A_precision, B_precision);
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (p(A) = %" PRId64 ", p(B) = %" PRId64 ")",
-            Y_precision, A_precision, B_precision).text,
+            cvmgen_format("precision %s (p(A) = %" PRId64 ", p(B) = %" PRId64 ")",
+            cvmgen_precision_text(Y_precision).text, A_precision, B_precision).text,
             "its precision widest(p(A), p(B)) must be in [1, 32]");
     /* family broadcast line 11 */
     cvmgen_list A_strides = cvmgen_strides(&m);

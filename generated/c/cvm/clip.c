@@ -52,8 +52,8 @@ static int clip_prepare(const cvm_clip_args *args, clip_plan *plan, cvmgen_error
         cvmgen_abs_i64(a_max)) + 1) + 1 + 1;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (a_min = %" PRId64 ", a_max = %" PRId64 ")",
-            Y_precision, a_min, a_max).text,
+            cvmgen_format("precision %s (a_min = %" PRId64 ", a_max = %" PRId64 ")",
+            cvmgen_precision_text(Y_precision).text, a_min, a_max).text,
             "its precision bits(max(abs(a_min), abs(a_max)) + 1) + 1 must be in [1, 32]");
     /* clip line 8 */
     const int64_t n_size = cvmgen_size(&n);

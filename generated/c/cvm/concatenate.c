@@ -101,8 +101,8 @@ static int concatenate_prepare(const cvm_concatenate_args *args, concatenate_pla
     const int64_t Y_precision = largest;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (M = %" PRId64 ")", Y_precision, M).text,
-            "its precision max[i < M](p(I[i])) must be in [1, 32]");
+            cvmgen_format("precision %s (M = %" PRId64 ")", cvmgen_precision_text(Y_precision).text,
+            M).text, "its precision max[i < M](p(I[i])) must be in [1, 32]");
     plan->N = N;
     plan->a = a;
     plan->Y_shape = Y_shape;

@@ -57,8 +57,9 @@ static int cvm_left_shift_prepare(const cvm_cvm_left_shift_args *args,
     const int64_t Y_precision = precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (precision = %" PRId64 ")", Y_precision,
-            precision).text, "its precision precision must be in [1, 32]");
+            cvmgen_format("precision %s (precision = %" PRId64 ")",
+            cvmgen_precision_text(Y_precision).text, precision).text,
+            "its precision precision must be in [1, 32]");
     /* cvm_left_shift line 9 */
     const int64_t n_size = cvmgen_size(&n);
     plan->shift_bit = shift_bit;

@@ -42,8 +42,9 @@ static int cvm_lut_prepare(const cvm_cvm_lut_args *args, cvm_lut_plan *plan,
     const int64_t Y_precision = table_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (p(table) = %" PRId64 ")", Y_precision,
-            table_precision).text, "its precision p(table) must be in [1, 32]");
+            cvmgen_format("precision %s (p(table) = %" PRId64 ")",
+            cvmgen_precision_text(Y_precision).text, table_precision).text,
+            "its precision p(table) must be in [1, 32]");
     /* cvm_lut line 8 */
     const int64_t m_size = cvmgen_size(&m);
     const int64_t n_size = cvmgen_size(&n);

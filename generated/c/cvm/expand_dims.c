@@ -63,8 +63,9 @@ static int expand_dims_prepare(const cvm_expand_dims_args *args, expand_dims_pla
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
-            X_precision).text, "its precision p(X) must be in [1, 32]");
+            cvmgen_format("precision %s (p(X) = %" PRId64 ")",
+            cvmgen_precision_text(Y_precision).text, X_precision).text,
+            "its precision p(X) must be in [1, 32]");
     /* expand_dims line 10 */
     cvmgen_list Y_strides = cvmgen_strides(&Y_shape);
     cvmgen_list Y_steps = cvmgen_zeros(n.length);

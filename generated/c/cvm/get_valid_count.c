@@ -58,8 +58,8 @@ static int get_valid_count_prepare(const cvm_get_valid_count_args *args,
     const int64_t valid_count_precision = cvmgen_floor_log2(N * K + 1) + 1 + 1;
     if (valid_count_precision < 1 || valid_count_precision > 32)
         return cvmgen_refuse(error, "valid_count",
-            cvmgen_format("precision %" PRId64 " (N = %" PRId64 ", K = %" PRId64 ")",
-            valid_count_precision, N, K).text,
+            cvmgen_format("precision %s (N = %" PRId64 ", K = %" PRId64 ")",
+            cvmgen_precision_text(valid_count_precision).text, N, K).text,
             "its precision bits(N*K + 1) + 1 must be in [1, 32]");
     /* get_valid_count line 9 */
     cvmgen_list Y_shape = {0};
@@ -71,8 +71,9 @@ static int get_valid_count_prepare(const cvm_get_valid_count_args *args,
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
-            X_precision).text, "its precision p(X) must be in [1, 32]");
+            cvmgen_format("precision %s (p(X) = %" PRId64 ")",
+            cvmgen_precision_text(Y_precision).text, X_precision).text,
+            "its precision p(X) must be in [1, 32]");
     /* get_valid_count line 10 */
     const int64_t V_length_size = B;
     plan->B = B;

@@ -58,8 +58,9 @@ static int repeat_prepare(const cvm_repeat_args *args, repeat_plan *plan, cvmgen
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
-            X_precision).text, "its precision p(X) must be in [1, 32]");
+            cvmgen_format("precision %s (p(X) = %" PRId64 ")",
+            cvmgen_precision_text(Y_precision).text, X_precision).text,
+            "its precision p(X) must be in [1, 32]");
     /* repeat line 10 */
     cvmgen_list d_factors = cvmgen_ones(Y_shape.length);
     for (int64_t slot = 0; slot < N; ++slot) {

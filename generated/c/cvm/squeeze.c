@@ -121,8 +121,9 @@ static int squeeze_prepare(const cvm_squeeze_args *args, squeeze_plan *plan,
         Y_precision = X_precision;
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
-                cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
-                X_precision).text, "its precision p(X) must be in [1, 32]");
+                cvmgen_format("precision %s (p(X) = %" PRId64 ")",
+                cvmgen_precision_text(Y_precision).text, X_precision).text,
+                "its precision p(X) must be in [1, 32]");
         /* squeeze line 16 */
         Y_strides = cvmgen_strides(&Y_shape);
         Y_steps = cvmgen_zeros(n.length);
@@ -144,8 +145,9 @@ static int squeeze_prepare(const cvm_squeeze_args *args, squeeze_plan *plan,
         Y_precision = X_precision;
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
-                cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
-                X_precision).text, "its precision p(X) must be in [1, 32]");
+                cvmgen_format("precision %s (p(X) = %" PRId64 ")",
+                cvmgen_precision_text(Y_precision).text, X_precision).text,
+                "its precision p(X) must be in [1, 32]");
     } else {
         return cvmgen_refuse(error, "", "", "no case of the operator applies");
     }

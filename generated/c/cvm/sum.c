@@ -142,8 +142,8 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
         Y_precision = X_precision + (cvmgen_floor_log2(Z) + 1);
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
-                cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ", Z = %" PRId64 ")",
-                Y_precision, X_precision, Z).text,
+                cvmgen_format("precision %s (p(X) = %" PRId64 ", Z = %" PRId64 ")",
+                cvmgen_precision_text(Y_precision).text, X_precision, Z).text,
                 "its precision sum_precision(p(X), Z) must be in [1, 32]");
         /* family reduce line 16 */
         d_K_extents.length = 0;
@@ -204,8 +204,8 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
         Y_precision = X_precision + (cvmgen_floor_log2(Z) + 1);
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
-                cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ", Z = %" PRId64 ")",
-                Y_precision, X_precision, Z).text,
+                cvmgen_format("precision %s (p(X) = %" PRId64 ", Z = %" PRId64 ")",
+                cvmgen_precision_text(Y_precision).text, X_precision, Z).text,
                 "its precision sum_precision(p(X), Z) must be in [1, 32]");
         /* family reduce line 21 */
         d_R_extents.length = 0;
@@ -246,8 +246,8 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
         Y_precision = X_precision + (cvmgen_floor_log2(Z) + 1);
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
-                cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ", Z = %" PRId64 ")",
-                Y_precision, X_precision, Z).text,
+                cvmgen_format("precision %s (p(X) = %" PRId64 ", Z = %" PRId64 ")",
+                cvmgen_precision_text(Y_precision).text, X_precision, Z).text,
                 "its precision sum_precision(p(X), Z) must be in [1, 32]");
         /* family reduce line 25 */
         n_size = cvmgen_size(&n);

@@ -78,8 +78,9 @@ static int transpose_prepare(const cvm_transpose_args *args, transpose_plan *pla
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
-            X_precision).text, "its precision p(X) must be in [1, 32]");
+            cvmgen_format("precision %s (p(X) = %" PRId64 ")",
+            cvmgen_precision_text(Y_precision).text, X_precision).text,
+            "its precision p(X) must be in [1, 32]");
     /* transpose line 11 */
     cvmgen_list Y_strides = cvmgen_strides(&Y_shape);
     cvmgen_list Y_steps = cvmgen_zeros(n.length);

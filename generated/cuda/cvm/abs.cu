@@ -121,8 +121,9 @@ static int abs_prepare(const cvm_abs_args *args, abs_plan *plan, cvmgen_error *e
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
-            X_precision).text, "its precision p(X) must be in [1, 32]");
+            cvmgen_format("precision %s (p(X) = %" PRId64 ")",
+            cvmgen_precision_text(Y_precision).text, X_precision).text,
+            "its precision p(X) must be in [1, 32]");
     /* abs line 5 */
     const int64_t n_size = cvmgen_size(&n);
     plan->n_size = n_size;

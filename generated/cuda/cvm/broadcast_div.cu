@@ -208,8 +208,8 @@ static int broadcast_div_prepare(const cvm_broadcast_div_args *args, broadcast_d
     const int64_t Y_precision = A_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (p(A) = %" PRId64 ", p(B) = %" PRId64 ")",
-            Y_precision, A_precision, B_precision).text,
+            cvmgen_format("precision %s (p(A) = %" PRId64 ", p(B) = %" PRId64 ")",
+            cvmgen_precision_text(Y_precision).text, A_precision, B_precision).text,
             "its precision first(p(A), p(B)) must be in [1, 32]");
     /* family broadcast line 11 */
     cvmgen_list B_strides = cvmgen_strides(&n);

@@ -745,9 +745,10 @@ static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen
         B_precision) + 1 : X_precision + W_precision + (cvmgen_floor_log2(IC * KH * KW) + 1);
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ", p(W) = %" PRId64 ", IC = %"
-            PRId64 ", KH = %" PRId64 ", KW = %" PRId64 "%s)", Y_precision, X_precision, W_precision,
-            IC, KH, KW, has_B ? cvmgen_format(", p(B) = %" PRId64, B_precision).text : "").text,
+            cvmgen_format("precision %s (p(X) = %" PRId64 ", p(W) = %" PRId64 ", IC = %"
+            PRId64 ", KH = %" PRId64 ", KW = %" PRId64 "%s)",
+            cvmgen_precision_text(Y_precision).text, X_precision, W_precision, IC, KH, KW, has_B
+            ? cvmgen_format(", p(B) = %" PRId64, B_precision).text : "").text,
             "its precision wider(p(X) + p(W) + bits(IC*KH*KW), p(B)) if present(B) else p(X) + p(W) + bits(IC*KH*KW) must be in [1, 32]");
     plan->N = N;
     plan->C = C;

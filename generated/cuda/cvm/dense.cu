@@ -232,9 +232,9 @@ static int dense_prepare(const cvm_dense_args *args, dense_plan *plan, cvmgen_er
         : X_precision + W_precision + (cvmgen_floor_log2(K) + 1);
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ", p(W) = %" PRId64 ", K = %"
-            PRId64 "%s)", Y_precision, X_precision, W_precision, K, has_B
-            ? cvmgen_format(", p(B) = %" PRId64, B_precision).text : "").text,
+            cvmgen_format("precision %s (p(X) = %" PRId64 ", p(W) = %" PRId64 ", K = %"
+            PRId64 "%s)", cvmgen_precision_text(Y_precision).text, X_precision, W_precision, K,
+            has_B ? cvmgen_format(", p(B) = %" PRId64, B_precision).text : "").text,
             "its precision wider(p(X) + p(W) + bits(K), p(B)) if present(B) else p(X) + p(W) + bits(K) must be in [1, 32]");
     plan->M = M;
     plan->K = K;

@@ -131,8 +131,8 @@ static int elemwise_sub_prepare(const cvm_elemwise_sub_args *args, elemwise_sub_
     const int64_t Y_precision = cvmgen_max_i64(A_precision, B_precision) + 1;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (p(A) = %" PRId64 ", p(B) = %" PRId64 ")",
-            Y_precision, A_precision, B_precision).text,
+            cvmgen_format("precision %s (p(A) = %" PRId64 ", p(B) = %" PRId64 ")",
+            cvmgen_precision_text(Y_precision).text, A_precision, B_precision).text,
             "its precision wider(p(A), p(B)) must be in [1, 32]");
     /* elemwise_sub line 6 */
     const int64_t n_size = cvmgen_size(&n);

@@ -498,8 +498,8 @@ static int max_prepare(const cvm_max_args *args, max_plan *plan, cvmgen_error *e
         Y_precision = X_precision;
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
-                cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ", Z = %" PRId64 ")",
-                Y_precision, X_precision, Z).text,
+                cvmgen_format("precision %s (p(X) = %" PRId64 ", Z = %" PRId64 ")",
+                cvmgen_precision_text(Y_precision).text, X_precision, Z).text,
                 "its precision max_precision(p(X), Z) must be in [1, 32]");
         /* family reduce line 16 */
         d_K_extents.length = 0;
@@ -560,8 +560,8 @@ static int max_prepare(const cvm_max_args *args, max_plan *plan, cvmgen_error *e
         Y_precision = X_precision;
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
-                cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ", Z = %" PRId64 ")",
-                Y_precision, X_precision, Z).text,
+                cvmgen_format("precision %s (p(X) = %" PRId64 ", Z = %" PRId64 ")",
+                cvmgen_precision_text(Y_precision).text, X_precision, Z).text,
                 "its precision max_precision(p(X), Z) must be in [1, 32]");
         /* family reduce line 21 */
         d_R_extents.length = 0;
@@ -602,8 +602,8 @@ static int max_prepare(const cvm_max_args *args, max_plan *plan, cvmgen_error *e
         Y_precision = X_precision;
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
-                cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ", Z = %" PRId64 ")",
-                Y_precision, X_precision, Z).text,
+                cvmgen_format("precision %s (p(X) = %" PRId64 ", Z = %" PRId64 ")",
+                cvmgen_precision_text(Y_precision).text, X_precision, Z).text,
                 "its precision max_precision(p(X), Z) must be in [1, 32]");
         /* family reduce line 25 */
         n_size = cvmgen_size(&n);

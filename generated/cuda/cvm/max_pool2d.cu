@@ -466,8 +466,9 @@ static int max_pool2d_prepare(const cvm_max_pool2d_args *args, max_pool2d_plan *
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
-            X_precision).text, "its precision p(X) must be in [1, 32]");
+            cvmgen_format("precision %s (p(X) = %" PRId64 ")",
+            cvmgen_precision_text(Y_precision).text, X_precision).text,
+            "its precision p(X) must be in [1, 32]");
     plan->N = N;
     plan->C = C;
     plan->H = H;

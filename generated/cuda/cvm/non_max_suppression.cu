@@ -597,8 +597,9 @@ static int non_max_suppression_prepare(const cvm_non_max_suppression_args *args,
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
-            X_precision).text, "its precision p(X) must be in [1, 32]");
+            cvmgen_format("precision %s (p(X) = %" PRId64 ")",
+            cvmgen_precision_text(Y_precision).text, X_precision).text,
+            "its precision p(X) must be in [1, 32]");
     /* non_max_suppression line 15 */
     const int64_t I_size = B * N;
     const int64_t I_length_size = B;

@@ -246,8 +246,9 @@ static int slice_prepare(const cvm_slice_args *args, slice_plan *plan, cvmgen_er
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
-            X_precision).text, "its precision p(X) must be in [1, 32]");
+            cvmgen_format("precision %s (p(X) = %" PRId64 ")",
+            cvmgen_precision_text(Y_precision).text, X_precision).text,
+            "its precision p(X) must be in [1, 32]");
     /* slice line 25 */
     cvmgen_list X_strides = cvmgen_strides(&n);
     int64_t X_base = 0;

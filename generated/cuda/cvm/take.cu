@@ -277,8 +277,9 @@ static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error
         Y_precision = X_precision;
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
-                cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
-                X_precision).text, "its precision p(X) must be in [1, 32]");
+                cvmgen_format("precision %s (p(X) = %" PRId64 ")",
+                cvmgen_precision_text(Y_precision).text, X_precision).text,
+                "its precision p(X) must be in [1, 32]");
         /* take line 12 */
         m_size = cvmgen_size(&m);
         n_size = cvmgen_size(&n);
@@ -296,8 +297,9 @@ static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error
         Y_precision = X_precision;
         if (Y_precision < 1 || Y_precision > 32)
             return cvmgen_refuse(error, "Y",
-                cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
-                X_precision).text, "its precision p(X) must be in [1, 32]");
+                cvmgen_format("precision %s (p(X) = %" PRId64 ")",
+                cvmgen_precision_text(Y_precision).text, X_precision).text,
+                "its precision p(X) must be in [1, 32]");
         /* take line 17 */
         i_extents = cvmgen_part(n, 0, a);
         k_extents = cvmgen_part(n, a + 1, n.length);

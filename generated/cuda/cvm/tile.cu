@@ -168,8 +168,9 @@ static int tile_prepare(const cvm_tile_args *args, tile_plan *plan, cvmgen_error
     const int64_t Y_precision = X_precision;
     if (Y_precision < 1 || Y_precision > 32)
         return cvmgen_refuse(error, "Y",
-            cvmgen_format("precision %" PRId64 " (p(X) = %" PRId64 ")", Y_precision,
-            X_precision).text, "its precision p(X) must be in [1, 32]");
+            cvmgen_format("precision %s (p(X) = %" PRId64 ")",
+            cvmgen_precision_text(Y_precision).text, X_precision).text,
+            "its precision p(X) must be in [1, 32]");
     /* tile line 12 */
     cvmgen_list k_factors = cvmgen_ones(Y_shape.length);
     for (int64_t slot = 0; slot < N; ++slot)

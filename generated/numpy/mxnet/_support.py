@@ -16,6 +16,7 @@ import numpy as np
 MAX_RANK = 16
 MAX_SIZE = 1 << 40
 MAX_PRECISION = 32
+FAR_PRECISION = 64  # from here on targets may count differently
 MAX_INPUTS = 64
 INT8: np.dtype[Any] = np.dtype(np.int8)
 INT32: np.dtype[Any] = np.dtype(np.int32)
@@ -595,6 +596,13 @@ def check_output_shape(
     check_shape(operator, name, shape, limits)
 
 
+def precision_text(precision: int) -> str:
+    """A precision; of one that is far beyond what exists it is not counted how far."""
+    if precision >= FAR_PRECISION:
+        return f"{FAR_PRECISION} or more"
+    return f"below -{FAR_PRECISION}" if precision < -FAR_PRECISION else str(precision)
+
+
 def check_output(
     operator: str,
     name: str,
@@ -607,7 +615,7 @@ def check_output(
     """The shape and precision that an output would have."""
     check_output_shape(operator, name, shape, limits)
     if not 1 <= precision <= MAX_PRECISION:
-        text = with_terms(f"precision {precision}", shown)
+        text = with_terms(f"precision {precision_text(precision)}", shown)
         refuse(operator, name, text, f"its precision {rule} must be in [1, {MAX_PRECISION}]")
 
 

@@ -1,0 +1,95 @@
+"""What is a value of the call: the same for all elements of an output, known before they are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from cvmgen.functions import REAL_FUNCTIONS
+from cvmgen.source import Span
+from cvmgen.spec import formula as f
+from cvmgen.spec import nodes as n
+from cvmgen.spec.intervals import IntervalArithmetic
+from cvmgen.spec.selections import bound_inside
+from cvmgen.spec.value_numbers import LOCAL
+
+
+class CallValues(IntervalArithmetic):
+    """Tells values of the call by what the definitions in reach speak of."""
+
+    def __init__(self, operator: f.Operator, span: Span) -> None:
+        super().__init__(operator, span)
+        items = f.all_items(operator.items)
+        self.definitions = {item.name: item for item in items if isinstance(item, f.Definition)}
+        self.around: Mapping[str, f.Definition] = {}  # those that see the indices around them
+
+    def of_the_call(self, expr: n.Expr) -> bool:
+        """Whether a value is the same for all elements: no index, no element in it."""
+        return self.fixed(expr, ())
+
+    def of_the_call_body(self, name: str) -> bool:
+        """Whether a definition speaks of nothing but its parameters and the call."""
+        definition = self.definitions[name]
+        if definition.kind == f.SELECTED:
+            return False
+        inner = {parameter for parameter, _ in definition.parameters}
+        return self.of_every_call(definition.body, inner)
+
+    def of_every_call(self, expr: n.Expr, known: Collection[str] = ()) -> bool:
+        """Whether an expression reads no element, and no index but its own and those `known`."""
+        return self.fixed(expr, {*known, *bound_inside(expr)})
+
+    def fixed(self, expr: n.Expr, inner: Collection[str]) -> bool:
+        """Whether an expression reads no element and only such indices as are in `inner`."""
+        for node in n.walk(expr):
+            match node:
+                case n.Access() | n.ShapeOf():
+                    return False
+                case n.Ref(name=used, role=role) if role in LOCAL and used not in inner:
+                    return False
+                case n.Apply(name=used) if used in self.around or not self.of_the_call_body(used):
+                    return False
+                case _:
+                    pass
+        return True
+
+    def has_value(self, expr: n.Expr) -> bool:
+        """Whether each call has a value: a maximum needs an element; `total` sees to the rest."""
+        for node in n.walk(expr):
+            match node:
+                case n.Reduction(function="max" | "min", binders=binders):
+                    points = all(map(self.has_points, binders.items))
+                    if binders.condition is not None or not points:
+                        return False
+                case n.Apply(name=name):
+                    body = self.definitions[name].body
+                    if not self.has_value(body) or self.total(body) != body:
+                        return False
+                case _:
+                    pass
+        return True
+
+    def has_points(self, binder: n.Binder) -> bool:
+        match binder:
+            case n.IndexRange(low=low, high=high):
+                return self.positive(self.operate("-", high, low))
+            case _:
+                return False
+
+
+def is_condition(expr: n.Expr) -> bool:
+    match expr:
+        case n.Compare() | n.Logic() | n.Not() | n.Contains() | n.Present() | n.IsWord():
+            return True
+        case n.Truth() | n.Reduction(function="any" | "all"):
+            return True
+        case _:
+            return False
+
+
+def speaks_of_reals(expr: n.Expr) -> bool:
+    """Whether an expression computes with real numbers that are no integers."""
+    return any(
+        isinstance(node, (n.Real, n.Limit))
+        or (isinstance(node, n.Function) and node.name in REAL_FUNCTIONS)
+        for node in n.walk(expr)
+    )
