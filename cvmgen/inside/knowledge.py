@@ -286,8 +286,10 @@ class Forms:
                 return self.atom(i.Call("len", (self.collection(sequence, other, at),)))
 
     def collection(self, sequence: i.Expr, value: i.Expr, at: Knowledge) -> i.Expr:
-        """A set or a list of the call in one form: by its name, if it has one."""
-        return sequence if isinstance(sequence, i.Var) else self.inner(value, at)
+        """A set or a list of the call in one form: by its name, if it has one; by the first of
+        several names."""
+        named = isinstance(sequence, i.Var) and not isinstance(value, i.Var)
+        return sequence if named else self.inner(value, at)
 
     def counts(self, poly: Poly) -> bool:
         """Whether a length plainly is at least 0: a sum of lengths."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import heappop, heappush
+from itertools import product
 from typing import TYPE_CHECKING
 
 from cvmgen.inside import polynomials as p
@@ -75,6 +76,7 @@ class Search:
                 *self.by_equalities(goal),
                 *self.by_quotients(goal),
                 *self.by_facts(goal, against),
+                *self.by_products(goal, against),
             ]
             if self.add(waiting, found, depth + 1):
                 return True
@@ -155,6 +157,27 @@ class Search:
                 terms = [each for each in fact if each != p.ONE]
                 if terms and all(goal.get(each, 0) * fact[each] > 0 for each in terms):
                     yield p.minus(goal, fact)
+
+    def by_products(self, goal: Poly, against: list[p.Monomial]) -> Iterator[Poly]:
+        """With the product of two facts that takes a product of two atoms away; only where it
+        leaves fewer terms that are against the goal, since pairs of facts are many."""
+        if self.steps < STEPS:
+            return
+        for monomial in against:
+            if len(monomial) != 2:
+                continue
+            for (first, one), (second, other) in product(*map(self.relations, monomial)):
+                factor, rest = divmod(goal[monomial], one * other)
+                if rest or factor < 0:
+                    continue
+                left = p.minus(goal, p.times(p.times(first, second), p.constant(factor)))
+                if len(self.against(left)) < len(against):
+                    yield left
+
+    def relations(self, number: int) -> list[tuple[Poly, int]]:
+        """The facts that an atom is a term of, with another one."""
+        facts = self.facts.get((number,), ())
+        return [each for each in facts if len(each[0].keys() - {p.ONE}) > 1]
 
     def by_quotients(self, goal: Poly) -> Iterator[Poly]:
         """q <= U says a < b*(U + 1), and q >= L says a >= b*L, for the quotient q of a by b > 0."""

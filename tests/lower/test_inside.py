@@ -22,6 +22,19 @@ PROVED = [
     ("Y[i] = Z[unflatten(X[i] mod size(n), n...)...]", "a position in a box"),
     ("Y[i * 1] = X[i]  forall i < N", "a store by an expression"),
 ]
+WHOLE = [
+    (
+        "input X : cvm[n...]\ninput Z : cvm[n[0], size(n[1:])]\noutput Y : cvm[n...] precision 32\n"
+        "Y[i, d...] = Z[i, flatten_index(d..., n[1:]...)]  forall i < n[0], d... < n[1:]...",
+        "an output of the shape of an input, and a position in a part of it",
+    ),
+    (
+        "attr A in [1, 99)\nattr B in [1, 99)\nattr K in [1, 9)\nrequire K <= B : 'it fits'\n"
+        "input X : cvm[A * B]\noutput Y : cvm[A * (B - K + 1)] precision 32\n"
+        "Y[a * (B - K + 1) + b] = X[a * B + b + K - 1]  forall a < A, b < B - K + 1",
+        "digits, of which one is a difference",
+    ),
+]
 OPEN = [
     ("Y[i] = X[(i + 1000000 if N == 1237 else i)]", 1, "one extent among all"),
     ("Y[i] = X[X[i]]", 1, "an element is the index"),
@@ -40,6 +53,11 @@ def text(equation: str) -> str:
 @pytest.mark.parametrize(("equation", "why"), PROVED, ids=[why for _, why in PROVED])
 def test_proved(equation: str, why: str) -> None:
     assert open_places(translate(operator(text(equation)))) == (), why
+
+
+@pytest.mark.parametrize(("items", "why"), WHOLE, ids=[why for _, why in WHOLE])
+def test_whole_operators_are_proved(items: str, why: str) -> None:
+    assert open_places(translate(operator(items.replace("'", '"')))) == (), why
 
 
 @pytest.mark.parametrize(("equation", "count", "why"), OPEN, ids=[why for *_, why in OPEN])
