@@ -172,6 +172,7 @@ def test_without_a_compiler(build: Build, monkeypatch: pytest.MonkeyPatch, tmp_p
     for variable in ("CUDA_HOME", "CUDA_PATH"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr("cvmgen.build.compilers._wheels", lambda: iter(()))
+    monkeypatch.setattr("cvmgen.build.compilers._USUAL_TOOLKIT", tmp_path)
     outcome = build(*REPORT)
     assert outcome.code == 3
     assert outcome.err.startswith("error: no CUDA compiler found")
