@@ -472,7 +472,20 @@ class Prover(Assumptions):
             for node in walk(self.atoms[number]):
                 if isinstance(node, i.Item) and not any("$" in name for name in names_in(node)):
                     found[node.index] = None
+                    found |= dict.fromkeys(self.shifts(at, every, node))
         return list(found)
+
+    def shifts(self, at: Knowledge, every: Every, read: i.Item) -> Iterator[i.Expr]:
+        """The values for which a condition, that speaks of a list at a place beside its index,
+        speaks of the entry that is read: of y[a + i] == n[i] it is i = j - a for y[j]."""
+        index = self.named("index", every.over)
+        (number,) = p.atoms_of(self.poly(index, at))
+        for node in walk(every.condition):
+            if isinstance(node, i.Item) and node.sequence == read.sequence:
+                place = self.poly(put(node.index, {every.over.index: index}), at)
+                apart = p.split(place, number)
+                if apart is not None and apart[0] == 1 and apart[1]:
+                    yield self.expr(p.minus(self.poly(read.index, at), apart[1]))
 
     def prefixes(self, at: Knowledge, atoms: set[int]) -> Knowledge:
         """Of sums of the same terms of at least 0, a longer one holds a shorter one and its next

@@ -34,6 +34,15 @@ WHOLE = [
         "Y[a * (B - K + 1) + b] = X[a * B + b + K - 1]  forall a < A, b < B - K + 1",
         "digits, of which one is a difference",
     ),
+    (
+        "input X : cvm[n...]\nlet N = len(n)\nattr a in [0, N + 1)\nattr k in [0, 9)\n"
+        "input Z : cvm[m...]\nrequire len(m) == N + k : 'the rank'\n"
+        "require all[j < a](m[j] == n[j]) : 'the front'\n"
+        "require all[j < N - a](m[a + k + j] == n[a + j]) : 'the back'\n"
+        "output Y : cvm[n...] precision 32\n"
+        "Y[d...] = Z[(d[j] if j < a else 0 if j < a + k else d[j - k] for j < N + k)...]",
+        "what is required of entries beside an index",
+    ),
 ]
 OPEN = [
     ("Y[i] = X[(i + 1000000 if N == 1237 else i)]", 1, "one extent among all"),
