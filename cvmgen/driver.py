@@ -15,7 +15,7 @@ from cvmgen.emit import c, c_support, cuda, interface, numpy, python
 from cvmgen.emit.c_nests import NestEmitter
 from cvmgen.errors import CvmgenError, Faults, InternalError, Strict
 from cvmgen.inside.checks import open_places, stay_inside
-from cvmgen.inside.sites import HINT, UNPROVED
+from cvmgen.inside.sites import HINT
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
 from cvmgen.ir.verify import verify
@@ -275,7 +275,7 @@ def schedule_effects(operator: Operator, schedules: Schedules) -> Effects:
 def warnings_of(operator: Operator) -> list[SpecWarning]:
     """The places of a formula that are not proved to stay inside of what they read."""
     found = attempt("inside", operator, open_places, translate(operator))
-    return [SpecWarning(each.span, UNPROVED.format(each.what), HINT) for each in found]
+    return [SpecWarning(each.span, str(each), HINT) for each in found]
 
 
 def mapping_text(operator: Operator, schedules: Schedules) -> str:

@@ -19,6 +19,7 @@ ABOUT: Mapping[str, str] = {
     "parse": "the text as a syntax tree",
     "check": "every name resolved, every kind known: what all later stages begin with",
     "translate": "a nest of loops around a store of each equation",
+    "inside": "what is not proved to stay inside of its tensor gets a test in front",
     "parts": "known lists beside other slots of a shape, and computed extents, get names",
     "lift": "what the host knows leaves the nests, and so does the loop over several tensors",
     "unfold": "reductions become loops with an accumulator, bindings become locals",

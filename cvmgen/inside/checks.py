@@ -50,18 +50,34 @@ def once(program: i.Program) -> tuple[i.Program, tuple[Open, ...]]:
 def checked(program: i.Program) -> tuple[i.Program, tuple[Open, ...]]:
     """The program with tests, and what they are for.
 
-    Where something is not proved, definitions must not read what they do not ask for.
+    Where something is not proved, definitions must not read what they do not ask for. A program
+    that cannot be tested stays as it is; its places are told all the same.
     """
     checks = Checks(program)
     try:
         found = checks.program_with_tests()
-    except SpecError:
-        pass
-    else:
-        if not checks.sites.open:
-            return found, ()
+    except SpecError as error:
+        told = checks.sites.open.values() or (Open(error.span, "all accesses stay inside", False),)
+        return program, tuple(replace(each, tested=False) for each in told)
+    if not checks.sites.open:
+        return found, ()
+    if not testable(program):
+        told = checks.sites.open.values()
+        return program, tuple(replace(each, tested=False) for each in told)
     checks = Checks(translate(program.operator, lazy=True))
     return checks.program_with_tests(), tuple(checks.sites.open.values())
+
+
+def testable(program: i.Program) -> bool:
+    """Whether a test can stand in front of the nests: not with lists, which nests fill first, with
+    optional attributes, or where an equation says itself which element it writes."""
+    operator = program.operator
+    equations = (each for each in f.all_items(operator.items) if isinstance(each, f.Equation))
+    return (
+        not program.scratch
+        and not any(each.optional for each in operator.attributes)
+        and all(each.gather for each in equations)
+    )
 
 
 @dataclass(frozen=True, slots=True)

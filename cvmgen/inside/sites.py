@@ -25,10 +25,15 @@ TRUE = i.Const(True)
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A place that is not proved to stay inside, and what a formula could require there."""
+    """A place that is not proved to stay inside, what a formula could require there, and whether
+    each call tests it."""
 
     span: Span
     what: str
+    tested: bool = True
+
+    def __str__(self) -> str:
+        return f"it is not proved that {self.what}, {TESTED if self.tested else UNTESTED}"
 
 
 class Sites:
@@ -420,7 +425,8 @@ class Sites:
         return TRUE
 
 
-UNPROVED = "it is not proved that {}, so each call tests it"
+TESTED = "so each call tests it"
+UNTESTED = "and calls cannot test it: what lies outside may be read or written"
 INSIDE = "this index stays inside"
 HINT = "cut the index with clip, mod or a condition, or add a `require` that keeps it inside"
 

@@ -77,9 +77,15 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
         "cvm.sum",
         [ONE],
         {"zzz": 0},
-        "zzz = 0: there is no such attribute; its attributes: axes, keepdims, exclude",
+        "zzz = 0: there is no such attribute; its attributes: axes, keepdims, exclude; "
+        "its inputs: X",
     ),
-    ("cvm.abs", [ONE], {"zzz": "a"}, "zzz = 'a': there is no such attribute; its attributes: none"),
+    (
+        "cvm.abs",
+        [ONE],
+        {"zzz": "a"},
+        "zzz = 'a': there is no such attribute; its attributes: none; its inputs: X",
+    ),
     ("cvm.cvm_clip", [ONE], {"precision": 2.0}, "precision = 2.0: an integer is needed"),
     ("cvm.cvm_clip", [ONE], {"precision": "8"}, "precision = '8': an integer is needed"),
     ("cvm.cvm_clip", [ONE], {"precision": True}, "precision = True: an integer is needed"),

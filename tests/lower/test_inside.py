@@ -73,7 +73,9 @@ def test_whole_operators_are_proved(items: str, why: str) -> None:
 def test_open(equation: str, count: int, why: str) -> None:
     found = operator(text(equation))
     assert len(open_places(translate(found))) == count, why
-    assert lower(found, C_LIKE).nests[0].guarded is not None
+    tested = lower(found, C_LIKE).nests[0].guarded is not None
+    assert tested == (why != "a store outside"), "an equation that says which element it writes"
+    assert all(each.tested == tested for each in open_places(translate(found)))
 
 
 def test_one_tensor_of_several_at_a_time() -> None:
