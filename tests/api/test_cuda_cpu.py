@@ -100,7 +100,8 @@ FAULTS = [
 @pytest.mark.parametrize(("fault", "rule"), FAULTS, ids=["a barrier", "a lane"])
 def test_a_kernel_that_fails(generated: Path, tmp_path: Path, fault: str, rule: str) -> None:
     shutil.copytree(generated / "cuda", tmp_path / "cuda")
-    shutil.copy(generated / "manifest.json", tmp_path)
+    for name in ("manifest.json", ".cvmgen-files"):
+        shutil.copy(generated / name, tmp_path)
     source = tmp_path / "cuda/cvm/relu.cu"
     text = re.sub(r"(__global__[^{]*{\n)", rf"\1    {fault}\n", source.read_text())
     source.write_text(text)
