@@ -103,6 +103,8 @@ def loaded(
         owner = str(error).split(" ")[0].partition(".")[2]
         cause = "".join(traceback.format_exception(error.__cause__, limit=-4))
         found.add(owner, f"{target}: {error}\n{cause}")
+    if len(faults.errors) == len(operators):  # nothing is left to load, nor to call
+        return None
     folder = folder / target
     write_changed(folder, files)
     sources = dict(library_sources(folder, target)) if target in ("c", "cuda-cpu") else {}
