@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -29,10 +29,22 @@ sys.exit(main())
 """
 # A compiler that notes what runs and takes its time.
 COMPILER = """#!/bin/sh
-case "$*" in *"-c a"*|*"-c cvmgen"*) echo $$ >> {pids}; sleep 30 & echo $! >> {pids}; wait;; esac
+case "$*" in *"-c a"*|*"-c cvmgen"*) echo $$ >> {pids}; sleep 120 & echo $! >> {pids}; wait;; esac
 exec cc "$@"
 """
 SOON = 1.9  # seconds: before there is no more patience
+
+
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """What a shell runs in the background ignores SIGINT, and so would all that it starts."""
+    before = [(each, signal.getsignal(each)) for each in (signal.SIGINT, signal.SIGTERM)]
+    for each, handler in before:
+        if handler is signal.SIG_IGN:
+            signal.signal(each, signal.SIG_DFL)
+    yield
+    for each, handler in before:
+        signal.signal(each, handler)
 
 
 def start(arguments: Sequence[object], **variables: str) -> subprocess.Popen[str]:
@@ -78,7 +90,7 @@ def test_at_any_moment(
     assert "Exception ignored" not in err
     assert "KeyboardInterrupt" not in err
     # It may have been done before, well or not: `run` has no such input.
-    assert process.returncode == 130 or (not err.strip()) or name == "run", err
+    assert process.returncode in (0, 130) or not err.strip() or name == "run", err
     if name == "build":
         assert build("--target", "cuda", "--target", "python").code == 0
         assert not [path for path in contents(tmp_path / "generated") if "partial" in path]
@@ -98,7 +110,7 @@ def test_compilers_end_too(spec: Path, tmp_path: Path, number: signal.Signals) -
         time.sleep(0.02)
     began = time.monotonic()
     process.send_signal(number)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=60)
     assert time.monotonic() - began < SOON + 2
     assert process.returncode == 128 + number
     assert "Traceback" not in err
@@ -136,14 +148,14 @@ def test_a_program_that_compiles_stops_too(tmp_path: Path) -> None:
         assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=20) == ("stopped\n", None)
+    assert process.communicate(timeout=60) == ("stopped\n", None)
     assert len(pids.read_text().split()) == 4
     assert not [pid for pid in pids.read_text().split() if alive(int(pid))]
 
 
 def alive(pid: int) -> bool:
     """Whether a process runs; one that ended and is waited for does not."""
-    for _ in range(50):
+    for _ in range(250):
         try:
             os.kill(pid, 0)
             if Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
@@ -164,7 +176,7 @@ class Noisy:
         for _ in range(9): pass
 {how}
 import time
-time.sleep(60)
+time.sleep(120)
 """
 WAYS = {
     "a destructor": "noisy = Noisy()\ndel noisy",
@@ -178,7 +190,7 @@ WAYS = {
 def test_an_interrupt_that_is_caught_ends_the_command_all_the_same(way: str) -> None:
     code = SWALLOWED.format(how=WAYS[way])
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=30
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
@@ -191,7 +203,7 @@ def test_who_ignores_interrupts_stays_undisturbed() -> None:
         "os.kill(os.getpid(), signal.SIGINT); print('here')"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=30
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stdout) == (0, "here\n")
 
