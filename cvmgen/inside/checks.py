@@ -8,7 +8,7 @@ refuses the call by that.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from cvmgen.dtypes import MAX_SIZE
@@ -33,7 +33,7 @@ def stay_inside(program: i.Program) -> i.Program:
 
 
 def open_places(program: i.Program) -> tuple[Open, ...]:
-    """The places of a formula that are tested while it runs, in the order of the text."""
+    """The places of a formula that are not proved to stay inside, in the order of the text."""
     return tuple(sorted(once(program)[1], key=lambda each: each.span.start))
 
 
@@ -48,24 +48,28 @@ def once(program: i.Program) -> tuple[i.Program, tuple[Open, ...]]:
 
 
 def checked(program: i.Program) -> tuple[i.Program, tuple[Open, ...]]:
-    """The program with tests, and what they are for.
+    """The program with tests, and the places that are not proved.
 
     Where something is not proved, definitions must not read what they do not ask for. A program
     that cannot be tested stays as it is; its places are told all the same.
     """
     checks = Checks(program)
+    told = checks.sites.open
     try:
         found = checks.program_with_tests()
     except SpecError as error:
-        told = checks.sites.open.values() or (Open(error.span, "all accesses stay inside", False),)
-        return program, tuple(replace(each, tested=False) for each in told)
-    if not checks.sites.open:
+        whole = Open(error.span, "all accesses stay inside")
+        return program, untested(told.values() or [whole])
+    if not told:
         return found, ()
     if not testable(program):
-        told = checks.sites.open.values()
-        return program, tuple(replace(each, tested=False) for each in told)
+        return program, untested(told.values())
     checks = Checks(translate(program.operator, lazy=True))
     return checks.program_with_tests(), tuple(checks.sites.open.values())
+
+
+def untested(places: Iterable[Open]) -> tuple[Open, ...]:
+    return tuple(replace(each, tested=False) for each in places)
 
 
 def testable(program: i.Program) -> bool:

@@ -56,9 +56,6 @@ class CallTyper(ABC):
     def index(self, expr: i.Expr) -> i.Expr: ...
 
     @abstractmethod
-    def power_of_two(self, exponent: Typed) -> Typed: ...
-
-    @abstractmethod
     def list_value(self, expr: i.Expr) -> i.Expr: ...
 
     @abstractmethod
