@@ -95,8 +95,8 @@ def dtype_bytes() -> str:
 
 def emit_header(opset: str, operators: Iterable[Operator]) -> str:
     """The public header of an opset, which includes those of its operators."""
-    names = [operator.name for operator in operators]
-    return render("c/opset.h.j2", opset=opset, guard=opset.upper(), names=names)
+    includes = "\n".join(f'#include "{opset}/{each.name}.h"' for each in operators)
+    return render("c/opset.h.j2", opset=opset, guard=opset.upper(), includes=includes)
 
 
 def emit_interface(operator: Operator) -> str:

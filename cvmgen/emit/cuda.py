@@ -124,8 +124,8 @@ def mask_size(settings: Names[str, Settings]) -> int:
 
 def emit_header(opset: str, operators: Iterable[Operator]) -> str:
     """The public header of an opset, which includes those of its operators."""
-    names = [operator.name for operator in operators]
-    return render("cuda/opset.h.j2", opset=opset, guard=opset.upper(), names=names)
+    includes = "\n".join(f'#include "{opset}/{each.name}.h"' for each in operators)
+    return render("cuda/opset.h.j2", opset=opset, guard=opset.upper(), includes=includes)
 
 
 def emit_interface(operator: Operator) -> str:
