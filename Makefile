@@ -1,6 +1,7 @@
 # make            set up, write and compile the kernels, run the digits example
 # make test       all tests but the slow ones;  make test-all  those too
 # make orders     all tests of conformance of CUDA text on the CPU, in reverse and random order
+# make golden     write the C of the tests' models anew, where it is meant to change
 # make fuzz       invented formulas, schedules and files, 50 times as many as in tests (FUZZ=50)
 # make sanitize   CUDA kernels on the CPU under sanitizers and the race detector
 # make emulated   kernels and models of the C target on other processors, under emulation
@@ -37,7 +38,7 @@ CUDA := $(VENV)/.installed-cuda-$(KEY)
 EMULATION := $(VENV)/.installed-emulation-$(KEY)
 WHEELS := $(VENV)/.installed-zig-$(KEY)
 
-.PHONY: demo build test test-all fuzz orders sanitize emulated mutants check format readme bench bench-peers bench-check bench-baseline bench-readme gpu-test gpu-sanitize gpu-bench gpu-first gpu-wheels wheels clean
+.PHONY: demo build test test-all golden fuzz orders sanitize emulated mutants check format readme bench bench-peers bench-check bench-baseline bench-readme gpu-test gpu-sanitize gpu-bench gpu-first gpu-wheels wheels clean
 
 demo: build
 	@$(BIN)/python examples/digits/demo.py
@@ -63,6 +64,9 @@ orders: $(TEST)
 	  CVMGEN_TEST_TARGETS=c,cuda-cpu CVMGEN_TEST_ORDER=$$order \
 	    $(BIN)/python -m pytest $(PYTEST_FLAGS) tests/conformance tests/opsets || exit 1; \
 	done
+
+golden: $(TEST)
+	@$(BIN)/python -m tests.model.golden
 
 fuzz: $(TEST)
 	@echo "again with: make fuzz FUZZ=$(FUZZ) FUZZ_SEED=$(FUZZ_SEED)"

@@ -1,0 +1,51 @@
+"""The C of models as it is committed beside this; `make golden` writes it anew.
+
+What a change to the back end does to models is seen in its diff, as in generated/ for operators.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from cvmgen.api import Operators, load
+from cvmgen.build import write_changed
+from cvmgen.model.build import model_files
+from tests.model.invented import ALONE, MODELS, Sketch, for_small_models
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = Path(__file__).with_name("golden")
+DIGITS = ROOT / "examples" / "digits"
+RESNET = ROOT.parent / "shared" / "models" / "cifar10_resnet20_v2"
+DIGESTS = "weights.sha256"
+DRAWN = MODELS | ALONE
+
+
+def texts() -> Mapping[str, str]:
+    """The code of every model by the name of its file, and digests of their weights; without the
+    published model where it is not beside the repository."""
+    found, digests = {}, []
+    for name, files in models(load(target="python")):
+        found[f"{name}.c"] = files[f"{name}.c"]
+        weights = files.get(f"{name}_weights.c", "")
+        digests += [f"{sha256(weights.encode()).hexdigest()}  {name}\n"]
+    return {**found, DIGESTS: "".join(digests)}
+
+
+def models(python: Operators) -> Iterator[tuple[str, Mapping[str, str]]]:
+    digits = DIGITS / "digits.json", DIGITS / "digits.bin"
+    yield "digits", model_files(*digits, "digits", python)
+    for seed, (name, draw) in enumerate(DRAWN.items()):
+        sketch = Sketch(python, seed)
+        symbol = draw(sketch)
+        yield name, model_files(symbol, sketch.arrays, name, python, for_small_models())
+    if RESNET.is_dir():
+        resnet = RESNET / "symbol.json", RESNET / "params.bin"
+        yield "resnet", model_files(*resnet, "resnet", python)
+
+
+if __name__ == "__main__":
+    for each in write_changed(FOLDER, texts()):
+        sys.stdout.write(f"{each.kind:<8} {each.path}\n")
