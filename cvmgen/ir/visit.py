@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
-from operator import is_
+from operator import attrgetter, is_
 from typing import Any
 
 from cvmgen.ir import nodes as i
@@ -23,6 +23,20 @@ def _parts(kind: type) -> tuple[str, ...] | None:
     if not is_dataclass(kind) or issubclass(kind, LEAVES):
         return None
     return tuple(each.name for each in fields(kind) if each.type not in PLAIN)
+
+
+@cache
+def _below(kind: type) -> Callable[[Any], tuple[Any, ...]] | None:
+    """What gives the parts of a node, the last one first; None for what is no node."""
+    match _parts(kind):
+        case None:
+            return None
+        case ():
+            return lambda node: ()
+        case (one,):
+            return lambda node: (getattr(node, one),)
+        case parts:
+            return attrgetter(*reversed(parts))
 
 
 def rebuild(node: Any, change: Callable[[Any], Any]) -> Any:
@@ -73,14 +87,13 @@ def walk(node: Any) -> Iterator[Any]:
     left = [node]
     while left:
         node = left.pop()
-        if isinstance(node, tuple):
+        if node.__class__ is tuple:
             left += node[::-1]
             continue
-        parts = _parts(node.__class__)
-        if parts is None:
-            continue
-        yield node
-        left += [getattr(node, name) for name in reversed(parts)]
+        below = _below(node.__class__)
+        if below is not None:
+            yield node
+            left += below(node)
 
 
 def children(node: Any) -> Iterator[Any]:
