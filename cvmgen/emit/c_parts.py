@@ -12,9 +12,9 @@ from cvmgen.emit.c_shares import OWN, Member, call_name, part_function, part_nam
 from cvmgen.emit.c_text import versions, word_in, wrapped, wrapped_list
 from cvmgen.emit.plan import Field
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned
 from cvmgen.ir.visit import fresh, names_in, replaced, walk
 from cvmgen.lower.grid import extent
-from cvmgen.lower.guards import assigned
 from cvmgen.schedule.dependences import combined, stored_tensors
 from cvmgen.schedule.measures import parallel
 

@@ -12,11 +12,11 @@ from cvmgen.emit.c_text import single, wrapped_list
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.emit.cuda_mappings import Kernel, Mapping, Task
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import opposite
 from cvmgen.ir.visit import names_in, rebuild
 from cvmgen.lower.contraction import Contraction, Side, contraction, factor_sizes
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.grid import grid
-from cvmgen.lower.unfold import opposite
 
 BOUNDS = "CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT"
 

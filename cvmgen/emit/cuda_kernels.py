@@ -5,9 +5,9 @@ from __future__ import annotations
 from cvmgen.emit.c_kernels import KernelPrinter
 from cvmgen.emit.c_like import identifier, indent
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned
 from cvmgen.ir.visit import names_in
 from cvmgen.lower.grid import Grid, extent
-from cvmgen.lower.guards import assigned
 
 
 class CudaKernelPrinter(KernelPrinter):

@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from cvmgen.emit.c_like import entry_at, identifier, indent
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned
 from cvmgen.ir.visit import names_in, rebuild, walk
 from cvmgen.lower.grid import Grid, extent
-from cvmgen.lower.guards import assigned
 from cvmgen.lower.list_loops import changed_outside, decision, reads_own, reads_so_far, selection
 
 BARRIER = "__syncthreads();"

@@ -8,9 +8,9 @@ from typing import Any
 
 from cvmgen.emit.c_like import entry_at
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned
 from cvmgen.ir.visit import fresh, names_in, rebuild
 from cvmgen.lower.greedy import Greedy, relevant
-from cvmgen.lower.guards import assigned
 from cvmgen.lower.list_loops import Block
 
 ZERO, ONE = i.Const(0), i.Const(1)

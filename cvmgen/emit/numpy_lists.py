@@ -9,8 +9,8 @@ from cvmgen.emit.numpy_boxes import Block, BoxPrinter
 from cvmgen.emit.numpy_printer import ARRAY, HOST, INDEX, Axis, NotAnArray, inlined
 from cvmgen.emit.python_names import identifier
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import conjuncts
 from cvmgen.ir.visit import LEAVES, fresh, names_in, substitute, walk
-from cvmgen.lower.guards import conjuncts
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from typing import Any
 from cvmgen.emit.python_names import identifier
 from cvmgen.emit.python_printer import PRIMARY, UNARY, PythonPrinter
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import conjunction, conjuncts
 from cvmgen.ir.visit import LEAVES, names_in, substitute, walk
-from cvmgen.lower.guards import conjunction, conjuncts
 from cvmgen.lower.known_extents import KnownExtents
 
 HOST, INDEX, ARRAY = "host", "index", "array"

@@ -11,10 +11,10 @@ from cvmgen.inside.knowledge import ZERO, Knowledge
 from cvmgen.inside.polynomials import Poly
 from cvmgen.inside.prover import Prover
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import shape_name
+from cvmgen.ir.logic import conjuncts
 from cvmgen.ir.visit import walk
-from cvmgen.lower.guards import conjuncts
 from cvmgen.lower.selections import length_name
-from cvmgen.lower.translate import shape_name
 from cvmgen.spec.formula import Attribute, Input
 
 Slots = tuple[tuple[i.Expr, bool], ...]

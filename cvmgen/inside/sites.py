@@ -11,10 +11,10 @@ from cvmgen.inside.binding import alike, put
 from cvmgen.inside.calls import CallProver, Slots
 from cvmgen.inside.knowledge import ZERO, Knowledge, is_list
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import opposite
 from cvmgen.ir.visit import children, names_in
 from cvmgen.lower.selections import length_name
 from cvmgen.lower.translate import entry
-from cvmgen.lower.unfold import opposite
 from cvmgen.source import Span, SpecError
 
 if TYPE_CHECKING:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import input_names, outputs, shape_name
+from cvmgen.ir.logic import opposite
 from cvmgen.ir.visit import names_in, rebuild, walk
-from cvmgen.lower.host import input_names, outputs
-from cvmgen.lower.translate import shape_name
-from cvmgen.lower.unfold import opposite
 from cvmgen.source import Span
 
 START = i.Const(0)

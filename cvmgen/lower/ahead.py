@@ -7,8 +7,8 @@ from itertools import takewhile
 from typing import Any
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned, changed
 from cvmgen.ir.visit import names_in, walk
-from cvmgen.lower.guards import assigned, changed
 from cvmgen.spec.formula import Operator
 
 Block = tuple[i.Stmt, ...]

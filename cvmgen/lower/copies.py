@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from cvmgen import algebra
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import changed
 from cvmgen.ir.visit import names_in, substitute, walk
 from cvmgen.lower.facts import Facts
-from cvmgen.lower.guards import changed
 from cvmgen.lower.machine_types import BITS
 
 Run = i.Copy | i.Fill

@@ -15,9 +15,10 @@ from typing import Any
 
 from cvmgen.dtypes import INT32
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import conjunction, conjuncts
+from cvmgen.ir.uses import assigned, changed
 from cvmgen.ir.visit import fresh, names_in, rebuild
 from cvmgen.lower.facts import Facts
-from cvmgen.lower.guards import assigned, changed, conjunction, conjuncts
 from cvmgen.lower.list_loops import Block, decision
 from cvmgen.lower.types import type_nest
 from cvmgen.source import SpecError

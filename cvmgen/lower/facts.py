@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import shape_name
+from cvmgen.ir.logic import conjuncts
+from cvmgen.ir.uses import changed
 from cvmgen.ir.visit import rebuild, substitute, walk
-from cvmgen.lower.guards import changed, conjuncts
-from cvmgen.lower.translate import shape_name
 from cvmgen.spec.formula import Input
 
 RING = ("+", "-", "*")

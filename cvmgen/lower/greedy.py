@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import conjunction, conjuncts, joined
+from cvmgen.ir.uses import assigned, changed
 from cvmgen.ir.visit import names_in, substitute, walk
-from cvmgen.lower.guards import assigned, changed, conjunction, conjuncts, joined
 from cvmgen.lower.list_loops import Block, changed_outside, decision, selection
 from cvmgen.lower.settled import settled
 

@@ -3,12 +3,13 @@ the addition, and what does not depend on a loop moves in front of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import conjunction, conjuncts, joined
+from cvmgen.ir.uses import assigned, changed
 from cvmgen.ir.visit import names_in, rebuild, walk
 
 
@@ -110,29 +111,6 @@ def rebuilt_product(factors: list[i.Expr | None], filling: i.Expr) -> i.Expr:
     return result
 
 
-def joined(statement: i.If) -> i.If:
-    """`if a: if b:` is `if a and b:`."""
-    match statement:
-        case i.If(otherwise=(), then=(i.If(otherwise=()) as inner,)):
-            tests = (*conjuncts(statement.condition), *conjuncts(inner.condition))
-            return replace(statement, condition=conjunction(tests), then=inner.then)
-        case _:
-            return statement
-
-
-def conjuncts(condition: i.Expr) -> tuple[i.Expr, ...]:
-    match condition:
-        case i.Logic(op="and", operands=operands):
-            return tuple(each for operand in operands for each in conjuncts(operand))
-        case _:
-            return (condition,)
-
-
-def conjunction(tests: Iterable[i.Expr]) -> i.Expr:
-    tests = tuple(tests)
-    return tests[0] if len(tests) == 1 else i.Logic("and", tests)
-
-
 def hoisted(loop: i.Loop | i.PackLoop, indices: set[str]) -> tuple[i.Stmt, ...]:
     """Locals and tests that do not depend on the loop, in front of it and around it."""
     varying = set(indices) | assigned(loop.body)
@@ -188,28 +166,3 @@ def may_fail(node: object) -> bool:
             return True
         case _:
             return False
-
-
-def changed(statements: tuple[i.Stmt, ...]) -> set[str]:
-    """The locals that a block gives a second value."""
-    return {
-        node.name
-        for node in walk(statements)
-        if isinstance(node, (i.Assign, i.Accumulate, i.AddAt, i.SetAt, i.Append))
-    }
-
-
-def assigned(statements: tuple[object, ...]) -> set[str]:
-    """The names that a block sets."""
-    found = set()
-    for node in walk(statements):
-        match node:
-            case i.Let(name=name) | i.Assign(name=name) | i.Accumulate(name=name):
-                found.add(name)
-            case i.AddAt(name=name) | i.SetAt(name=name) | i.Append(name=name):
-                found.add(name)
-            case i.Loop(index=name) | i.PackLoop(pack=name):
-                found.add(name)
-            case _:
-                pass
-    return found

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import insert
+from cvmgen.ir.uses import assigned
 from cvmgen.ir.visit import fresh, names_in, rebuild, walk
-from cvmgen.lower.guards import assigned, steady
-from cvmgen.lower.host import insert
+from cvmgen.lower.guards import steady
 from cvmgen.lower.walks import whole_pack
 
 

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import conjuncts
+from cvmgen.ir.uses import assigned
 from cvmgen.ir.visit import fresh, names_in, rebuild, substitute, walk
-from cvmgen.lower.guards import assigned, conjuncts
 from cvmgen.lower.ranges import Range
 from cvmgen.lower.widths import Widths
 

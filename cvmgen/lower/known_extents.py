@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cvmgen.ir import nodes as i
-from cvmgen.lower.host import outputs
+from cvmgen.ir.host import outputs
 
 Slots = tuple[tuple[i.Expr, bool], ...]  # an extent, or True: a list of them
 

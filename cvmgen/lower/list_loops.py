@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import changed
 from cvmgen.ir.visit import names_in, walk
-from cvmgen.lower.guards import changed
 
 Block = tuple[i.Stmt, ...]
 

@@ -14,11 +14,10 @@ from typing import TypeVar
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import insert, outputs, shape_name
 from cvmgen.ir.visit import rebuild
 from cvmgen.lower.affine import AffineLists, Walked, bound_names
 from cvmgen.lower.cuts import Slots, cut
-from cvmgen.lower.host import insert, outputs
-from cvmgen.lower.translate import shape_name
 
 Node = TypeVar("Node", bound=i.Expr | i.Stmt)
 

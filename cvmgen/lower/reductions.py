@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned, changed
 from cvmgen.ir.visit import names_in, walk
-from cvmgen.lower.guards import assigned, changed
 
 FEW = 32  # iterations that a thread makes faster alone than together with others
 # How the shares of a decision are joined, by its value before any element has decided.

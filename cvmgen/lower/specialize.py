@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import changed
 from cvmgen.ir.visit import rebuild, walk
-from cvmgen.lower.guards import changed
 from cvmgen.lower.partial import (
     Scope,
     Value,

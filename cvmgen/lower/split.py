@@ -14,12 +14,11 @@ from dataclasses import dataclass, replace
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import insert, outputs, shape_name
+from cvmgen.ir.logic import opposite
+from cvmgen.ir.uses import assigned
 from cvmgen.ir.visit import fresh, names_in, rebuild, substitute, walk
 from cvmgen.lower.facts import Facts
-from cvmgen.lower.guards import assigned
-from cvmgen.lower.host import insert, outputs
-from cvmgen.lower.translate import shape_name
-from cvmgen.lower.unfold import opposite
 from cvmgen.source import Span
 
 DIVISIONS = ("floordiv", "mod")

@@ -12,9 +12,9 @@ from typing import Any
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import opposite
 from cvmgen.ir.visit import children, names_in, rebuild, substitute, walk
 from cvmgen.lower.copies import count, inlined, plain
-from cvmgen.lower.unfold import opposite
 
 ZERO, ONE = i.Const(0), i.Const(1)
 NOWHERE = i.Load("", None, ZERO)

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import conjuncts
 from cvmgen.ir.text import text
 from cvmgen.ir.visit import names_in, rebuild, substitute, walk
 from cvmgen.lower.contraction import Contraction, Divided, Side, contraction
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.grid import grid
-from cvmgen.lower.guards import conjuncts
 
 ZERO: i.Expr = i.Const(0)
 ONE: i.Expr = i.Const(1)

@@ -9,6 +9,7 @@ from typing import assert_never
 
 from cvmgen.dtypes import MAX_RANK
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import shape_name
 from cvmgen.ir.visit import substitute, walk
 from cvmgen.lower import positions, selections
 from cvmgen.lower.share import share
@@ -31,11 +32,6 @@ def translate(operator: f.Operator, *, lazy: bool = False) -> i.Program:
     definition comes to ask for it or not; `lazy` ones that read something only where it does.
     """
     return Translator(operator, lazy=lazy).program()
-
-
-def shape_name(output: str) -> str:
-    """The host variable that holds the extents of an output."""
-    return f"{output}_shape"
 
 
 class Translator:

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import opposite
+from cvmgen.ir.uses import assigned
 from cvmgen.ir.visit import names_in, rebuild, substitute, walk
-from cvmgen.lower.guards import assigned
 from cvmgen.lower.settled import without_unread
 from cvmgen.lower.translate import loop_over
 from cvmgen.source import Span
@@ -25,8 +26,6 @@ ACCUMULATORS: dict[str, tuple[str, str, i.Expr]] = {
     "all": ("holds", "and", i.Const(True)),
     "count": ("counted", "+", i.Const(0)),
 }
-
-OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
 def unfold_nests(program: i.Program) -> i.Program:
@@ -82,16 +81,6 @@ def harmless(expr: i.Expr) -> bool:
         isinstance(node, risky) or (isinstance(node, i.Binary) and node.op in divisions)
         for node in walk(expr)
     )
-
-
-def opposite(test: i.Expr) -> i.Expr:
-    match test:
-        case i.Compare(op=op, left=left, right=right):
-            return i.Compare(OPPOSITE[op], left, right)
-        case i.Not(operand=operand):
-            return operand
-        case _:
-            return i.Not(test)
 
 
 def makes_list(expr: i.Expr) -> bool:

@@ -12,8 +12,8 @@ from collections import Counter
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import insert
 from cvmgen.ir.visit import names_in, rebuild, walk
-from cvmgen.lower.host import insert
 
 
 def walk_boxes(program: i.Program) -> i.Program:

@@ -13,9 +13,10 @@ from typing import Any
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import conjuncts
+from cvmgen.ir.uses import changed
 from cvmgen.ir.visit import names_in, substitute, walk
 from cvmgen.lower.facts import Facts
-from cvmgen.lower.guards import changed, conjuncts
 from cvmgen.spec.formula import Input
 
 ZERO: i.Expr = i.Const(0)

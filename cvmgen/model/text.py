@@ -14,8 +14,8 @@ from cvmgen.emit.c_shares import OWN, Member, call_name, part_function, part_nam
 from cvmgen.emit.c_text import signature, word_in, wrapped, wrapped_list
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import changed
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
-from cvmgen.lower.guards import changed
 from cvmgen.lower.known_types import Elements, known_types
 from cvmgen.lower.linear import Linear, linear
 from cvmgen.model.kernels import Kernel, Loops

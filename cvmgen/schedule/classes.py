@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned
 from cvmgen.ir.visit import names_in, substitute, walk
 from cvmgen.lower import reductions
 from cvmgen.lower.greedy import greedy
-from cvmgen.lower.guards import assigned
 from cvmgen.lower.list_loops import selection
 from cvmgen.lower.places import named_place
 from cvmgen.lower.tiling import find_contraction

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned, changed
 from cvmgen.ir.visit import names_in, walk
-from cvmgen.lower.guards import assigned, changed
 from cvmgen.lower.reductions import ANY_ORDER
 
 ZERO = i.Const(0)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import conjunction
 from cvmgen.ir.visit import names_in, substitute, walk
-from cvmgen.lower.guards import conjunction
 from cvmgen.schedule.actions.expand import combined
 from cvmgen.schedule.columns import RUN, SIDE, Columns, Names
 from cvmgen.schedule.guards import ONE, ZERO

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned
 from cvmgen.ir.visit import names_in, walk
 from cvmgen.lower.contraction import factor_sizes
 from cvmgen.lower.entries import Kept
 from cvmgen.lower.extremes import integer_extremes
 from cvmgen.lower.facts import Facts
-from cvmgen.lower.guards import assigned
 from cvmgen.lower.inside import Inside
 from cvmgen.lower.tiling import Tiling
 

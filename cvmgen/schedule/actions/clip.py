@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned, changed
 from cvmgen.ir.visit import fresh, names_in, substitute, walk
-from cvmgen.lower.guards import assigned, changed
 from cvmgen.schedule.dependences import read_tensors, steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import bounds, first_from, inlined_values, largest, slope, smallest

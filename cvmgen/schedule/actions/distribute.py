@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import combinations
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned, changed
 from cvmgen.ir.visit import names_in
-from cvmgen.lower.guards import assigned, changed
 from cvmgen.schedule.dependences import (
     carried,
     leaves,

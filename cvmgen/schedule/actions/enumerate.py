@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 
 from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned
 from cvmgen.ir.visit import fresh, names_in, walk
-from cvmgen.lower.guards import assigned
 from cvmgen.schedule.actions.unroll import passes
 from cvmgen.schedule.dependences import have_room, leaves, read_tensors
 from cvmgen.schedule.forms import Use

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned, changed
 from cvmgen.ir.visit import fresh, names_in, rebuild, walk
 from cvmgen.lower.copies import plain
 from cvmgen.lower.facts import Facts
-from cvmgen.lower.guards import assigned, changed
 from cvmgen.schedule.dependences import may_fail
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned, changed
 from cvmgen.ir.visit import names_in
-from cvmgen.lower.guards import assigned, changed
 from cvmgen.schedule.dependences import Locals, conflict, read_tensors, stored_tensors
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import MEASURES, Measure, product

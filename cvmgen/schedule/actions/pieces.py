@@ -7,8 +7,8 @@ from dataclasses import replace
 from cvmgen import algebra
 from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned
 from cvmgen.ir.visit import fresh, substitute, walk
-from cvmgen.lower.guards import assigned
 from cvmgen.schedule.actions.jam import multiple
 from cvmgen.schedule.actions.specialise import reads
 from cvmgen.schedule.dependences import have_room, steady_range, stored_tensors

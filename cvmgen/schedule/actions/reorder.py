@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned, changed
 from cvmgen.ir.visit import names_in, walk
-from cvmgen.lower.guards import assigned, changed
 from cvmgen.schedule.dependences import (
     carried,
     may_fail,

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import conjunction
+from cvmgen.ir.uses import assigned
 from cvmgen.ir.visit import fresh, names_in, rebuild, substitute, walk
 from cvmgen.lower.facts import Facts
-from cvmgen.lower.guards import assigned, conjunction
 from cvmgen.schedule.dependences import Locals, may_fail
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import MEASURES, product

@@ -40,3 +40,8 @@ def insert(
             statement = replace(statement, branches=branches)
         done.append(statement)
     return (*done, *added.get(None, ()))
+
+
+def shape_name(output: str) -> str:
+    """The host variable that holds the extents of an output."""
+    return f"{output}_shape"

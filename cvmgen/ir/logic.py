@@ -1,0 +1,46 @@
+"""Conditions taken apart and put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from cvmgen.ir import nodes as i
+
+OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+
+
+def conjuncts(condition: i.Expr) -> tuple[i.Expr, ...]:
+    """The tests that a condition asks for all at once."""
+    match condition:
+        case i.Logic(op="and", operands=operands):
+            return tuple(each for operand in operands for each in conjuncts(operand))
+        case _:
+            return (condition,)
+
+
+def conjunction(tests: Iterable[i.Expr]) -> i.Expr:
+    """The test that all of some hold."""
+    tests = tuple(tests)
+    return tests[0] if len(tests) == 1 else i.Logic("and", tests)
+
+
+def joined(statement: i.If) -> i.If:
+    """`if a: if b:` is `if a and b:`."""
+    match statement:
+        case i.If(otherwise=(), then=(i.If(otherwise=()) as inner,)):
+            tests = (*conjuncts(statement.condition), *conjuncts(inner.condition))
+            return replace(statement, condition=conjunction(tests), then=inner.then)
+        case _:
+            return statement
+
+
+def opposite(test: i.Expr) -> i.Expr:
+    """The test that holds where another one does not, of integers (not of real numbers: NaN)."""
+    match test:
+        case i.Compare(op=op, left=left, right=right):
+            return i.Compare(OPPOSITE[op], left, right)
+        case i.Not(operand=operand):
+            return operand
+        case _:
+            return i.Not(test)
