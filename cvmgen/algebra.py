@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 import sympy
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, rebuild
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import rebuild
 
 RING = {"+": sympy.Add, "*": sympy.Mul}
 

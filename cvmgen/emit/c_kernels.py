@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from cvmgen.emit.c_like import CPrinter, identifier
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import changed
+from cvmgen.ir.uses import changed, read_tensors, stored_tensors
 from cvmgen.ir.visit import walk
-from cvmgen.schedule.dependences import read_tensors, stored_tensors
 
 
 class KernelPrinter(CPrinter):

@@ -9,7 +9,8 @@ from typing import assert_never
 from cvmgen.errors import InternalError
 from cvmgen.escape import in_c_comment, in_c_string
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import fresh, names_in, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import fresh, walk
 from cvmgen.lower.copies import is_vector
 from cvmgen.spec.words import C_WORDS, word_constant
 

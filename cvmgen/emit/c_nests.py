@@ -17,8 +17,8 @@ from cvmgen.emit.interface import Variant
 from cvmgen.emit.plan import Field, plan_fields
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import walk
 from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.subject import Subject

@@ -3,7 +3,7 @@ around it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from cvmgen.emit.c_kernels import KernelPrinter
@@ -12,10 +12,10 @@ from cvmgen.emit.c_shares import OWN, Member, call_name, part_function, part_nam
 from cvmgen.emit.c_text import versions, word_in, wrapped, wrapped_list
 from cvmgen.emit.plan import Field
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import fresh, names_in, replaced, walk
+from cvmgen.ir.uses import assigned, names_in, stored_tensors
+from cvmgen.ir.visit import fresh, replaced, walk
 from cvmgen.lower.grid import extent
-from cvmgen.schedule.dependences import combined, stored_tensors
+from cvmgen.schedule.dependences import combined
 from cvmgen.schedule.measures import parallel
 
 LONG = 256  # elements
@@ -178,7 +178,7 @@ class PartPrinter(KernelPrinter):
         wanted = read_names(loop) - made
         return [each for name, each in scope(self.body, loop, {}).items() if name in wanted]
 
-    def local(self, where: Local, totals: Mapping[str, str], written: set[str]) -> Member:
+    def local(self, where: Local, totals: Mapping[str, str], written: Set[str]) -> Member:
         """A local of the kernel, of which a part makes its own, or which it adds to."""
         name = identifier(declared(where))
         match where:

@@ -6,8 +6,8 @@ from cvmgen.emit.c_like import identifier
 from cvmgen.emit.plan import host_types
 from cvmgen.emit.prepare import Prepare
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import changed
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import changed, names_in
+from cvmgen.ir.visit import walk
 
 
 class Prologue(Prepare):

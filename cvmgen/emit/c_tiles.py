@@ -12,8 +12,8 @@ from cvmgen.emit.c_text import signature, word_in, wrapped_list
 from cvmgen.emit.plan import Field
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import fresh, names_in
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import fresh
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.tiling import Flat, Steps, Stored, Tiling, flattened, read_locals
 

@@ -27,7 +27,7 @@ from cvmgen.emit.prepare import Prepare
 from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in
+from cvmgen.ir.uses import names_in
 from cvmgen.lower.order import order_walks
 from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.forms import Settings

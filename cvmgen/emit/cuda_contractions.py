@@ -13,7 +13,8 @@ from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.emit.cuda_mappings import Kernel, Mapping, Task
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
-from cvmgen.ir.visit import names_in, rebuild
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import rebuild
 from cvmgen.lower.contraction import Contraction, Side, contraction, factor_sizes
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.grid import grid

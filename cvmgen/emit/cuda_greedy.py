@@ -14,7 +14,8 @@ from cvmgen.emit.cuda_mappings import Kernel, Lists, Mapping, Task
 from cvmgen.emit.cuda_mask import Mask, MaskNests
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
-from cvmgen.ir.visit import fresh, names_in
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import fresh
 from cvmgen.lower.greedy import Greedy, greedy
 from cvmgen.lower.grid import grid
 

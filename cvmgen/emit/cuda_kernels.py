@@ -5,8 +5,7 @@ from __future__ import annotations
 from cvmgen.emit.c_kernels import KernelPrinter
 from cvmgen.emit.c_like import identifier, indent
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import names_in
+from cvmgen.ir.uses import assigned, names_in
 from cvmgen.lower.grid import Grid, extent
 
 

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from cvmgen.emit.c_like import entry_at, identifier, indent
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import names_in, rebuild, walk
+from cvmgen.ir.uses import assigned, carried, names_in
+from cvmgen.ir.visit import rebuild, walk
 from cvmgen.lower.grid import Grid, extent
-from cvmgen.lower.list_loops import changed_outside, decision, reads_own, reads_so_far, selection
+from cvmgen.lower.list_loops import decision, reads_own, reads_so_far, selection
 
 BARRIER = "__syncthreads();"
 
@@ -93,7 +93,7 @@ class BlockPrinter(CudaKernelPrinter):
             name = identifier(decided.name)
             return [*self.divided(loop), f"{name} = {function}({name});"]
         counter = selection(loop.body)
-        if counter is None and not changed_outside(loop):
+        if counter is None and not carried(loop):
             return self.divided(loop)
         if counter is not None and not reads_so_far(loop, counter, self.own):
             return self.ranked(loop, counter)

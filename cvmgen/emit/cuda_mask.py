@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 from cvmgen.emit.c_like import entry_at
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import fresh, names_in, rebuild
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import fresh, rebuild
 from cvmgen.lower.greedy import Greedy, relevant
 from cvmgen.lower.list_loops import Block
 
@@ -113,7 +113,7 @@ class MaskNests:
         fails = self.where(here, i.Assign(self.out.name, bit(self.earlier), self.span))
         return (*entry, *own, i.If(condition, (loop,), (fails,), self.span))
 
-    def own_condition(self, taken: set[str]) -> tuple[Block, i.Expr]:
+    def own_condition(self, taken: Set[str]) -> tuple[Block, i.Expr]:
         """What a candidate must meet by itself, asked of the entry."""
         names = {self.loop.index: self.found.test.index}
         for name in sorted(assigned(self.found.own) & taken):

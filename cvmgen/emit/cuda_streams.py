@@ -17,7 +17,8 @@ from cvmgen.emit.c_like import PRIMARY, TERNARY, identifier, indent
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.emit.cuda_mappings import Kernel, Mapping, Task
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, rebuild, substitute, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import rebuild, substitute, walk
 from cvmgen.lower.grid import extent
 from cvmgen.lower.streams import Read, Stream, stream, walk_steps
 from cvmgen.schedule.forms import Settings

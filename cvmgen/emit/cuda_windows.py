@@ -17,7 +17,8 @@ from cvmgen.emit.c_text import wrapped, wrapped_list
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.emit.cuda_mappings import Kernel, Mapping, Task
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import walk
 from cvmgen.lower.boxes import Box, Near, read_near
 from cvmgen.lower.grid import Grid, extent
 from cvmgen.lower.windows import Side, Window, find_window, less_one, narrow, summands

@@ -20,7 +20,8 @@ from cvmgen.dtypes import (
 from cvmgen.escape import in_c_comment
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import walk
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import Attribute, Operator
 from cvmgen.spec.words import word_constant
@@ -64,10 +65,11 @@ def inputs_read(program: i.Program, nest: i.Nest) -> tuple[str, ...]:
 
 def read_in(body: tuple[i.Stmt, ...]) -> set[str]:
     """The tensors of which statements read elements, and those that they ask for."""
-    counted = {id(each) for loop in walk(body) for each in only_counted(loop)}
-    loads = [each for each in walk(body) if isinstance(each, (i.Load, i.Access))]
+    nodes = tuple(walk(body))
+    counted = {id(each) for loop in nodes for each in only_counted(loop)}
+    loads = [each for each in nodes if isinstance(each, (i.Load, i.Access))]
     read = {each.tensor for each in loads if id(each) not in counted}
-    return read | {each.name for each in walk(body) if isinstance(each, i.Given)}
+    return read | {each.name for each in nodes if isinstance(each, i.Given)}
 
 
 def only_counted(node: object) -> tuple[i.Expr, ...]:

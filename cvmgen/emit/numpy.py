@@ -20,7 +20,8 @@ from cvmgen.emit.python_printer import indent
 from cvmgen.emit.python_text import comment, unpacked
 from cvmgen.emit.wrap import wrap_python
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import walk
 from cvmgen.lower.guards import place_guards
 from cvmgen.lower.idioms import with_idioms
 from cvmgen.lower.unfold import unfold_bindings, unfold_nests

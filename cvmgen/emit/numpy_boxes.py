@@ -9,7 +9,8 @@ from cvmgen.emit.numpy_reductions import ReductionPrinter
 from cvmgen.emit.plan import plan_fields
 from cvmgen.emit.python_names import identifier
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import walk
 
 Block = tuple[i.Stmt, ...]
 

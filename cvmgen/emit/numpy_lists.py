@@ -10,7 +10,8 @@ from cvmgen.emit.numpy_printer import ARRAY, HOST, INDEX, Axis, NotAnArray, inli
 from cvmgen.emit.python_names import identifier
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjuncts
-from cvmgen.ir.visit import LEAVES, fresh, names_in, substitute, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import LEAVES, fresh, substitute, walk
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from cvmgen.emit.numpy_chains import UFUNCS, ChainPrinter
 from cvmgen.emit.numpy_printer import ARRAY, INDEX, NotAnArray, OneByOne, inlined, seen
 from cvmgen.emit.python_names import identifier
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import walk
 
 
 class NestPrinter(ChainPrinter):

@@ -12,7 +12,8 @@ from cvmgen.emit.python_names import identifier
 from cvmgen.emit.python_printer import PRIMARY, UNARY, PythonPrinter
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
-from cvmgen.ir.visit import LEAVES, names_in, substitute, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import LEAVES, substitute, walk
 from cvmgen.lower.known_extents import KnownExtents
 
 HOST, INDEX, ARRAY = "host", "index", "array"

@@ -18,7 +18,8 @@ from cvmgen.emit.numpy_printer import (
 from cvmgen.emit.python_names import identifier
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjuncts
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import walk
 from cvmgen.lower.unfold import ACCUMULATORS
 
 # What a reduction reads beyond a tensor, where its condition leaves just those places out.

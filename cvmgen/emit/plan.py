@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import walk
 from cvmgen.spec.formula import Attribute
 
 

@@ -17,8 +17,8 @@ from cvmgen.emit.plan import host_types, plan_fields
 from cvmgen.escape import in_c_format
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
-from cvmgen.ir.uses import assigned, changed
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import assigned, changed, names_in
+from cvmgen.ir.visit import walk
 from cvmgen.spec.formula import Attribute, Input
 from cvmgen.support import LIST_LIMIT
 

@@ -29,8 +29,8 @@ from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_python
 from cvmgen.escape import in_docstring
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import names_in, rebuild, walk
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import rebuild, walk
 from cvmgen.lower.unfold import unfold_bindings
 from cvmgen.lower.walks import strided, whole_pack
 from cvmgen.spec.formula import Attribute, Operator

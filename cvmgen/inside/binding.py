@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, with_children
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import with_children
 
 BINDERS = (i.Gather, i.Fold, i.Bind)
 

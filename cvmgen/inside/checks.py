@@ -17,7 +17,8 @@ from cvmgen.inside.knowledge import ZERO, Knowledge
 from cvmgen.inside.sites import TRUE, Open, Sites, both
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import input_names, insert
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import walk
 from cvmgen.lower.translate import Translator, translate
 from cvmgen.rules import NOT_THERE
 from cvmgen.source import SpecError

@@ -19,7 +19,8 @@ from cvmgen.inside.knowledge import ZERO, Every, Knowledge, frozen, is_list
 from cvmgen.inside.polynomials import Poly
 from cvmgen.inside.search import FEW_STEPS, STEPS, Search
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import walk
 from cvmgen.spec.formula import Operator
 
 SPLITS = 10  # choices within choices

@@ -12,7 +12,8 @@ from cvmgen.inside.calls import CallProver, Slots
 from cvmgen.inside.knowledge import ZERO, Knowledge, is_list
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
-from cvmgen.ir.visit import children, names_in
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import children
 from cvmgen.lower.selections import length_name
 from cvmgen.lower.translate import entry
 from cvmgen.source import Span, SpecError

@@ -1,31 +1,162 @@
-"""What statements set and change."""
+"""Which names statements and expressions read, set and change, and which elements.
+
+Passes and schedules ask this of nearly the same tree again and again. Nodes never change, so what
+was found of one is remembered by the node itself (not by its value, which takes a walk to compare).
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
 
-
-def changed(statements: tuple[i.Stmt, ...]) -> set[str]:
-    """The locals that a block gives a second value."""
-    return {
-        node.name
-        for node in walk(statements)
-        if isinstance(node, (i.Assign, i.Accumulate, i.AddAt, i.SetAt, i.Append))
-    }
+Names = frozenset[str]
+NONE: Names = frozenset()
 
 
-def assigned(statements: tuple[object, ...]) -> set[str]:
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """What stands anywhere below a node."""
+
+    read: Names = NONE  # names that are read, bound there or not
+    assigned: Names = NONE  # names that are set
+    made: Names = NONE  # locals that are declared
+    changed: Names = NONE  # locals that get a second value
+    loaded: Names = NONE  # tensors and arrays of which elements are read or written
+    stored: Names = NONE  # those of which elements are written
+    nodes: int = 0
+
+
+NOTHING = Uses()
+
+
+def names_in(node: Any) -> Names:
+    """The names that expressions and statements read (bound inside or not)."""
+    return uses(node).read
+
+
+def assigned(node: Any) -> Names:
     """The names that a block sets."""
-    found = set()
-    for node in walk(statements):
-        match node:
-            case i.Let(name=name) | i.Assign(name=name) | i.Accumulate(name=name):
-                found.add(name)
-            case i.AddAt(name=name) | i.SetAt(name=name) | i.Append(name=name):
-                found.add(name)
+    return uses(node).assigned
+
+
+def changed(node: Any) -> Names:
+    """The locals that a block gives a second value."""
+    return uses(node).changed
+
+
+def carried(node: Any) -> Names:
+    """The locals that a block changes and does not declare: of a loop's iteration what it leaves
+    for the next."""
+    found = uses(node)
+    return found.changed - found.made
+
+
+def read_tensors(node: Any) -> Names:
+    """The tensors and arrays that are read or written."""
+    return uses(node).loaded
+
+
+def stored_tensors(node: Any) -> Names:
+    """The tensors and arrays that are written."""
+    return uses(node).stored
+
+
+TELLING = frozenset(
+    (
+        *(i.Var, i.Dot, i.Load, i.Let, i.Loop, i.PackLoop, i.Assign, i.SetAt, i.Append),
+        *(i.Accumulate, i.AddAt, i.Store, i.Copy, i.Move, i.Turn, i.Slide, i.Fill, i.Sort),
+    )
+)
+REMEMBERED: dict[int, tuple[object, Uses]] = {}
+MOST = 1 << 16  # nodes; each keeps its own alive, so that its number means no other
+
+
+def uses(node: Any) -> Uses:
+    """What stands below a node."""
+    known = REMEMBERED.get(id(node))
+    if known is not None and known[0] is node:
+        return known[1]
+    found = collected(node)
+    if len(REMEMBERED) >= MOST:
+        REMEMBERED.clear()
+    REMEMBERED[id(node)] = node, found
+    return found
+
+
+def collected(node: Any) -> Uses:
+    """The same, from what is remembered of the statements of blocks."""
+    match node:
+        case tuple():
+            return together(map(uses, node))
+        case i.Loop(index=index, low=low, high=high, body=body, worth=worth):
+            ends = together(map(uses, (low, high, worth, body)))
+            return together((Uses(assigned=frozenset((index,)), nodes=1), ends))
+        case i.If(condition=condition, then=then, otherwise=otherwise):
+            return together((Uses(nodes=1), *map(uses, (condition, then, otherwise))))
+        case _:
+            return gathered(node)
+
+
+def together(several: Iterable[Uses]) -> Uses:
+    found = [each for each in several if each.nodes]
+    if len(found) <= 1:
+        return found[0] if found else NOTHING
+    return Uses(
+        NONE.union(*(each.read for each in found)),
+        NONE.union(*(each.assigned for each in found)),
+        NONE.union(*(each.made for each in found)),
+        NONE.union(*(each.changed for each in found)),
+        NONE.union(*(each.loaded for each in found)),
+        NONE.union(*(each.stored for each in found)),
+        sum(each.nodes for each in found),
+    )
+
+
+def gathered(node: Any) -> Uses:
+    """The same by a walk through all nodes."""
+    read, set_, made, changed_ = set[str](), set[str](), set[str](), set[str]()
+    loaded, stored = set[str](), set[str]()
+    nodes = 0
+    for each in walk(node):
+        nodes += 1
+        if each.__class__ not in TELLING:
+            continue
+        match each:
+            case i.Var(name=name) | i.Dot(pack=name):
+                read.add(name)
+            case i.Load(tensor=tensor):
+                loaded.add(tensor)
+            case i.Let(name=name):
+                set_.add(name)
+                made.add(name)
             case i.Loop(index=name) | i.PackLoop(pack=name):
-                found.add(name)
+                set_.add(name)
+            case i.Assign(name=name) | i.SetAt(name=name) | i.Append(name=name):
+                set_.add(name)
+                changed_.add(name)
+            case i.Accumulate(name=name) | i.AddAt(name=name):
+                read.add(name)
+                set_.add(name)
+                changed_.add(name)
+            case i.Store(target=target) | i.Copy(target=target) | i.Move(target=target):
+                stored.add(target.tensor)
+            case i.Turn(target=target) | i.Slide(target=target) | i.Fill(target=target):
+                stored.add(target.tensor)
+            case i.Sort():
+                below = (part for part in walk(each) if isinstance(part, i.Load))
+                stored |= {part.tensor for part in below}
             case _:
                 pass
-    return found
+    return Uses(
+        frozenset(read),
+        frozenset(set_),
+        frozenset(made),
+        frozenset(changed_),
+        frozenset(loaded),
+        frozenset(stored),
+        nodes,
+    )

@@ -9,7 +9,8 @@ from typing import NoReturn, assert_never
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import statement_lines, text
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import names_in, read_tensors
+from cvmgen.ir.visit import walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,6 +389,5 @@ class Kernel:
     def read(self, node: object, scope: set[str]) -> None:
         for name in sorted(names_in(node) - scope):
             raise KernelFaultError(f"{name} is read where nothing binds it")
-        for each in walk(node):
-            if isinstance(each, i.Load) and each.tensor not in scope | self.tensors:
-                raise KernelFaultError(f"elements of {each.tensor}, which is no array there")
+        for tensor in sorted(read_tensors(node) - scope - self.tensors):
+            raise KernelFaultError(f"elements of {tensor}, which is no array there")

@@ -104,22 +104,6 @@ def children(node: Any) -> Iterator[Any]:
         yield from (getattr(node, name) for name in _parts(node.__class__) or ())
 
 
-def names_in(node: Any) -> frozenset[str]:
-    """The names that expressions and statements read (bound inside or not)."""
-    found = set()
-    for each in walk(node):
-        match each:
-            case i.Var(name=name):
-                found.add(name)
-            case i.Dot(pack=pack):
-                found.add(pack)
-            case i.Accumulate(name=name) | i.AddAt(name=name):
-                found.add(name)
-            case _:
-                pass
-    return frozenset(found)
-
-
 def substitute(node: Any, values: dict[str, i.Expr]) -> Any:
     """The tree with variables replaced."""
     if not values:

@@ -9,7 +9,8 @@ from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import input_names, outputs, shape_name
 from cvmgen.ir.logic import opposite
-from cvmgen.ir.visit import names_in, rebuild, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import rebuild, walk
 from cvmgen.source import Span
 
 START = i.Const(0)

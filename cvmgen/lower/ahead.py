@@ -7,8 +7,8 @@ from itertools import takewhile
 from typing import Any
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, changed
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import assigned, carried, changed, names_in
+from cvmgen.ir.visit import walk
 from cvmgen.spec.formula import Operator
 
 Block = tuple[i.Stmt, ...]
@@ -86,16 +86,8 @@ def fixed(first: Block, index: str, body: Block) -> Block:
     rest = without(body, first)
     varying = {index} | assigned(rest) | stored(rest)
     made = {each.name for each in first if isinstance(each, i.Let)}
-    same = tuple(
-        each for each in first if not touched(each) & varying and changed_around(each) <= made
-    )
+    same = tuple(each for each in first if not touched(each) & varying and carried(each) <= made)
     return same if same == first else fixed(same, index, body)
-
-
-def changed_around(statement: i.Stmt) -> set[str]:
-    """The locals that a statement changes and does not make."""
-    lets = {each.name for each in walk(statement) if isinstance(each, i.Let)}
-    return changed((statement,)) - lets
 
 
 def without(body: Block, some: Block) -> Block:
@@ -122,7 +114,7 @@ def touched(statement: i.Stmt) -> frozenset[str]:
         case i.Let(name=name):
             return names | {name}
         case _:
-            return names - (assigned((statement,)) - changed_around(statement))
+            return names - (assigned((statement,)) - carried(statement))
 
 
 def stored(body: Block) -> set[str]:

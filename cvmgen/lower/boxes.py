@@ -8,7 +8,8 @@ from typing import Any
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import fresh, names_in, rebuild, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.lower.windows import ZERO, Window, narrow, plain_locals
 
 

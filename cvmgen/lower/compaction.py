@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import names_in, replaced, substitute, walk
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import replaced, substitute, walk
 from cvmgen.lower.counting import harmless
 from cvmgen.lower.inside import Inside
 from cvmgen.lower.list_loops import Block

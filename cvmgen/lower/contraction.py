@@ -17,8 +17,8 @@ from typing import Any
 from cvmgen import algebra
 from cvmgen.dtypes import CVM, INT8, INT32, DType
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, changed
-from cvmgen.ir.visit import fresh, names_in, rebuild, substitute, walk
+from cvmgen.ir.uses import assigned, changed, names_in
+from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.magnitude import covers, last_indices, magnitude
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from cvmgen import algebra
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import changed
-from cvmgen.ir.visit import names_in, substitute, walk
+from cvmgen.ir.uses import changed, names_in
+from cvmgen.ir.visit import substitute, walk
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.machine_types import BITS
 

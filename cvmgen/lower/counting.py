@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from cvmgen import algebra
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import fresh, names_in, substitute, walk
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.lower.copies import copy_runs
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.inside import Inside

@@ -16,8 +16,8 @@ from typing import Any
 from cvmgen.dtypes import INT32
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
-from cvmgen.ir.uses import assigned, changed
-from cvmgen.ir.visit import fresh, names_in, rebuild
+from cvmgen.ir.uses import assigned, changed, names_in
+from cvmgen.ir.visit import fresh, rebuild
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.list_loops import Block, decision
 from cvmgen.lower.types import type_nest

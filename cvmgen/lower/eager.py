@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, rebuild
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import rebuild
 
 
 def eager_loads(program: i.Program) -> i.Program:

@@ -15,8 +15,8 @@ from typing import Any
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import children, fresh, names_in, replaced, substitute, walk
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import children, fresh, replaced, substitute, walk
 from cvmgen.lower.greedy import Greedy, greedy
 from cvmgen.lower.inside import Inside
 from cvmgen.lower.list_loops import Block

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, rebuild, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import rebuild, walk
 
 
 def flatten_packs(program: i.Program) -> i.Program:

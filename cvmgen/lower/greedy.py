@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts, joined
-from cvmgen.ir.uses import assigned, changed
-from cvmgen.ir.visit import names_in, substitute, walk
-from cvmgen.lower.list_loops import Block, changed_outside, decision, selection
+from cvmgen.ir.uses import assigned, carried, changed, names_in
+from cvmgen.ir.visit import substitute, walk
+from cvmgen.lower.list_loops import Block, decision, selection
 from cvmgen.lower.settled import settled
 
 
@@ -74,7 +74,7 @@ def taken_apart(locals_: Block, loop: i.Loop, test: i.Loop, behind: Block) -> Gr
     found = decision(test)
     alone = settled(replaced(loop.body, test, ()))
     counter = selection(alone)
-    if found is None or counter is None or changed_outside(loop) != {counter}:
+    if found is None or counter is None or carried(loop) != {counter}:
         return None
     if any(isinstance(each, i.Store) for each in walk(settled(decided(loop.body, test, found)))):
         return None  # an entry that decides may let the candidate pass

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, changed
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import assigned, changed, names_in
+from cvmgen.ir.visit import walk
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,15 @@ the addition, and what does not depend on a loop moves in front of it."""
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts, joined
-from cvmgen.ir.uses import assigned, changed
-from cvmgen.ir.visit import names_in, rebuild, walk
+from cvmgen.ir.uses import assigned, changed, names_in
+from cvmgen.ir.visit import rebuild, walk
 
 
 def place_guards(program: i.Program) -> i.Program:
@@ -149,7 +150,7 @@ def guard_around(
     return i.If(conjunction(outer), (smaller,), (), test.span)
 
 
-def steady(expr: i.Expr, varying: set[str]) -> bool:
+def steady(expr: i.Expr, varying: Set[str]) -> bool:
     """Whether an expression may be evaluated before the loop: no index of it, no load."""
     reads = any(isinstance(each, (i.Access, i.Load, i.Dot)) for each in walk(expr))
     return not reads and not (names_in(expr) & varying) and not any(map(may_fail, walk(expr)))

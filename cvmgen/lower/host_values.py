@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
 from typing import Any
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import insert
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import fresh, names_in, rebuild, walk
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.lower.guards import steady
 from cvmgen.lower.walks import whole_pack
 
@@ -64,7 +65,7 @@ class HostValues:
         return i.Var(self.local[node])
 
 
-def guarded_items(statements: tuple[i.Stmt, ...], inner: set[str]) -> set[i.Expr]:
+def guarded_items(statements: tuple[i.Stmt, ...], inner: Set[str]) -> set[i.Expr]:
     """The entries of lists that are read only where a condition of the call holds: the list may
     be too short for them in other calls."""
 

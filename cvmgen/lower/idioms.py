@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjuncts
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import fresh, names_in, rebuild, substitute, walk
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 from cvmgen.lower.ranges import Range
 from cvmgen.lower.widths import Widths
 
@@ -45,7 +45,7 @@ class Idioms:
         for each in walk(nest.body):
             if isinstance(each, (i.Bind, i.Let)) and self.reads(each.value):
                 self.elements.add(each.name)
-        self.taken = self.inner | names_in(nest.body) | names_in(program.prepare)
+        self.taken = {*self.inner} | names_in(nest.body) | names_in(program.prepare)
         self.ordered = {
             pair
             for statement in program.prepare

@@ -8,8 +8,8 @@ from dataclasses import replace
 from cvmgen.functions import REAL_FUNCTIONS
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import insert
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import names_in, rebuild, walk
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import rebuild, walk
 from cvmgen.lower.unfold import ACCUMULATORS
 from cvmgen.source import SpecError
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import changed
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import changed, names_in
+from cvmgen.ir.visit import walk
 
 Block = tuple[i.Stmt, ...]
 
@@ -25,12 +25,6 @@ def reads_so_far(loop: i.Loop, counter: str, own: frozenset[str]) -> bool:
     stores = {id(each) for each in walk(loop.body) if isinstance(each, (i.Store, i.Accumulate))}
     counted = any(counter in names_in(each) for each in tests if id(each) not in stores)
     return counted or reads_own((loop,), own)
-
-
-def changed_outside(loop: i.Loop) -> set[str]:
-    """The locals that a loop changes and that are not its own."""
-    own = {each.name for each in walk(loop.body) if isinstance(each, i.Let)}
-    return changed(loop.body) - own
 
 
 def decision(loop: i.Loop) -> i.Assign | None:

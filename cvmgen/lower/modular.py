@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import walk
 
 
 def modular_accumulators(

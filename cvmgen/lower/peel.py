@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import fresh, names_in, rebuild, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import fresh, rebuild, walk
 
 ZERO = i.Const(0)
 

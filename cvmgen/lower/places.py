@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import walk
 
 ENDS = ("min_i32", "max_i32")
 

@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, changed
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import assigned, carried, changed, names_in
+from cvmgen.ir.visit import walk
 
 FEW = 32  # iterations that a thread makes faster alone than together with others
 # How the shares of a decision are joined, by its value before any element has decided.
@@ -106,7 +106,7 @@ class Sweeps:
             match each:
                 case i.Let(name=name, value=value):
                     starts[name] = value
-                case i.Loop() if outer(each):
+                case i.Loop() if carried(each):
                     self.loop(each, starts)
                 case i.If(then=then, otherwise=otherwise):
                     self.block(then, starts)
@@ -126,7 +126,7 @@ class Sweeps:
     def sweep(self, loop: i.Loop, starts: Mapping[str, i.Expr]) -> Sweep | None:
         """A loop as a sweep, where its iterations may be made in any order."""
         combined = []
-        for name in sorted(outer(loop)):
+        for name in sorted(carried(loop)):
             op = self.operation(loop, name, starts)
             if op is None:
                 return None
@@ -248,11 +248,6 @@ def sunk(
             case _:
                 kept.insert(0, each)
     return tuple(kept), tail
-
-
-def outer(loop: i.Loop) -> set[str]:
-    """The locals around a loop that it changes."""
-    return changed((loop,)) - {each.name for each in walk(loop) if isinstance(each, i.Let)}
 
 
 def leaves_loop(statement: i.Stmt) -> bool:

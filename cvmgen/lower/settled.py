@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, rebuild, substitute, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import rebuild, substitute, walk
 from cvmgen.lower.machine_types import is_truth, joined_tests
 
 

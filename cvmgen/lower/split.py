@@ -16,8 +16,8 @@ from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import insert, outputs, shape_name
 from cvmgen.ir.logic import opposite
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import fresh, names_in, rebuild, substitute, walk
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 from cvmgen.lower.facts import Facts
 from cvmgen.source import Span
 
@@ -62,7 +62,7 @@ class Split:
         self.boxes = outputs(program.prepare, nest.case)
         self.facts = Facts.of(program, nest)
         self.inner = assigned(nest.body)
-        self.local = self.inner | names_in(nest.body) | names_in(program.prepare)
+        self.local = {*self.inner} | names_in(nest.body) | names_in(program.prepare)
         self.taken = taken
         self.host: list[i.Stmt] = []
 

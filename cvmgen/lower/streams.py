@@ -13,7 +13,8 @@ from typing import Any
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
-from cvmgen.ir.visit import children, names_in, rebuild, substitute, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import children, rebuild, substitute, walk
 from cvmgen.lower.copies import count, inlined, plain
 
 ZERO, ONE = i.Const(0), i.Const(1)

@@ -14,7 +14,8 @@ from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjuncts
 from cvmgen.ir.text import text
-from cvmgen.ir.visit import names_in, rebuild, substitute, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import rebuild, substitute, walk
 from cvmgen.lower.contraction import Contraction, Divided, Side, contraction
 from cvmgen.lower.facts import Facts
 from cvmgen.lower.grid import grid

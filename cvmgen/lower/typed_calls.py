@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 
 from cvmgen.dtypes import LIST_CAPACITY, MAX_RANK
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import walk
 from cvmgen.lower import ranges
 from cvmgen.lower.machine_types import (
     BITS,

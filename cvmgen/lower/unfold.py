@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import names_in, rebuild, substitute, walk
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import rebuild, substitute, walk
 from cvmgen.lower.settled import without_unread
 from cvmgen.lower.translate import loop_over
 from cvmgen.source import Span

@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import insert
-from cvmgen.ir.visit import names_in, rebuild, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import rebuild, walk
 
 
 def walk_boxes(program: i.Program) -> i.Program:

@@ -14,8 +14,8 @@ from typing import Any
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjuncts
-from cvmgen.ir.uses import changed
-from cvmgen.ir.visit import names_in, substitute, walk
+from cvmgen.ir.uses import changed, names_in
+from cvmgen.ir.visit import substitute, walk
 from cvmgen.lower.facts import Facts
 from cvmgen.spec.formula import Input
 

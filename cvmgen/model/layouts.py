@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from cvmgen.graph.parameters import Array
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import walk
 from cvmgen.lower.known_types import Elements
 from cvmgen.lower.ranges import Range
 from cvmgen.model.kernels import Kernel, Model

@@ -16,7 +16,7 @@ import numpy as np
 
 from cvmgen.graph.parameters import Array
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in
+from cvmgen.ir.uses import names_in
 from cvmgen.lower.constant_loops import loop_range
 from cvmgen.lower.linear import Linear, at_least_zero, bounds, linear
 from cvmgen.lower.ranges import Range

@@ -13,7 +13,8 @@ from math import prod
 
 from cvmgen.emit.c_like import MACHINE_TYPES, indent
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, substitute, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import substitute, walk
 from cvmgen.lower.constant_loops import straight, tidied
 from cvmgen.lower.known_types import known_types
 from cvmgen.lower.linear import Linear, at_least_zero, decided, linear

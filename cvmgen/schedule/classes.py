@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import names_in, substitute, walk
+from cvmgen.ir.uses import assigned, carried, names_in
+from cvmgen.ir.visit import substitute, walk
 from cvmgen.lower import reductions
 from cvmgen.lower.greedy import greedy
 from cvmgen.lower.list_loops import selection
@@ -141,7 +141,7 @@ def gather(subject: Subject) -> Roles | None:
 
 def innermost(body: tuple[i.Stmt, ...]) -> tuple[str, ...]:
     """The loops without loops in them whose iterations share nothing."""
-    last = (each for each in lowest(body) if not dependences.carried(each))
+    last = (each for each in lowest(body) if not carried(each))
     return tuple(dict.fromkeys(each.index for each in last))
 
 
@@ -259,7 +259,7 @@ def ordered_reduction(subject: Subject) -> Roles | None:
     found = summed(subject)
     if found is None or any(isinstance(each, i.If) for each in walk(found.sweep)):
         return None
-    changes = dependences.carried(found.sweep)
+    changes = carried(found.sweep)
     sets = (each for each in walk(found.sweep) if isinstance(each, LASTING))
     return None if any(each.name in changes for each in sets) else found.roles
 
@@ -282,7 +282,7 @@ class Summed:
         return {
             "outer": self.indices[:-1],
             "results": self.indices[-1:],
-            "totals": tuple(sorted(dependences.carried(self.sweep))),
+            "totals": tuple(sorted(carried(self.sweep))),
             "summed": swept,
         }
 
@@ -304,7 +304,7 @@ def summed(subject: Subject) -> Summed | None:
     within = (each for each in walk(sweeps[0]) if isinstance(each, i.Loop))
     if any(each.low is None or names_in((each.low, each.high)) & varying for each in within):
         return None
-    return Summed(tuple(around), body, sweeps[0]) if dependences.carried(sweeps[0]) else None
+    return Summed(tuple(around), body, sweeps[0]) if carried(sweeps[0]) else None
 
 
 def chain(body: tuple[i.Stmt, ...]) -> list[i.Loop]:
@@ -315,7 +315,7 @@ def chain(body: tuple[i.Stmt, ...]) -> list[i.Loop]:
         names = {each.name for each in between if isinstance(each, i.Let)}
         if not isinstance(last, i.Loop) or last.low is None or len(names) < len(between):
             break
-        if names & dependences.carried(last):
+        if names & carried(last):
             break
         found.append(last)
         body = last.body

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, changed
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import assigned, carried, names_in, read_tensors, stored_tensors
+from cvmgen.ir.visit import walk
 from cvmgen.lower.reductions import ANY_ORDER
 
 ZERO = i.Const(0)
@@ -16,11 +16,6 @@ ZERO = i.Const(0)
 SCALAR = (i.Loop, i.Copy, i.Turn, i.Slide, i.Fetch, i.Fill, i.Break, i.Overflow)
 # What goes over many elements at once, or orders them.
 REGIONS = (i.Copy, i.Move, i.Turn, i.Slide, i.Fill, i.Sort)
-
-
-def carried(loop: i.Loop) -> set[str]:
-    """The locals that a loop changes and that were there before it."""
-    return changed((loop,)) - {each.name for each in walk(loop) if isinstance(each, i.Let)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +37,8 @@ def combined(loop: i.Loop, types: Mapping[str, str]) -> dict[str, str] | None:
     shares of it and every order gives the same bits; None where the order counts."""
     found: dict[str, str] = {}
     lost = carried(loop)
+    if not lost:
+        return {}
     uses = [each for each in walk(loop) if getattr(each, "name", None) in lost]
     for each in uses:
         if not isinstance(each, i.Accumulate):
@@ -61,8 +58,9 @@ def conflict(loop: i.Loop, locals_: Locals) -> str:
     """
     if leaves(loop):
         return "may end early"
-    inner = {each.name for each in walk(loop) if isinstance(each, i.Array)}
-    for array in sorted(stored_tensors(loop) & locals_.arrays.keys() - inner):
+    arrays = stored_tensors(loop) & locals_.arrays.keys()
+    own = {each.name for each in walk(loop) if arrays and isinstance(each, i.Array)}
+    for array in sorted(arrays - own):
         if own_place((loop,), array, loop.index) is None:
             return f"changes the same elements of {array} in every iteration"
     if combined(loop, locals_.types) is None:
@@ -147,26 +145,3 @@ def may_fail(node: object) -> bool:
             return True
         case _:
             return False
-
-
-def stored_tensors(node: object) -> set[str]:
-    """The tensors and arrays that are written."""
-    found = set()
-    for each in walk(node):
-        match each:
-            case i.Store(target=target):
-                found.add(target.tensor)
-            case i.Sort():
-                found |= read_tensors(each)
-            case i.Copy(target=target) | i.Move(target=target) | i.Turn(target=target):
-                found.add(target.tensor)
-            case i.Slide(target=target) | i.Fill(target=target):
-                found.add(target.tensor)
-            case _:
-                pass
-    return found
-
-
-def read_tensors(node: object) -> set[str]:
-    """The tensors and arrays that are read or written."""
-    return {each.tensor for each in walk(node) if isinstance(each, i.Load)}

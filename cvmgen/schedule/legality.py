@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import names_in, uses
 from cvmgen.ir.verify import kernel_fault
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.visit import walk
 from cvmgen.schedule.dependences import SCALAR, Locals, conflict
 from cvmgen.schedule.forms import MOST_NODES, MOST_ROOM, Use
 from cvmgen.schedule.rewriting import Block
@@ -20,8 +21,9 @@ def applied(use: Use, subject: Subject) -> Subject:
     speak of loops in threads, whose iterations are counted as they stand, and all must leave a nest
     that holds together, with marks that are still true.
     """
-    taken = in_threads(subject.body)
-    for index in use.named(subject):
+    named = use.named(subject)
+    taken = in_threads(subject.body) if named else set()
+    for index in named:
         if index in taken:
             use.refuse(
                 f"the loop {index} runs in threads already ({subject.place})",
@@ -49,7 +51,7 @@ def faults(subject: Subject) -> Iterator[str]:
         for each in (counted or ()) if loop.vector or loop.parallel else ():
             if why := conflict(each, locals_):
                 yield f"the loop {each.index} {why}, and its iterations run at once"
-    if (size := sum(1 for _ in walk(body))) > MOST_NODES:
+    if (size := uses(body).nodes) > MOST_NODES:
         yield f"the nest has {size} parts, which compilers take too long over"
     if (room := most_room(body)) > MOST_ROOM:
         yield f"arrays of {room} bytes have no room among the locals of a thread"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import names_in
+from cvmgen.ir.uses import assigned, names_in
 from cvmgen.lower.copies import Run
 from cvmgen.schedule.subject import Subject
 

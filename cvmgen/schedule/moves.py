@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from cvmgen import algebra
 from cvmgen.dtypes import CVM_TYPES, LIST_CAPACITY
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import walk
 from cvmgen.lower.copies import BITS_OF, copy_runs, inlined
 from cvmgen.schedule.subject import Subject
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
-from cvmgen.ir.visit import names_in, substitute, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import substitute, walk
 from cvmgen.schedule.actions.expand import combined
 from cvmgen.schedule.columns import RUN, SIDE, Columns, Names
 from cvmgen.schedule.guards import ONE, ZERO

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
-from cvmgen.ir.visit import fresh, names_in, replaced, substitute, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import fresh, replaced, substitute, walk
 from cvmgen.schedule.actions.expand import combined
 from cvmgen.schedule.guards import ONE, ZERO
 from cvmgen.schedule.rewriting import Block, rewritten

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import names_in, walk
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import walk
 from cvmgen.lower.contraction import factor_sizes
 from cvmgen.lower.entries import Kept
 from cvmgen.lower.extremes import integer_extremes

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import names_in, substitute, walk
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import substitute, walk
 from cvmgen.lower.reductions import ANY_ORDER
 from cvmgen.schedule.guards import ONE, ZERO, bounds, inlined_values
 from cvmgen.schedule.rewriting import Block

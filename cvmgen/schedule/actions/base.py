@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from cvmgen.algebra import signed, total
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import fresh, names_in, replaced, walk
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import fresh, replaced, walk
 from cvmgen.schedule.actions.hoist import simple
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, changed
-from cvmgen.ir.visit import fresh, names_in, substitute, walk
-from cvmgen.schedule.dependences import read_tensors, steady_range
+from cvmgen.ir.uses import assigned, changed, names_in, read_tensors
+from cvmgen.ir.visit import fresh, substitute, walk
+from cvmgen.schedule.dependences import steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import bounds, first_from, inlined_values, largest, slope, smallest
 from cvmgen.schedule.rewriting import Block, placed, rewritten
@@ -75,7 +75,7 @@ def lifted(found: Block, ends: set[str]) -> Block:
     them: one for all that are the same. Elements may be there behind the test only."""
     *before, loop = found
     assert isinstance(loop, i.Loop)
-    varying = assigned((loop,))
+    varying = {*assigned((loop,))}
     same = {each.value: each.name for each in before if isinstance(each, i.Let)}
     others: dict[str, i.Expr] = {}
 

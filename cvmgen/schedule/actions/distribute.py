@@ -7,16 +7,8 @@ from dataclasses import replace
 from itertools import combinations
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, changed
-from cvmgen.ir.visit import names_in
-from cvmgen.schedule.dependences import (
-    carried,
-    leaves,
-    own_place,
-    read_tensors,
-    steady_range,
-    stored_tensors,
-)
+from cvmgen.ir.uses import assigned, carried, changed, names_in, read_tensors, stored_tensors
+from cvmgen.schedule.dependences import leaves, own_place, steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject

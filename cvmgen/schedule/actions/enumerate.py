@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator
 
 from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import fresh, names_in, walk
+from cvmgen.ir.uses import assigned, names_in, read_tensors
+from cvmgen.ir.visit import fresh, walk
 from cvmgen.schedule.actions.unroll import passes
-from cvmgen.schedule.dependences import have_room, leaves, read_tensors
+from cvmgen.schedule.dependences import have_room, leaves
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import ZERO
 from cvmgen.schedule.rewriting import Block, loops, placed, rewritten, with_names

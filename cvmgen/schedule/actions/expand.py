@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, changed
-from cvmgen.ir.visit import names_in, rebuild, walk
+from cvmgen.ir.uses import assigned, changed, names_in
+from cvmgen.ir.visit import rebuild, walk
 from cvmgen.schedule.actions.split import counts_up, most_iterations
 from cvmgen.schedule.dependences import Locals
 from cvmgen.schedule.forms import Use

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, changed
-from cvmgen.ir.visit import fresh, names_in, rebuild, walk
+from cvmgen.ir.uses import assigned, changed, names_in
+from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.lower.copies import plain
 from cvmgen.lower.facts import Facts
 from cvmgen.schedule.dependences import may_fail

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import fresh, names_in, substitute, walk
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.dependences import Locals, own_place, steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import ZERO

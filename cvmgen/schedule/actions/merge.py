@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cvmgen.algebra import product
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import names_in
+from cvmgen.ir.uses import names_in
 from cvmgen.lower.streams import flat
 from cvmgen.schedule.dependences import leaves, steady_range
 from cvmgen.schedule.forms import Use

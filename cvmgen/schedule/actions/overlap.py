@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import fresh, names_in, replaced, substitute
+from cvmgen.ir.uses import names_in, read_tensors
+from cvmgen.ir.visit import fresh, replaced, substitute
 from cvmgen.lower.copies import BITS_OF, VECTOR
 from cvmgen.schedule.actions.split import lets
-from cvmgen.schedule.dependences import read_tensors
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import ONE, ZERO
 from cvmgen.schedule.rewriting import Block, rewritten

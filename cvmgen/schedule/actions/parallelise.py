@@ -6,9 +6,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, changed
-from cvmgen.ir.visit import names_in
-from cvmgen.schedule.dependences import Locals, conflict, read_tensors, stored_tensors
+from cvmgen.ir.uses import assigned, changed, names_in, read_tensors, stored_tensors
+from cvmgen.schedule.dependences import Locals, conflict
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import MEASURES, Measure, product
 from cvmgen.schedule.rewriting import Block, rewritten

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, changed
-from cvmgen.ir.visit import fresh, names_in, substitute
+from cvmgen.ir.uses import assigned, changed, names_in, read_tensors
+from cvmgen.ir.visit import fresh, substitute
 from cvmgen.lower.copies import plain
-from cvmgen.schedule.dependences import read_tensors
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import Bound, bounds, first_from, largest, slope, smallest
 from cvmgen.schedule.rewriting import Block, renamed, rewritten

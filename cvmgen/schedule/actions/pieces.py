@@ -7,11 +7,11 @@ from dataclasses import replace
 from cvmgen import algebra
 from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned
+from cvmgen.ir.uses import assigned, stored_tensors
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.actions.jam import multiple
 from cvmgen.schedule.actions.specialise import reads
-from cvmgen.schedule.dependences import have_room, steady_range, stored_tensors
+from cvmgen.schedule.dependences import have_room, steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import ZERO
 from cvmgen.schedule.rewriting import Block, placed, rewritten

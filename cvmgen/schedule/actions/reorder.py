@@ -6,15 +6,9 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, changed
-from cvmgen.ir.visit import names_in, walk
-from cvmgen.schedule.dependences import (
-    carried,
-    may_fail,
-    own_place,
-    read_tensors,
-    stored_tensors,
-)
+from cvmgen.ir.uses import assigned, carried, changed, names_in, read_tensors, stored_tensors
+from cvmgen.ir.visit import walk
+from cvmgen.schedule.dependences import may_fail, own_place
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten
 from cvmgen.schedule.subject import Subject

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import names_in
+from cvmgen.ir.uses import assigned, names_in
 from cvmgen.schedule.actions.hoist import simple
 from cvmgen.schedule.columns import COLUMN, NEAR, Columns, Names
 from cvmgen.schedule.forms import Use

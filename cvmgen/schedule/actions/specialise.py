@@ -8,8 +8,8 @@ from dataclasses import replace
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import fresh, names_in, rebuild, substitute, walk
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 from cvmgen.lower.facts import Facts
 from cvmgen.schedule.dependences import Locals, may_fail
 from cvmgen.schedule.forms import Use

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from cvmgen import algebra
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import fresh, names_in, replaced, substitute, walk
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import fresh, replaced, substitute, walk
 from cvmgen.schedule.actions.specialise import ONE, ZERO, Steps, extents_of, tests, versioned
 from cvmgen.schedule.actions.split import divided, most_iterations
 from cvmgen.schedule.dependences import Locals, steady_range

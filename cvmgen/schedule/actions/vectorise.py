@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned
-from cvmgen.ir.visit import names_in, rebuild, walk
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import rebuild, walk
 from cvmgen.schedule.dependences import SCALAR, Locals, conflict
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten
