@@ -93,6 +93,7 @@ PARTS = (
     Part("bench", 120, (*CASE, "bench"), "speed beside a copy, the device's peak and PyTorch"),
     Part("alignments", 40, (*CASE, "alignments"), "arrays that begin 1 to 15 bytes further on"),
     Part("graphs", 40, (*CASE, "graphs"), "CUDA graphs: captured, and started with other inputs"),
+    Part("refusals", 40, (*CASE, "refusals"), "results that do not fit, found by kernels alone"),
     Part("drops", 40, (*CASE, "drops"), "results that are dropped while another stream reads them"),
     Part("threads", 40, (*CASE, "threads"), "two threads, each with a stream of its own"),
     Part("torch", 60, (*CASE, "torch"), "PyTorch: its tensors, streams and graphs"),

@@ -502,6 +502,45 @@ def captured_call(name: str, arrays: list[Array], more: Any, prepared: bool) -> 
     return ""
 
 
+def refusals(checks: Checks) -> None:
+    """Sums that do not fit: the first of many places is told, once, of calls and graphs alike."""
+    rows = 1 << (8 if SHORT else 22)
+    for first in (0, 1, rows // 3, rows - 1):
+        what = f"{rows - first} of {rows} elements do not fit"
+        checks.check(what, refused_call, np.ones((rows, 2), np.int32), first)
+
+
+def refused_call(good: Array, first: int) -> str:
+    bad, stream = good.copy(), Stream()
+    bad[first:] = 1 << 30
+    x, sums = DeviceArray.of(device(), good, stream), good.sum(1, np.int32, keepdims=True)
+    bound = there().tosa.reduce_sum.bind(x, axis=1, stream=stream)
+    bound()
+    with stream.captured() as made:
+        bound()
+    (graph,) = made
+    for start in (bound, graph.start, bound):
+        x.copy_from(bad)
+        start()
+        told = refusal_of(bound.result)
+        if told != f"tosa.reduce_sum: output1: element ({first}, 0) does not fit int32":
+            return f"told {told!r}"
+        x.copy_from(good)
+        start()
+        if told := refusal_of(bound.result) or differs(bound.result, sums):
+            return f"behind a refusal: {told}"
+    graph.drop()
+    return ""
+
+
+def refusal_of(result: DeviceArray) -> str:
+    try:
+        result.to_numpy()
+    except OperatorError as error:
+        return str(error)
+    return ""
+
+
 def declared_of(name: str, arrays: list[Array]) -> dict[str, Any]:
     return {"precisions": [8] * len(arrays)} if name.startswith("cvm.") else {}
 
@@ -704,6 +743,7 @@ PARTS: dict[str, Callable[[Checks], None]] = {
     "bench": bench,
     "alignments": alignments,
     "graphs": graphs,
+    "refusals": refusals,
     "drops": drops,
     "threads": threads,
     "torch": of_torch,

@@ -117,7 +117,7 @@ class Target:
     operator_file: str
     header_file: str
     support_file: str
-    emit_interface: Callable[[Operator], str] | None = None  # where operators have headers
+    emit_interface: Callable[[i.Program], str] | None = None  # where operators have headers
     interface_file: str = "{opset}/{name}.h"
 
 
@@ -148,7 +148,7 @@ TARGETS: Mapping[str, Target] = {
         operator_file="{opset}/{name}.c",
         header_file="{opset}.h",
         support_file="{name}",
-        emit_interface=c_support.emit_interface,
+        emit_interface=lambda program: c_support.emit_interface(program.operator),
     ),
     "cuda": Target(
         CUDA,
@@ -316,7 +316,7 @@ def operator_texts(
         program = programs[TARGETS[name].passes]
         files[operator_file(operator, name)] = emitted(name, operator, program, schedules)
         if emit_interface := TARGETS[name].emit_interface:
-            files[interface_file(operator, name)] = emit_interface(operator)
+            files[interface_file(operator, name)] = emit_interface(program)
     return Texts(files, interface.manifest_entry(programs[MANIFEST_PASSES]))
 
 

@@ -44,11 +44,40 @@ class State(ctypes.Structure):
                 "found",
                 "trims",
                 "graphs",
+                "late",
+                "syncs",
             )
         ),
         ("stream", ctypes.c_void_p),
         ("kernel", ctypes.c_char * 128),
     )
+
+
+class Capture:
+    """A graph of what is started in a stream meanwhile."""
+
+    def __init__(self, device: Device, library: Path, stream: int) -> None:
+        self.driver = ctypes.CDLL(str(library))
+        self.device, self.stream = device, ctypes.c_void_p(stream)
+        self.graph, self.made = ctypes.c_void_p(), ctypes.c_void_p()
+
+    def __enter__(self) -> Capture:
+        with self.device.current():
+            assert self.driver.cuStreamBeginCapture_v2(self.stream, 0) == 0
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        assert self.driver.cuStreamEndCapture(self.stream, ctypes.byref(self.graph)) == 0
+        made = ctypes.byref(self.made)
+        assert self.driver.cuGraphInstantiateWithFlags(made, self.graph, ctypes.c_uint64(0)) == 0
+        assert self.driver.cuGraphDestroy(self.graph) == 0
+
+    def replay(self) -> None:
+        with self.device.current():
+            assert self.driver.cuGraphLaunch(self.made, self.stream) == 0
+
+    def drop(self) -> None:
+        assert self.driver.cuGraphExecDestroy(self.made) == 0
 
 
 def fake_library(folder: Path) -> Path:

@@ -51,6 +51,9 @@ class ErrorStruct(ctypes.Structure):
 
 TensorPointer = ctypes.POINTER(TensorStruct)
 
+NO_OVERFLOW = 0x7F7F7F7F7F7F7F7F
+"""CVMGEN_NO_OVERFLOW."""
+
 
 Refused = Mapping[str, BuildError]
 

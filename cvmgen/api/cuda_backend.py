@@ -7,13 +7,18 @@ import ctypes
 import functools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cvmgen.api.c_backend import CBackend, ErrorStruct, Refused, refusal
 from cvmgen.api.calls import Array, Given, Inferred, Precisions
-from cvmgen.api.cuda_cpu_backend import measuring, of_kernels, operands, several
+from cvmgen.api.cuda_cpu_backend import measuring, notes, of_kernels, operands, several
 from cvmgen.api.device_array import DeviceArray
+from cvmgen.api.device_notes import Notes, Output
 from cvmgen.api.driver import ASYNCHRONOUS, FORKED, LATE, Device, DriverError
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.build import DeviceCode, compile_for_device
@@ -27,6 +32,17 @@ class ModuleStruct(ctypes.Structure):
     """cvmgen_module."""
 
     _fields_ = (("handle", ctypes.c_void_p), ("found", ctypes.c_void_p))
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A call on device arrays that was checked."""
+
+    args: Any
+    start: Callable[[int, Notes | None], None]
+    """Starts its kernels in a stream, as often as it is called."""
+    notes: Callable[[], Notes | None]
+    """New words for what they find; None where they find nothing."""
 
 
 class CudaBackend(CBackend):
@@ -50,6 +66,8 @@ class CudaBackend(CBackend):
         self.wait = wait or os.environ.get("CVMGEN_CUDA_SYNC", "0") not in ("", "0")
         self._call = super().function("cvmgen_driver_call")
         self._call.argtypes = (ctypes.c_void_p,) * 7
+        self._noting = super().function("cvmgen_driver_call_noting")
+        self._noting.argtypes = (ctypes.c_void_p,) * 8
         self._find = super().function("cvmgen_driver_find")
         self._find.argtypes = (*(ctypes.c_void_p,) * 4, ctypes.c_int)
         self._modules: dict[str, ModuleStruct] = {}
@@ -109,24 +127,48 @@ class CudaBackend(CBackend):
         attributes: Mapping[str, Any],
         outputs: Sequence[Array],
         check_values: bool,
-    ) -> tuple[Any, Callable[[int], None]]:
-        """The arguments of a call on device arrays, DeviceArray where other targets take numpy's,
-        and what starts its kernels in a stream, as often as it is called."""
+    ) -> Prepared:
+        """A call on device arrays: DeviceArray where other targets take numpy's."""
         args, kept = self.call_arguments(
             info, inputs, precisions, attributes, outputs, check_values
         )
-        call, device, module, error = self._call, self.device, self.module(info), ErrorStruct()
+        device, module, error = self.device, self.module(info), ErrorStruct()
         function = ctypes.cast(self.function(info.function), ctypes.c_void_p)
-        pointers = (ctypes.byref(module), function, ctypes.byref(args))
+        pointers = (
+            device.table,
+            device.context,
+            ctypes.byref(module),
+            function,
+            ctypes.byref(args),
+        )
         error_pointer = ctypes.byref(error)
+        noting = notes(self.library, info.function)
+        call = self._noting if noting else self._call
+        noted = [
+            Output(name, tuple(each.shape), str(each.dtype))
+            for name, each in zip(info.outputs, outputs, strict=True)
+        ]
 
-        def start(handle: int, kept: list[Any] = kept) -> None:
-            if call(device.table, device.context, *pointers, handle, error_pointer):
+        def launch(handle: int, *words: int | None) -> None:
+            if call(*pointers, handle, *words, error_pointer):
                 raise self._failed(info, error)
+
+        def start(handle: int, own: Notes | None, kept: list[Any] = kept) -> None:
+            if own is not None:
+                device.refusals.start(own, handle, partial(launch, handle))
+            elif noting:
+                launch(handle, None)
+            else:
+                launch(handle)
             if self.wait:
                 self._waited(info, handle)
 
-        return args, start
+        def words() -> Notes | None:
+            if noting and any(np.dtype(each.dtype).kind == "i" for each in noted):
+                return device.refusals.notes(info.full_name, noted)
+            return None
+
+        return Prepared(args, start, words)
 
     def _failed(self, info: OperatorInfo, error: ErrorStruct) -> OperatorError:
         """The refusal of a call; of a device that fails, what may be behind it."""
@@ -160,13 +202,16 @@ class CudaBackend(CBackend):
         inputs: Sequence[Given],
         precisions: Precisions,
         attributes: Mapping[str, Any],
-        outputs: Sequence[Array],
+        outputs: Sequence[Any],
         check_values: bool,
         handle: Callable[[], int] = lambda: 0,
     ) -> Callable[[], None]:
         """A call as it is `prepared`; `handle` gives the stream of each."""
-        _, start = self.prepared(info, inputs, precisions, attributes, outputs, check_values)
-        return lambda: start(handle())
+        call = self.prepared(info, inputs, precisions, attributes, outputs, check_values)
+        start, own = call.start, call.notes()
+        for each in outputs:
+            each.notes = own
+        return lambda: start(handle(), own)
 
 
 class TransferBackend:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cvmgen import support
-from cvmgen.api.c_backend import CBackend, Refused
+from cvmgen.api.c_backend import NO_OVERFLOW, CBackend, Refused
 from cvmgen.api.calls import Array, Given, Inferred, Pairs, Precisions
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.errors import CvmgenError, OperatorError
@@ -71,6 +71,7 @@ class CudaCpuBackend(CBackend):
         self.order, self.seed = order_code(order)
         self._this_thread = super().function("cvmgen_cpu_this_thread")
         self._this_thread.restype = ctypes.POINTER(State)
+        self._words = {info.function: len(info.outputs) for info in manifest.operators}
 
     @property
     def state(self) -> State:
@@ -82,12 +83,17 @@ class CudaCpuBackend(CBackend):
         if name.endswith("_infer"):
             return super().function(f"{name.removesuffix('_infer')}_cuda_infer")
         call = super().function(f"{name}_cuda")
+        refused = super().function(f"{name}_cuda_refused") if notes(self.library, name) else None
 
         def run(args: Any, error: Any) -> Any:
             # Each time: other callers of the library may have other wishes.
-            state = self.state
+            state, stream = self.state, ctypes.c_void_p(self.stream)
             state.order, state.seed = self.order, self.seed
-            return call(args, ctypes.c_void_p(self.stream), error)
+            if refused is None:
+                return call(args, stream, error)
+            count = self._words[name]
+            words = (ctypes.c_int64 * count)(*[NO_OVERFLOW] * count)
+            return call(args, stream, words, error) or refused(args, words, error)
 
         return run
 
@@ -122,6 +128,11 @@ class CudaCpuBackend(CBackend):
             call()
 
         return run
+
+
+def notes(library: Any, function: str) -> bool:
+    """Whether kernels of an operator note what does not fit its type."""
+    return hasattr(library, f"{function}_cuda_refused")
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ import numpy as np
 from cvmgen import support
 from cvmgen.api import dlpack
 from cvmgen.api.device_memory import Memory
+from cvmgen.api.device_notes import Notes
 from cvmgen.api.driver import Device
 from cvmgen.api.recipe import unsendable
 from cvmgen.api.streams import LEGACY_STREAM, stream_handle
@@ -28,7 +29,8 @@ class DeviceArray:
 
     What operators return when they are given no `out`. Other libraries see it without a copy:
     `torch.from_dlpack(Y)`, `cupy.from_dlpack(Y)`, or through `__cuda_array_interface__`. Its
-    elements are there once `stream` has come to them; `to_numpy()` waits.
+    elements are there once `stream` has come to them; `to_numpy()` waits, and raises OperatorError
+    where one of them does not fit its type.
     """
 
     def __init__(
@@ -47,6 +49,8 @@ class DeviceArray:
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.stream = stream
         self.read_only = read_only
+        self.notes: Notes | None = None
+        """Of the call that computes the elements."""
         self._owner = owner
 
     @classmethod
@@ -87,6 +91,7 @@ class DeviceArray:
         if self.size:
             handle = stream_handle(self.stream)
             self.device.download(array.ctypes.data, self.data, self.nbytes, handle)
+            self.device.refusals.seen(handle, self.notes)
 
     def to_numpy(self) -> Array:
         """The elements in host memory, once they are computed."""
@@ -95,7 +100,10 @@ class DeviceArray:
         return found
 
     def used_by(self, stream: Any) -> None:
-        """Another stream works on the memory: it does not go back before that is done."""
+        """Another stream works on the memory: it does not go back before that is done, and who
+        waits for that stream is told what is refused of the elements."""
+        if self.notes is not None:
+            self.notes.noted.seen_in.add(stream_handle(stream))
         if isinstance(self._owner, DeviceArray):
             self._owner.used_by(stream)
         elif isinstance(self._owner, Memory):
@@ -119,6 +127,7 @@ class DeviceArray:
     ) -> Any:
         if copy or dl_device not in (None, self.__dlpack_device__()):
             raise BufferError("the array is given as it is, on its device")
+        self.device.refusals.seen(stream_handle(self.stream), self.notes)
         if stream != -1:  # -1: the caller waits by itself
             taken = LEGACY_STREAM if stream is None else int(stream)
             self.device.order(taken, stream_handle(self.stream))
@@ -129,6 +138,7 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
+        self.device.refusals.seen(stream_handle(self.stream), self.notes)
         return {
             "version": 3,
             "data": (self.data if self.size else 0, self.read_only),
@@ -175,6 +185,8 @@ def _of_dlpack(operator: str, name: str, value: Any, device: Device, stream: Any
     try:
         # -1: nothing outside can be awaited in a graph that is captured.
         capsule = dlpack.request(value, taken if device.capture(taken) is None else -1)
+    except OperatorError:  # what was refused of its elements
+        raise
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         rule = f"it does not share its memory: {error}"
         raise OperatorError(operator, name, type(value).__name__, rule) from None

@@ -136,12 +136,12 @@ class Pool:
 
     def _given_back(self, memory: Memory) -> bool:
         """False where it is too early: a graph uses the memory, or a stream is captured, in which
-        nothing can be awaited now."""
+        nothing can be awaited now, or for which the default stream has to wait."""
         device = self._device
         stream, *others = map(stream_handle, (memory.stream, *memory.users))
         if memory.graph is not None and not memory.graph:
             return False
-        if any(device.capture(each) is not None for each in (stream, *others)):
+        if not all(map(device.admits, (stream, *others))):
             return False
         for each in others:
             device.order(stream, each)

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from cvmgen.api.cuda_backend import Prepared
+from cvmgen.api.device_array import DeviceArray
 from cvmgen.api.device_call import DeviceCall
 from cvmgen.api.open_call import OpenCall
 from cvmgen.api.operator import Operator
@@ -18,11 +20,11 @@ class Ready:
         self,
         call: DeviceCall,
         tensors: Mapping[str, Any],
-        start: Callable[[int], None],
+        prepared: Prepared,
         shapes: Sequence[tuple[int, ...]],
         dtypes: Sequence[Any],
     ) -> None:
-        self._call, self._tensors, self._start = call, tensors, start
+        self._call, self._tensors, self._prepared = call, tensors, prepared
         self._shapes, self._dtypes = shapes, dtypes
         self._lock = threading.Lock()
         self._results = list(tensors.values())[-len(shapes) :]
@@ -40,12 +42,16 @@ class Ready:
         there = [call.place(*pair, handle) for pair in zip(made, self._shapes, strict=True)]
         if not all(there):
             return None
+        notes = self._prepared.notes()  # of these results alone
+        for each in made:
+            if type(each) is DeviceArray:
+                each.notes = notes
         with self._lock:  # the driver has copied the addresses when the kernels are started
             for name, place in zip(names, places, strict=True):
                 self._tensors[name].data = place
             for tensor, place in zip(self._results, there, strict=True):
                 tensor.data = place
-            self._start(handle)
+            self._prepared.start(handle, notes)
         return made
 
 

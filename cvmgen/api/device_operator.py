@@ -49,7 +49,9 @@ class DeviceOperator(Operator):
         stream: where the kernels run: an address, or an object with __cuda_stream__; if None the
             stream that the library of the inputs uses at each call, else the default stream. A
             call returns when they are started. Arrays must live until they are done, and so must
-            a stream that is given by its address as long as its results.
+            a stream that is given by its address as long as its results. An integer that does not
+            fit its type is refused when a DeviceArray is read or shown to others, by the next such
+            call, or by `device.synchronize()`.
         constants: as for other targets; kernels read them anew all the same
         A shape in place of an array gives an OpenCall, as for other targets.
         """
@@ -83,7 +85,7 @@ class DeviceOperator(Operator):
         call, checked, _ = self._checked_there((), **filled, **keywords)
         if call.has_more:
             return None
-        args, start = self._on_device.prepared(
+        prepared = self._on_device.prepared(
             self._info,
             checked.given,
             checked.precisions,
@@ -92,9 +94,10 @@ class DeviceOperator(Operator):
             keywords["check"] is not None,
         )
         given = (name for name in self.inputs if filled.get(name) is not None)
-        tensors = {name: getattr(args, name).contents for name in (*given, *self.outputs)}
+        tensors = {name: getattr(prepared.args, name).contents for name in (*given, *self.outputs)}
         shapes = [each.shape for each in checked.targets]
-        return Ready(call, tensors, start, shapes, [each.dtype for each in checked.targets])
+        dtypes = [each.dtype for each in checked.targets]
+        return Ready(call, tensors, prepared, shapes, dtypes)
 
     def _bind(self, inputs: tuple[Any, ...], check: str | None = None, **keywords: Any) -> Bound:
         call, checked, result = self._checked_there(inputs, check=check, **keywords)

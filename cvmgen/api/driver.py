@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cvmgen.api.device_memory import Pool
-from cvmgen.api.streams import LEGACY_STREAM
+from cvmgen.api.device_notes import Refusals
+from cvmgen.api.streams import LEGACY_STREAM, stream_handle
 from cvmgen.errors import CvmgenError
 
 LIBRARY = os.environ.get("CVMGEN_CUDA_DRIVER", "libcuda.so.1")
@@ -37,6 +38,9 @@ DISABLE_TIMING = 2
 NON_BLOCKING = 1
 RELAXED = 2
 CAPTURING = 1
+
+# CUresult: of an event that has not come to pass; of the default stream while another is captured.
+_NOT_READY, _CAPTURE_IMPLICIT = 600, 906
 
 # CUresult of code that a driver cannot run: a malformed image, none for this device, PTX of a
 # newer compiler.
@@ -62,6 +66,7 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "cuDevicePrimaryCtxRetain": (_to(_pointer), _int),
     "cuCtxPushCurrent_v2": (_pointer,),
     "cuCtxPopCurrent_v2": (_to(_pointer),),
+    "cuCtxSynchronize": (),
     "cuModuleLoadData": (_to(_pointer), ctypes.c_char_p),
     "cuModuleGetFunction": (_to(_pointer), _pointer, ctypes.c_char_p),
     "cuModuleGetFunctionCount": (_to(_uint), _pointer),
@@ -72,6 +77,8 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "cuLaunchKernel": (_pointer, *(_uint,) * 7, _pointer, _pointer, _pointer),
     "cuMemAllocFromPoolAsync": (_to(_memory), _size, _pointer, _pointer),
     "cuMemFreeAsync": (_memory, _pointer),
+    "cuMemHostAlloc": (_to(_pointer), _size, _uint),
+    "cuMemHostGetDevicePointer_v2": (_to(_memory), _pointer, _uint),
     "cuMemsetD8Async": (_memory, ctypes.c_ubyte, _size, _pointer),
     "cuMemcpyHtoDAsync_v2": (_memory, _pointer, _size, _pointer),
     "cuMemcpyDtoHAsync_v2": (_pointer, _memory, _size, _pointer),
@@ -93,6 +100,7 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "cuGraphRetainUserObject": (_pointer, _pointer, _uint, _uint),
     "cuEventCreate": (_to(_pointer), _uint),
     "cuEventRecord": (_pointer, _pointer),
+    "cuEventQuery": (_pointer,),
     "cuEventSynchronize": (_pointer,),
     "cuEventElapsedTime": (_to(ctypes.c_float), _pointer, _pointer),
     "cuEventDestroy_v2": (_pointer,),
@@ -207,6 +215,7 @@ class Device:
             raise CvmgenError(f"device={ordinal}: {self.name} has no memory pools")
         self.context = driver.handle("cuDevicePrimaryCtxRetain", self._id)
         self.pool = Pool(self)
+        self.refusals = Refusals(self)
         self.table = driver.table(self.pool.handle)
 
     @property
@@ -263,10 +272,20 @@ class Device:
 
     # -------------------------------------------------------- streams
 
-    def synchronize(self, stream: int = 0) -> None:
-        """Wait for all that was started in a stream."""
+    def synchronize(self, stream: Any = None) -> None:
+        """Wait for all that was started in a stream, or on the device if none is given.
+
+        OperatorError where a result there does not fit its type and nobody was told yet.
+        """
+        if stream is None:
+            with self.current():
+                self.driver.call("cuCtxSynchronize")
+            self.refusals.tell(lambda each: True)
+            return
+        handle = stream_handle(stream)
         with self.current():
-            self.driver.call("cuStreamSynchronize", stream)
+            self.driver.call("cuStreamSynchronize", handle)
+        self.refusals.seen(handle)
 
     def order(self, stream: int, after: int) -> None:
         """What comes in `stream` waits for what is in `after` now.
@@ -295,6 +314,41 @@ class Device:
         with self.current():
             self.driver.call("cuStreamGetCaptureInfo_v2", stream, *told, None, None)
         return (number.value, graph.value or 0) if status.value == CAPTURING else None
+
+    def admits(self, stream: int) -> bool:
+        """Whether what is put into a stream now is done now: while others are captured the default
+        stream takes nothing."""
+        if stream not in (0, LEGACY_STREAM):
+            return self.capture(stream) is None
+        status, number, graph = ctypes.c_int(), ctypes.c_uint64(), ctypes.c_void_p()
+        told = map(ctypes.byref, (status, number, graph))
+        try:
+            with self.current():
+                self.driver.call("cuStreamGetCaptureInfo_v2", stream, *told, None, None)
+        except DriverError as error:
+            if error.status != _CAPTURE_IMPLICIT:
+                raise
+            return False
+        return True
+
+    def recorded(self, stream: int) -> int:
+        """An event that comes to pass when all is done that was started in a stream."""
+        with self.relaxed():
+            event = self.driver.handle("cuEventCreate", DISABLE_TIMING)
+            self.driver.call("cuEventRecord", event, stream)
+        return event
+
+    def is_over(self, event: int) -> bool:
+        """Whether an event has come to pass, which is the end of it."""
+        try:
+            with self.relaxed():
+                self.driver.call("cuEventQuery", event)
+                self.driver.call("cuEventDestroy_v2", event)
+        except DriverError as error:
+            if error.status != _NOT_READY:
+                raise
+            return False
+        return True
 
     @contextlib.contextmanager
     def relaxed(self) -> Iterator[None]:

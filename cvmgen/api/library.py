@@ -62,8 +62,9 @@ def load(
     device: the GPU of the target "cuda"
     transfer: "cuda" takes and gives numpy arrays, which are copied to the device and back;
         otherwise arrays of any library in the memory of the device, where they lie
-    wait: each call of "cuda" returns when its kernels are done, so that what fails is told by the
-        call that it is the fault of; CVMGEN_CUDA_SYNC=1 in the environment asks for it too
+    wait: each call of "cuda" returns when its kernels are done, so that what fails, or does not fit
+        its type, is told by the call that it is the fault of; CVMGEN_CUDA_SYNC=1 in the environment
+        asks for it too
     threads: how many threads calls of the target "c" use; 0: as many as there are processors,
         or as OMP_NUM_THREADS says. Results do not depend on it, and `Operators.threads` changes
         it later

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Mapping as Names
 from dataclasses import replace
+from functools import cached_property
 from math import isqrt
 
 from cvmgen.dtypes import CVM, DType
@@ -128,25 +129,16 @@ def emit_header(opset: str, operators: Iterable[Operator]) -> str:
     return render("cuda/opset.h.j2", opset=opset, guard=opset.upper(), includes=includes)
 
 
-def emit_interface(operator: Operator) -> str:
+def emit_interface(program: i.Program) -> str:
     """The public header of one operator, for C and C++; it needs no CUDA header."""
+    operator = program.operator
     return render(
         "cuda/interface.h.j2",
         full_name=operator.full_name,
         name=interface.c_name(operator),
         c_header=c_support.emit_interface(operator).strip(),
-        declaration=declaration(operator),
+        declaration=CudaEmitter(program).declaration(),
     )
-
-
-def declaration(operator: Operator) -> str:
-    name = interface.c_name(operator)
-    lines = [
-        comment(f"{operator.full_name}: {operator.doc} {operator.files}"),
-        f"int {name}_cuda_infer(const {name}_args *args, cvmgen_error *error);",
-        f"int {name}_cuda(const {name}_args *args, cvmgen_stream stream, cvmgen_error *error);",
-    ]
-    return "\n".join(lines)
 
 
 def kernel_classes(program: i.Program, schedules: Schedules | None = None) -> dict[str, str]:
@@ -196,8 +188,32 @@ class CudaEmitter(c.CEmitter):
             run="\n".join(wrap_c(indent(self.run()))),
             prepare_head=self.head("static int", f"{self.name}_prepare", f"{self.name}_plan *plan"),
             infer_head=self.head("int", f"{self.function}_cuda_infer"),
-            run_head=self.head("int", f"{self.function}_cuda", "cvmgen_stream stream"),
+            run_head=self.head("int", f"{self.function}_cuda", "cvmgen_stream stream", *self.noted),
+            refused="".join(f"{line}\n" for line in self.refused()),
         )
+
+    def declaration(self) -> str:
+        """What others call, for a header."""
+        operator, args = self.operator, f"const {self.function}_args *args"
+        where = f"{args}, cvmgen_stream stream"
+        lines = [
+            comment(f"{operator.full_name}: {operator.doc} {operator.files}"),
+            f"int {self.function}_cuda_infer({args}, cvmgen_error *error);",
+            f"int {self.function}_cuda({', '.join([where, *self.noted])}, cvmgen_error *error);",
+        ]
+        if self.noted:
+            noting = f"{args}, {self.noted[0]}, cvmgen_error *error"
+            lines.insert(
+                -1,
+                "/* What `overflow` is, and when to ask what was refused, says cvmgen_stream.h. */",
+            )
+            lines.append(f"int {self.function}_cuda_refused({noting});")
+        return "\n".join(lines)
+
+    @property
+    def noted(self) -> list[str]:
+        """The parameter for what kernels find, of an operator whose kernels find something."""
+        return ["int64_t *overflow"] if self.overflowing else []
 
     def masks(self) -> list[str]:
         """What is said of the memory for pairs of candidates."""
@@ -276,7 +292,8 @@ class CudaEmitter(c.CEmitter):
         parameters = self.tensor_parameters(nest, dtypes) + overflow_parameter(body)
         arguments = [self.operand(each, nest, dtypes) for each in self.tensors(nest)]
         if overflow_parameter(body):
-            arguments.append(f"{nest.tensor}_overflow")
+            at = self.word(nest.tensor)
+            arguments.append(f"overflow + {at}" if at else "overflow")
         if self.value_fields(nest):
             parameters.insert(0, f"const __grid_constant__ {self.values_name(number)} values")
             arguments.insert(0, "values")
@@ -305,7 +322,7 @@ class CudaEmitter(c.CEmitter):
     def run(self) -> list[str]:
         """Check the memory and the element types, launch the kernels."""
         checks = [*self.input_checks(), *output_checks(self.operator, self.types)]
-        return [*checks, *self.element_types(), *self.dispatch()]
+        return [*checks, *self.element_types(), *self.overflow_check(), *self.dispatch()]
 
     def input_checks(self) -> list[str]:
         fail = "return CVMGEN_REFUSED;"
@@ -367,33 +384,33 @@ class CudaEmitter(c.CEmitter):
     def dispatch(self) -> list[str]:
         lines = ["int status = CVMGEN_OK;"]
         lines += self.allocate("cvmgen_device_scratch(error, stream, ")
-        overflowing = [name for name in self.operator.output_names if self.can_overflow(name)]
-        ok = "status == CVMGEN_OK"
-        for name in overflowing:
-            lines.append(f"int64_t *{name}_overflow = NULL;")
-            tests = " && ".join([ok, *self.overflow_tests(name)])
-            call = f"cvmgen_device_overflow(error, stream, &{name}_overflow)"
-            lines += [f"if ({tests})", f"    status = {call};"]
         for number, nest in enumerate(self.program.nests):
             lines += self.launch(number, nest)
-        for name in overflowing:
-            tests = f"{ok} && {name}_overflow != NULL" if self.overflow_tests(name) else ok
-            arguments = f"error, stream, {quoted(name)}, args->{name}, {name}_overflow"
-            lines += [
-                f"if ({tests})",
-                f"    status = cvmgen_refuse_device_overflow({arguments});",
-                f"cvmgen_device_free(stream, {name}_overflow);",
-            ]
         names = (identifier(each.name) for each in self.program.scratch)
         lines += [f"cvmgen_device_free(stream, {name});" for name in names]
         return [*lines, "return status;"]
 
-    def overflow_tests(self, output: str) -> list[str]:
+    # -------------------------------------------------------- what does not fit
+
+    @cached_property
+    def overflowing(self) -> list[str]:
+        """The outputs of which a kernel can find that a value does not fit their type."""
+        return [name for name in self.operator.output_names if self.can_overflow(name)]
+
+    def overflow_check(self) -> list[str]:
+        """The refusal of a call whose kernels could not tell what does not fit."""
+        if not self.overflowing:
+            return []
+        call = "cvmgen_check_overflow(error, overflow)"
+        tests = " && ".join([*self.overflow_tests(), call])
+        return [f"if ({tests}) return CVMGEN_REFUSED;"]
+
+    def overflow_tests(self) -> list[str]:
         """The test that a kernel for the types at hand can overflow; none where every one can."""
         found = [
             (variant.test, bool(overflow_parameter(self.typed_body(nest, variant))))
             for nest in self.program.nests
-            if nest.tensor == output
+            if nest.tensor in self.overflowing
             for variant in interface.variants(self.program, nest)
         ]
         if all(overflows for _, overflows in found):
@@ -405,13 +422,31 @@ class CudaEmitter(c.CEmitter):
             return list(tests)
         return [f"({' || '.join(f'({each})' if '&&' in each else each for each in tests)})"]
 
+    def refused(self) -> list[str]:
+        """The function that refuses what kernels have noted."""
+        if not self.overflowing:
+            return []
+        words = {name: f"overflow[{self.word(name)}]" for name in self.overflowing}
+        lines = [f"cvmgen_begin(error, {quoted(self.operator.full_name)});"]
+        for name, word in words.items():
+            head = "int status" if len(lines) == 1 else "if (status == CVMGEN_OK) status"
+            call = f"cvmgen_refuse_overflow(error, {quoted(name)}, args->{name}, {word});"
+            lines.append(f"{head} = {call}")
+        cleared = " = ".join([*words.values(), "CVMGEN_NO_OVERFLOW;"])
+        lines += [f"if (status != CVMGEN_OK) {cleared}", "return status;"]
+        head = self.head("int", f"{self.function}_cuda_refused", *self.noted)
+        return ["", head, *wrap_c(indent(lines)), "}"]
+
+    def word(self, output: str) -> int:
+        """Which word of `overflow` belongs to an output."""
+        return self.operator.output_names.index(output)
+
     def launch(self, number: int, nest: i.Nest) -> list[str]:
         lines = self.each(number, nest) if nest.each is not None else self.start(number, nest)
         lines += self.refusal(nest)
-        overflows = any(map(self.can_overflow, self.operator.output_names))
-        if len(self.program.nests) == 1 and not overflows:
+        if len(self.program.nests) == 1:
             return lines
-        first = number == 0 and not self.program.scratch and not overflows
+        first = number == 0 and not self.program.scratch
         tests = [] if first and nest.case is not None else ["status == CVMGEN_OK"]
         if nest.case is not None:
             tests.append(f"plan.which_case == {nest.case}")

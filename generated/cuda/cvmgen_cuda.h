@@ -28,12 +28,19 @@ static inline __device__ int64_t cvmgen_thread() {
 }
 static inline __device__ int64_t cvmgen_threads() { return (int64_t)gridDim.x * blockDim.x; }
 
-/* Note that the value of an element does not fit its type; the first of all stays. */
+/* Note that the value of an element does not fit its type; the first of all stays.
+
+   The word lies in memory of the host. In the device's scope, as here, an atomic operation is
+   atomic among all threads of the device wherever its memory lies; that of the system's scope,
+   atomicMin_system(), is so on links that have one, which PCIe has not, and is not needed: the host
+   touches the word when these threads have ended. */
 static inline __device__ void cvmgen_note_overflow(int64_t *first, int64_t at) {
     atomicMin((unsigned long long *)first, (unsigned long long)at);
 }
 
 #ifndef __CUDACC_RTC__
+#include "cvmgen_stream.h"
+
 #include "cvmgen_runtime.h"
 #include <initializer_list>
 #include <utility>
@@ -132,28 +139,13 @@ static int cvmgen_launch(cvmgen_error *error, cudaStream_t stream, int64_t eleme
     return cvmgen_launch_blocks<Parameters...>(error, stream, blocks, kernel, arguments...);
 }
 
-/* ---------------------------------------------------------------- overflow */
+/* ---------------------------------------------------------------- what kernels find */
 
-/* Device memory for the place of the first element that does not fit its type. */
-static inline int cvmgen_device_overflow(cvmgen_error *error, cudaStream_t stream,
-                                         int64_t **first) {
-    void *found = NULL;
-    cudaError_t status = cudaMallocAsync(&found, sizeof(int64_t), stream);
-    *first = status == cudaSuccess ? (int64_t *)found : NULL;
-    /* Each byte of CVMGEN_NO_OVERFLOW is 0x7f. */
-    if (status == cudaSuccess) status = cudaMemsetAsync(found, 0x7f, sizeof(int64_t), stream);
-    return cvmgen_device_status(error, status);
-}
-/* Wait for the kernels, and refuse the call if a value did not fit. */
-static inline int cvmgen_refuse_device_overflow(cvmgen_error *error, cudaStream_t stream,
-                                                const char *name, const cvmgen_tensor *output,
-                                                const int64_t *first) {
-    int64_t found = CVMGEN_NO_OVERFLOW;
-    cudaError_t status =
-        cudaMemcpyAsync(&found, first, sizeof found, cudaMemcpyDeviceToHost, stream);
-    if (status == cudaSuccess) status = cudaStreamSynchronize(stream);
-    if (status != cudaSuccess) return cvmgen_device_status(error, status);
-    return cvmgen_refuse_overflow(error, name, output, found);
+/* A call whose kernels may find that a value does not fit needs words to note it in. */
+static inline int cvmgen_check_overflow(cvmgen_error *error, const int64_t *overflow) {
+    if (overflow != NULL) return CVMGEN_OK;
+    return cvmgen_refuse(error, "overflow", "",
+                         "a word for each output is needed, where kernels note what does not fit");
 }
 
 /* Wait for the kernels, and refuse the call if one found an element that reads outside. */

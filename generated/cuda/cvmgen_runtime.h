@@ -698,9 +698,9 @@ static inline int cvmgen_check_alike(cvmgen_error *error, const char *name,
     return CVMGEN_OK;
 }
 
+#ifndef CVMGEN_CUDA_H /* which has its own for the device */
 /* Where the first element stands whose value does not fit its type; this, where all fit. */
 #define CVMGEN_NO_OVERFLOW INT64_C(0x7f7f7f7f7f7f7f7f)
-#ifndef CVMGEN_CUDA_H /* which has one for the device */
 void cvmgen_note_overflow(int64_t *first, int64_t at);
 #endif
 static inline int cvmgen_refuse_overflow(cvmgen_error *error, const char *name,

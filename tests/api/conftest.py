@@ -52,7 +52,7 @@ def state(library: Path) -> Iterator[State]:
     found = fake_state(library)
     allocations = found.allocations
     yield found
-    found.fail_launches = found.memory = found.fail_images = found.fail_late = 0
+    found.fail_launches = found.memory = found.fail_images = found.fail_late = found.late = 0
     found.devices, found.version, found.architecture = 1, 13000, 80
     gc.collect()
     assert found.allocations == allocations, "memory of the device was not given back"

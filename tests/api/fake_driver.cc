@@ -5,9 +5,12 @@
    bytes of each argument as they say. It then runs on the library's fibers, in a thread of its
    own. What a real driver would refuse is refused: no current context, streams and memory that it
    did not give, more dynamic shared memory than a kernel was allowed, what a captured stream does
-   not admit, and everything in a process that was forked. */
+   not admit, and everything in a process that was forked.
+
+   Work is done at once or, where a test asks for it, when somebody waits for its stream. */
 #include "cpu/cvmgen_driver.h"
 
+#include <deque>
 #include <dlfcn.h>
 #include <elf.h>
 #include <functional>
@@ -33,6 +36,7 @@ enum status {
     INVALID_CONTEXT = 201,
     INVALID_HANDLE = 400,
     NOT_FOUND = 500,
+    NOT_READY = 600,
     ILLEGAL_ADDRESS = 700,
     LAUNCH_FAILED = 719,
     CAPTURE_UNSUPPORTED = 900,
@@ -49,6 +53,7 @@ const struct { int status; const char *name, *text; } MEANINGS[] = {
     {INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
     {INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
     {NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
     {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
     {LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
     {CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
@@ -78,10 +83,11 @@ struct fake_driver {
     int64_t version, architecture;                   /* 13000, 80 */
     int64_t fail_images, fail_late;                  /* whether; a status that all then give */
     int64_t found, trims, graphs;                    /* kernels so far, trims so far, graphs now */
+    int64_t late, syncs;                             /* whether work waits, waits of the host */
     void *stream;                                    /* of the last launch, copy or release */
     char kernel[128];                                /* that was launched last */
 };
-fake_driver driver = {1, 0, 0, 0, 0, 0, 0, 0, 0, 13000, 80, 0, 0, 0, 0, 0, NULL, ""};
+fake_driver driver = {1, 0, 0, 0, 0, 0, 0, 0, 0, 13000, 80, 0, 0, 0, 0, 0, 0, 0, NULL, ""};
 pid_t process;
 
 thread_local std::vector<void *> contexts;
@@ -107,6 +113,7 @@ typedef std::shared_ptr<graph> graph_pointer;
 struct event {
     void *stream;
     graph_pointer captured;
+    int64_t turn; /* how much had been put into the stream */
 };
 std::map<void *, graph_pointer> captured; /* by stream */
 thread_local int capture_mode = 0;        /* global */
@@ -144,10 +151,57 @@ int use(void *stream) {
     driver.stream = stream;
     return SUCCESS;
 }
+/* Work that is not done yet, by stream, and how much was put in and done. */
+struct turns {
+    std::deque<std::function<int()>> waiting;
+    int64_t put = 0, done = 0;
+};
+std::map<void *, turns> queues;
+void *name_of(void *stream) { return is_default(stream) ? NULL : stream; }
+
+/* Do the next work of a stream; whether there was one. What fails then fails in all calls. */
+bool step(void *stream) {
+    std::function<int()> work;
+    {
+        const locked held;
+        turns &own = queues[name_of(stream)];
+        if (own.waiting.empty()) return false;
+        work = own.waiting.front();
+        own.waiting.pop_front();
+    }
+    if (int status = work()) driver.fail_late = status;
+    const locked held;
+    ++queues[name_of(stream)].done;
+    return true;
+}
+int64_t done_of(void *stream) {
+    const locked held;
+    return queues[name_of(stream)].done;
+}
+void run_until(void *stream, int64_t turn) {
+    while (done_of(stream) < turn && step(stream)) {
+    }
+}
+void run_all(void *stream) {
+    while (step(stream)) {
+    }
+}
+/* Do it when the stream has come to it. */
+int in_turn(void *stream, const std::function<int()> &work) {
+    if (driver.late) {
+        const locked held;
+        turns &own = queues[name_of(stream)];
+        own.waiting.push_back(work);
+        ++own.put;
+        return SUCCESS;
+    }
+    run_all(stream);
+    return work();
+}
 /* Do it, or let the graph do it that the stream is captured for. */
 int run_or_capture(void *stream, const std::function<int()> &work) {
     const graph_pointer into = capture_of(stream);
-    if (into == NULL) return work();
+    if (into == NULL) return in_turn(stream, work);
     into->nodes.push_back(work);
     return SUCCESS;
 }
@@ -276,7 +330,13 @@ const char *fake_driver_trace() {
     trace.clear();
     return told.c_str();
 }
+/* Do as much of what waits in a stream. */
+void fake_driver_run(void *stream, int count) {
+    while (count-- > 0 && step(stream)) {
+    }
+}
 void fake_driver_stream(void *stream, int is_there) {
+    if (!is_there) run_all(stream);
     const locked held;
     if (is_there) streams.insert(stream); else streams.erase(stream);
 }
@@ -462,9 +522,26 @@ int cuMemFreeAsync(uint64_t address, void *stream) {
     char text[64];
     snprintf(text, sizeof text, "free in %p; ", stream);
     trace += text;
-    free((void *)(uintptr_t)address);
     --driver.allocations;
+    turns &own = queues[name_of(stream)];
+    if (driver.late && ++own.put)
+        own.waiting.push_back([=] { return free((void *)(uintptr_t)address), (int)SUCCESS; });
+    else
+        free((void *)(uintptr_t)address);
     return SUCCESS;
+}
+/* Memory of the host that the device reaches. */
+int cuMemHostAlloc(void **found, size_t size, unsigned flags) {
+    if (contexts.empty()) return INVALID_CONTEXT;
+    if (int status = unsafe()) return status;
+    if (flags != 3) return INVALID_VALUE; /* portable, mapped */
+    *found = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
+    memset(*found, 0xA5, size);
+    return SUCCESS;
+}
+int cuMemHostGetDevicePointer_v2(uint64_t *found, void *memory, unsigned flags) {
+    *found = (uint64_t)(uintptr_t)memory;
+    return flags == 0 && !contexts.empty() ? SUCCESS : INVALID_VALUE;
 }
 int cuMemsetD8Async(uint64_t address, unsigned char value, size_t size, void *stream) {
     if (int status = use(stream)) return status;
@@ -477,6 +554,13 @@ int cuMemsetD8Async(uint64_t address, unsigned char value, size_t size, void *st
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, void *stream) {
     if (int status = use(stream)) return status;
     if (!is_memory(to, size) || is_memory((uint64_t)(uintptr_t)from, size)) return INVALID_VALUE;
+    if (capture_of(stream) == NULL) { /* its bytes as they are now */
+        const std::vector<char> bytes((const char *)from, (const char *)from + size);
+        return in_turn(stream, [=] {
+            memcpy((void *)(uintptr_t)to, bytes.data(), size);
+            return (int)SUCCESS;
+        });
+    }
     return run_or_capture(stream, [=] {
         memcpy((void *)(uintptr_t)to, from, size);
         return (int)SUCCESS;
@@ -516,12 +600,22 @@ int cuStreamDestroy_v2(void *stream) {
     return streams.erase(stream) ? SUCCESS : INVALID_HANDLE;
 }
 int cuStreamSynchronize(void *stream) {
+    ++driver.syncs;
     if (int status = use(stream)) return status;
-    if (capture_of(stream) == NULL) return unsafe();
+    if (capture_of(stream) == NULL) {
+        if (int status = unsafe()) return status;
+        run_all(stream);
+        return (int)driver.fail_late;
+    }
     invalidate();
     return CAPTURE_UNSUPPORTED;
 }
-int cuCtxSynchronize() { return use((void *)1); }
+int cuCtxSynchronize() {
+    ++driver.syncs;
+    if (int status = use((void *)1)) return status;
+    for (void *each : std::set<void *>(streams)) run_all(each);
+    return (int)driver.fail_late;
+}
 int cuStreamWaitEvent(void *stream, void *given, unsigned) {
     if (given == NULL) return INVALID_HANDLE;
     const event &after = *(const event *)given;
@@ -535,7 +629,10 @@ int cuStreamWaitEvent(void *stream, void *given, unsigned) {
     }
     snprintf(text, sizeof text, "%p after %p; ", stream, after.stream);
     trace += text;
-    return SUCCESS;
+    if (capture_of(stream) != NULL) return SUCCESS;
+    void *const other = after.stream;
+    const int64_t turn = after.turn;
+    return in_turn(stream, [=] { return run_until(other, turn), (int)SUCCESS; });
 }
 int cuEventCreate(void **made, unsigned) {
     *made = new event();
@@ -543,8 +640,18 @@ int cuEventCreate(void **made, unsigned) {
 }
 int cuEventRecord(void *given, void *stream) {
     if (given == NULL) return INVALID_HANDLE;
-    *(event *)given = {stream, capture_of(stream)};
-    return use(stream);
+    if (int status = use(stream)) return status;
+    const graph_pointer into = capture_of(stream);
+    const locked held;
+    *(event *)given = {stream, into, queues[name_of(stream)].put};
+    return SUCCESS;
+}
+int cuEventQuery(void *given) {
+    const event &asked = *(const event *)given;
+    if (driver.fail_late) return (int)driver.fail_late;
+    if (int status = unsafe()) return status;
+    if (asked.captured != NULL) return INVALID_VALUE;
+    return done_of(asked.stream) < asked.turn ? NOT_READY : SUCCESS;
 }
 int cuEventSynchronize(void *) { return SUCCESS; }
 int cuEventElapsedTime(float *milliseconds, void *, void *) {
@@ -606,9 +713,12 @@ int cuGraphInstantiateWithFlags(void **made, void *given, unsigned long long) {
 }
 int cuGraphLaunch(void *given, void *stream) {
     if (int status = use(stream)) return status;
-    for (auto &each : (*(graph_pointer *)given)->nodes)
-        if (int status = each()) return status;
-    return SUCCESS;
+    const graph_pointer made = *(graph_pointer *)given;
+    return in_turn(stream, [=] {
+        for (auto &each : made->nodes)
+            if (int status = each()) return status;
+        return (int)SUCCESS;
+    });
 }
 int cuGraphDestroy(void *given) {
     delete (graph_pointer *)given;

@@ -25,7 +25,7 @@ from cvmgen.build import compile_for_device, cuda_compiler
 from cvmgen.errors import BuildError, CvmgenError, OperatorError
 from tests.api.fake_cupy import Cupy, ndarray
 from tests.api.fake_torch import Stream, Tensor, Torch
-from tests.fake_gpu import A_STREAM, State, fake_backend, has_nvrtc
+from tests.fake_gpu import A_STREAM, Capture, State, fake_backend, has_nvrtc
 
 pytestmark = pytest.mark.skipif(not has_nvrtc(), reason="no CUDA compiler, see `cvmgen[cuda]`")
 
@@ -155,33 +155,6 @@ def test_arrays_stay_in_their_process(device: Device, state: State) -> None:
 
 
 # ---------------------------------------------------------------- graphs
-
-
-class Capture:
-    """A graph of what is started in a stream meanwhile."""
-
-    def __init__(self, device: Device, library: Path, stream: int) -> None:
-        self.driver = ctypes.CDLL(str(library))
-        self.device, self.stream = device, ctypes.c_void_p(stream)
-        self.graph, self.made = ctypes.c_void_p(), ctypes.c_void_p()
-
-    def __enter__(self) -> Capture:
-        with self.device.current():
-            assert self.driver.cuStreamBeginCapture_v2(self.stream, 0) == 0
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        assert self.driver.cuStreamEndCapture(self.stream, ctypes.byref(self.graph)) == 0
-        made = ctypes.byref(self.made)
-        assert self.driver.cuGraphInstantiateWithFlags(made, self.graph, ctypes.c_uint64(0)) == 0
-        assert self.driver.cuGraphDestroy(self.graph) == 0
-
-    def replay(self) -> None:
-        with self.device.current():
-            assert self.driver.cuGraphLaunch(self.made, self.stream) == 0
-
-    def drop(self) -> None:
-        assert self.driver.cuGraphExecDestroy(self.made) == 0
 
 
 def test_graphs_capture_bound_calls(

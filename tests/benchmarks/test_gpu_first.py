@@ -42,11 +42,8 @@ def test_all_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = {name: each["outcome"] for name, each in found.items()}
     absent = {"torch", "memcheck", "racecheck", "synccheck", "initcheck"}
     not_passed = {name for name, outcome in told.items() if outcome != "passed"}
-    assert not_passed <= absent | {"graphs"}, found
+    assert not_passed <= absent, found
     assert all(told[name].startswith(("passed", "skipped")) for name in absent), found
-    # A call that looks at its results before it returns cannot be captured.
-    waits = {each.partition(",")[0] for each in found["graphs"]["found"]["wrong"]}
-    assert waits <= {"tosa.reduce_sum of int32"}
     assert len(found["bench"]["found"]["rows"]) > 10
     (text,) = tmp_path.glob("a-device-of-fibers-*.txt")
     assert "relu, int8" in text.read_text()

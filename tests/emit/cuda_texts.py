@@ -55,7 +55,8 @@ def headers() -> dict[str, str]:
 def interfaces() -> dict[str, str]:
     """What callers and the host code include."""
     return {
-        f"{each.opset}/{each.name}.h": cuda.emit_interface(each) for each in operators().values()
+        f"{each.opset}/{each.name}.h": cuda.emit_interface(program(each.full_name))
+        for each in operators().values()
     }
 
 

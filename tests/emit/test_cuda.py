@@ -230,12 +230,18 @@ int call(void) {
 """
 
 
+INTERFACE = {
+    "c": lambda name: c_support.emit_interface(operators()[name]),
+    "cuda": lambda name: cuda.emit_interface(program(name)),
+}
+
+
 @pytest.mark.parametrize("order", INCLUDERS)
 @pytest.mark.parametrize("language", ["c", "c++"])
 def test_the_header_stands_beside_that_of_c(language: str, order: str, tmp_path: Path) -> None:
     own = [each for each in operators().values() if each.opset == "cvm"]
     for folder, emitter in (("c", c_support), ("cuda", cuda)):
-        files = {f"cvm/{each.name}.h": emitter.emit_interface(each) for each in own}
+        files = {f"cvm/{each.name}.h": INTERFACE[folder](each.full_name) for each in own}
         files |= emitter.emit_support() | {"cvm.h": emitter.emit_header("cvm", own)}
         write(files, tmp_path / folder)
     write({"caller": INCLUDERS[order] + CALLER}, tmp_path)

@@ -131,7 +131,7 @@ class Batch:
         self.texts[name] = driver.Texts(
             {
                 driver.operator_file(operator, "c"): text,
-                driver.interface_file(operator, "c"): head(operator),
+                driver.interface_file(operator, "c"): head(program),
             },
             driver.interface.manifest_entry(program),
         )

@@ -63,10 +63,10 @@ int find(const void *kernel, void **function) {
     return 0;
 }
 
-}  // namespace
-
-int cvmgen_driver_call(const cvmgen_driver *driver, void *context, cvmgen_module *module,
-                       cvmgen_operator call, const void *args, cudaStream_t stream, void *error) {
+/* Call an operator in a context. */
+template <typename Call>
+int call_in(const cvmgen_driver *driver, void *context, cvmgen_module *module, void *error,
+            const Call &call) {
     const calling before = active;
     active = {driver, module, {}, false};
     int status = driver->push_context(context);
@@ -76,11 +76,24 @@ int cvmgen_driver_call(const cvmgen_driver *driver, void *context, cvmgen_module
         status = cvmgen_fail(told, CVMGEN_DEVICE,
                              cvmgen_format("CUDA: %s", cvmgen_driver_error(status_of(status))).text);
     } else {
-        status = call(args, stream, error);
+        status = call();
         driver->pop_context(&context);
     }
     active = before;
     return status;
+}
+
+}  // namespace
+
+int cvmgen_driver_call(const cvmgen_driver *driver, void *context, cvmgen_module *module,
+                       cvmgen_operator call, const void *args, cudaStream_t stream, void *error) {
+    return call_in(driver, context, module, error, [&] { return call(args, stream, error); });
+}
+int cvmgen_driver_call_noting(const cvmgen_driver *driver, void *context, cvmgen_module *module,
+                              cvmgen_noting_operator call, const void *args, cudaStream_t stream,
+                              int64_t *overflow, void *error) {
+    return call_in(driver, context, module, error,
+                   [&] { return call(args, stream, overflow, error); });
 }
 
 int cvmgen_driver_find(const cvmgen_driver *driver, void *context, cvmgen_module *module,

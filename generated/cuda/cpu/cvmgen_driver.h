@@ -33,12 +33,19 @@ struct cvmgen_module {
 };
 
 typedef int (*cvmgen_operator)(const void *args, cudaStream_t stream, void *error);
+typedef int (*cvmgen_noting_operator)(const void *args, cudaStream_t stream, int64_t *overflow,
+                                      void *error);
 
 /* Call an operator whose tensors lie in device memory; `module` has its kernels. The context is
    current meanwhile, and the one before it afterwards. */
 extern "C" int cvmgen_driver_call(const cvmgen_driver *driver, void *context,
                                   cvmgen_module *module, cvmgen_operator call, const void *args,
                                   cudaStream_t stream, void *error);
+/* The same of an operator whose kernels note what does not fit. */
+extern "C" int cvmgen_driver_call_noting(const cvmgen_driver *driver, void *context,
+                                         cvmgen_module *module, cvmgen_noting_operator call,
+                                         const void *args, cudaStream_t stream, int64_t *overflow,
+                                         void *error);
 /* Find kernels before they are launched, which may be while a graph is captured; a CUresult. */
 extern "C" int cvmgen_driver_find(const cvmgen_driver *driver, void *context,
                                   cvmgen_module *module, const void *const *kernels, int count);

@@ -304,7 +304,7 @@ int tosa_reduce_sum_cuda_infer(const tosa_reduce_sum_args *args, cvmgen_error *e
 }
 
 int tosa_reduce_sum_cuda(const tosa_reduce_sum_args *args, cvmgen_stream stream,
-                         cvmgen_error *error) {
+                         int64_t *overflow, cvmgen_error *error) {
     reduce_sum_plan plan;
     if (reduce_sum_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
@@ -314,35 +314,35 @@ int tosa_reduce_sum_cuda(const tosa_reduce_sum_args *args, cvmgen_stream stream,
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "output1", args->output1, "input1", args->input1))
         return CVMGEN_REFUSED;
+    if (plan.types == reduce_sum_of_int32 && cvmgen_check_overflow(error, overflow))
+        return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    int64_t *output1_overflow = NULL;
-    if (status == CVMGEN_OK && plan.types == reduce_sum_of_int32)
-        status = cvmgen_device_overflow(error, stream, &output1_overflow);
-    if (status == CVMGEN_OK) {
-        const reduce_sum_output1_values values = {plan.d_K_rows, plan.d_K_run, plan.input1_K_step,
-                                                  plan.output1_K_step, plan.d_R_rows, plan.d_R_run,
-                                                  plan.input1_R_step, plan.input1_steps_K,
-                                                  plan.input1_steps_R, plan.output1_steps_K,
-                                                  plan.d_K_box, plan.d_R_box};
-        if (plan.types == reduce_sum_of_int32) {
-            const int64_t elements = cvmgen_domain({plan.d_K_rows, plan.d_K_run});
-            const int64_t reduced = cvmgen_domain({plan.d_R_rows, plan.d_R_run});
-            const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced,
-                                                           plan.input1_K_step < plan.input1_R_step);
-            status = cvmgen_launch_teams<1>(error, stream, teams, tosa_reduce_sum_output1_int32,
-                values,
-                                            (const int32_t *)args->input1->data,
-                                            (int32_t *)args->output1->data, output1_overflow);
-        } else {
-            const int64_t elements = cvmgen_domain({plan.d_K_rows, plan.d_K_run});
-            status = cvmgen_launch(error, stream, elements, tosa_reduce_sum_output1_float32, values,
-                                   (const float *)args->input1->data, (float *)args->output1->data);
-        }
+    const reduce_sum_output1_values values = {plan.d_K_rows, plan.d_K_run, plan.input1_K_step,
+                                              plan.output1_K_step, plan.d_R_rows, plan.d_R_run,
+                                              plan.input1_R_step, plan.input1_steps_K,
+                                              plan.input1_steps_R, plan.output1_steps_K,
+                                              plan.d_K_box, plan.d_R_box};
+    if (plan.types == reduce_sum_of_int32) {
+        const int64_t elements = cvmgen_domain({plan.d_K_rows, plan.d_K_run});
+        const int64_t reduced = cvmgen_domain({plan.d_R_rows, plan.d_R_run});
+        const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced,
+                                                       plan.input1_K_step < plan.input1_R_step);
+        status = cvmgen_launch_teams<1>(error, stream, teams, tosa_reduce_sum_output1_int32, values,
+                                        (const int32_t *)args->input1->data,
+                                        (int32_t *)args->output1->data, overflow);
+    } else {
+        const int64_t elements = cvmgen_domain({plan.d_K_rows, plan.d_K_run});
+        status = cvmgen_launch(error, stream, elements, tosa_reduce_sum_output1_float32, values,
+                               (const float *)args->input1->data, (float *)args->output1->data);
     }
-    if (status == CVMGEN_OK && output1_overflow != NULL)
-        status = cvmgen_refuse_device_overflow(error, stream, "output1", args->output1,
-            output1_overflow);
-    cvmgen_device_free(stream, output1_overflow);
+    return status;
+}
+
+int tosa_reduce_sum_cuda_refused(const tosa_reduce_sum_args *args, int64_t *overflow,
+                                 cvmgen_error *error) {
+    cvmgen_begin(error, "tosa.reduce_sum");
+    int status = cvmgen_refuse_overflow(error, "output1", args->output1, overflow[0]);
+    if (status != CVMGEN_OK) overflow[0] = CVMGEN_NO_OVERFLOW;
     return status;
 }
 #endif

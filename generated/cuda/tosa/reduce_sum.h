@@ -46,7 +46,9 @@ extern "C" {
 
 /* tosa.reduce_sum: Sum of the elements along the axes; of float32 in their order, rounded once. spec/tosa/reduce.cvm */
 int tosa_reduce_sum_cuda_infer(const tosa_reduce_sum_args *args, cvmgen_error *error);
-int tosa_reduce_sum_cuda(const tosa_reduce_sum_args *args, cvmgen_stream stream, cvmgen_error *error);
+/* What `overflow` is, and when to ask what was refused, says cvmgen_stream.h. */
+int tosa_reduce_sum_cuda(const tosa_reduce_sum_args *args, cvmgen_stream stream, int64_t *overflow, cvmgen_error *error);
+int tosa_reduce_sum_cuda_refused(const tosa_reduce_sum_args *args, int64_t *overflow, cvmgen_error *error);
 
 #ifdef __cplusplus
 }
