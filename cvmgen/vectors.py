@@ -44,8 +44,13 @@ def unflattened(position: Any, extents: Sequence[int]) -> tuple[Any, ...]:
 
 def as_array(value: Any) -> Array:
     """An array; of Python's integers where a number is beyond int64."""
+    return np.asarray(as_operand(value))
+
+
+def as_operand(value: Any) -> Any:
+    """A value as functions of numpy take it: they want a number beyond int64 in an array."""
     beyond = isinstance(value, int) and not reals.INT64_LOW <= value <= reals.INT64_HIGH
-    return np.asarray(value, object) if beyond else np.asarray(value)
+    return np.asarray(value, object) if beyond else value
 
 
 def where(condition: Any, then: Any, otherwise: Any) -> Any:
@@ -89,8 +94,8 @@ def maximum(*operands: Any) -> Any:
     """The greatest; NaN where one is NaN, and +0 above -0."""
     if all(isinstance(each, int) for each in operands):
         return max(operands)
-    result = operands[0]
-    for each in operands[1:]:
+    result, *rest = map(as_operand, operands)
+    for each in rest:
         larger = np.maximum(result, each)
         if is_real(larger):
             larger = where((result == 0) & (each == 0), np.add(result, each), larger)
@@ -102,8 +107,8 @@ def minimum(*operands: Any) -> Any:
     """The least; NaN where one is NaN, and -0 below +0."""
     if all(isinstance(each, int) for each in operands):
         return min(operands)
-    result = operands[0]
-    for each in operands[1:]:
+    result, *rest = map(as_operand, operands)
+    for each in rest:
         less = np.minimum(result, each)
         if is_real(less):
             sum_of_zeros = np.negative(np.add(np.negative(result), np.negative(each)))
@@ -114,7 +119,7 @@ def minimum(*operands: Any) -> Any:
 
 def divisor(value: Any) -> Any:
     """A divisor without 0, for a quotient that is only used where the divisor is not 0."""
-    return value + (value == 0)
+    return as_operand(value) + (value == 0)
 
 
 def quotient_type(left: Any, right: Any) -> Any:
@@ -127,19 +132,19 @@ def quotient_type(left: Any, right: Any) -> Any:
 
 def floordiv(left: Any, right: Any) -> Any:
     """Quotient rounded down."""
-    right = divisor(right)
+    left, right = as_operand(left), divisor(right)
     if quotient_type(left, right):
         return np.floor(np.true_divide(left, right)).astype(np.int64)
     return left // right
 
 
 def mod(left: Any, right: Any) -> Any:
-    return left % divisor(right)
+    return as_operand(left) % divisor(right)
 
 
 def truncdiv(left: Any, right: Any) -> Any:
     """Quotient toward zero."""
-    right = divisor(right)
+    left, right = as_operand(left), divisor(right)
     if quotient_type(left, right):
         return np.trunc(np.true_divide(left, right)).astype(np.int64)
     quotient = left // right
@@ -155,7 +160,7 @@ def power_of_two(exponent: Any, integer: Any) -> Any:
 def power(base: Any, exponent: Any) -> Any:
     """A power of integers, or of real numbers, element by element."""
     if not is_real(base, exponent):
-        return base ** maximum(exponent, 0)
+        return as_operand(base) ** maximum(exponent, 0)
     base, exponent = np.broadcast_arrays(
         np.asarray(base, np.float64), np.asarray(exponent, np.float64)
     )
@@ -167,15 +172,16 @@ def power(base: Any, exponent: Any) -> Any:
 
 def floor_log2(value: Any) -> Any:
     """How often a positive integer can be halved."""
-    return bit_length(np.maximum(value, 1)) - 1
+    return bit_length(maximum(value, 1)) - 1
 
 
 def ceil_log2(value: Any) -> Any:
-    return bit_length(np.maximum(value, 1) - 1)
+    return bit_length(maximum(value, 1) - 1)
 
 
 def bit_length(value: Any, out: Any = None, casting: Any = "unsafe") -> Any:
     """How many bits the magnitudes of integers take."""
+    value = as_array(value)
     if value.dtype == object:
         return np.frompyfunc(int.bit_length, 1, 1)(value)
     number = np.array(value, np.float64)
@@ -219,6 +225,11 @@ def to_int(value: Any, integer: Any) -> Any:
 
 def isnan(value: Any) -> Any:
     return np.not_equal(value, value)
+
+
+def among(value: Any, collection: Sequence[int]) -> Any:
+    """Whether integers are in a list of the call."""
+    return np.isin(as_array(value), np.asarray(collection, np.int64))
 
 
 # ---------------------------------------------------------------- reductions over axes

@@ -193,7 +193,11 @@ class CPrinter:
             return LIMITS[value], PRIMARY
         if -(1 << 31) < value < 1 << 31:
             return str(value), PRIMARY if value >= 0 else UNARY
-        return f"INT64_C({value})", PRIMARY
+        if -(1 << 63) < value < 1 << 63:
+            return f"INT64_C({value})", PRIMARY
+        high, low = divmod(value, 1 << 62)  # no constant of C is wider
+        upper = CPrinter.number(high)[0]
+        return f"((__int128){upper} * (INT64_C(1) << 62) + INT64_C({low}))", PRIMARY
 
     def word(self, expr: i.Word) -> str:
         """The constant of the opset's header."""
@@ -208,6 +212,8 @@ class CPrinter:
                 return f"{value % (1 << 32)}u", PRIMARY
             case i.Const(value=value) if type_name == "i64":
                 return f"INT64_C({value})", PRIMARY
+            case i.Const(value=value) if type_name == "i128" and not -(1 << 63) <= value < 1 << 63:
+                return self.number(value)
             case _:
                 return f"({MACHINE_TYPES[type_name]}){self.expr(operand, UNARY)}", UNARY
 

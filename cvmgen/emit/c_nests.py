@@ -123,14 +123,10 @@ class NestEmitter:
         return "\n\n".join([*printer.functions, "\n".join([*head, *wrap_c(indent(lines)), "}"])])
 
     def unread(self, nest: i.Nest, body: tuple[i.Stmt, ...]) -> list[str]:
-        """Statements that name what a nest reads for other element types only, or lists of which
-        it only asks how long they are."""
-        read = interface.read_in(body)
-        names = (
-            *interface.inputs_read(self.program, nest),
-            *interface.scratch_read(self.program, nest),
-        )
-        return [f"(void){identifier(name)};" for name in names if name not in read]
+        """Statements that name what a nest reads for other element types only, lists of which it
+        only asks how long they are, and those that nothing is appended to."""
+        used = interface.read_in(body)
+        return [f"(void){identifier(name)};" for name in self.tensors(nest) if name not in used]
 
     def tiles(self, number: int, nest: i.Nest, variant: Variant) -> TilePrinter | None:
         """The functions that compute a nest by tiles, if its schedule has some: the same ones

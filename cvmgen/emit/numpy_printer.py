@@ -15,6 +15,8 @@ from cvmgen.ir.logic import conjunction, conjuncts
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import LEAVES, substitute, walk
 from cvmgen.lower.known_extents import KnownExtents
+from cvmgen.lower.lift import may_fail
+from cvmgen.lower.share import certain
 
 HOST, INDEX, ARRAY = "host", "index", "array"
 MOST_INLINED = 40
@@ -52,6 +54,23 @@ class OneByOne(Exception):
         self.names = names
 
 
+@dataclass(slots=True)
+class Front:
+    """The place in front of the loops of a reduction, what names mean there, and the optional
+    inputs that are known to be there."""
+
+    lines: list[str]
+    at: int
+    margin: int
+    kinds: dict[str, str]
+    shown: dict[str, str]
+    given: frozenset[str]
+
+    def emit(self, line: str) -> None:
+        self.lines.insert(self.at, "    " * self.margin + line)
+        self.at += 1
+
+
 @dataclass(frozen=True, slots=True)
 class Axis:
     """A free index: its name, whether it is a multi-index, and the extents it runs over; whether
@@ -81,13 +100,14 @@ class ArrayPrinter(PythonPrinter, ABC):
         self.margin = 0
         self.box: list[str] = []  # the numbers of axes of the box so far
         self.free: list[Axis] = []
-        self.hoisting: tuple[int, int] | None = None  # in front of the loops of a reduction
+        self.front: Front | None = None  # where a reduction around this place begins
         self.spans: dict[str, str] = {}  # what the indices of those loops run over
         self.partial = False  # whether a free index is read other than to walk whole tensors
         self.walked: set[str] = set()  # tensors that the free indices go through as a whole
         self.looked_up: set[str] = set()  # tensors that are read in any other way
         self.computed: set[str] = set()  # tensors with elements that are computed with
         self.listing = 0  # how many comprehensions are around
+        self.choices = 0  # how many choices are: what they do not take is computed too
         self.given: frozenset[str] = frozenset()  # optional inputs that a test has seen
 
     @abstractmethod
@@ -114,6 +134,12 @@ class ArrayPrinter(PythonPrinter, ABC):
             local, number = f"{identifier(name)}_{number}", number + 1
         self.taken.add(local)
         return local
+
+    @contextmanager
+    def choosing(self) -> Iterator[None]:
+        self.choices += 1
+        yield
+        self.choices -= 1
 
     @contextmanager
     def bound(self, names: dict[str, str]) -> Iterator[None]:
@@ -163,6 +189,8 @@ class ArrayPrinter(PythonPrinter, ABC):
     # -------------------------------------------------------- expressions
 
     def leveled(self, expr: i.Expr) -> tuple[str, int]:
+        if self.choices and self.kind(expr) == HOST:
+            return self.chosen(expr)
         match expr:
             case i.Var(name=name):
                 self.partial |= self.kinds.get(name) == INDEX
@@ -172,7 +200,8 @@ class ArrayPrinter(PythonPrinter, ABC):
             case i.Access():
                 return self.access(expr), PRIMARY
             case i.Fold() if self.kind(expr) != HOST:
-                return self.reduction(expr), PRIMARY
+                with self.choosing():
+                    return self.reduction(expr), PRIMARY
             case i.Gather() | i.Fold():
                 self.listing += 1
                 found = super().leveled(expr)
@@ -189,7 +218,8 @@ class ArrayPrinter(PythonPrinter, ABC):
             case i.Compare(op=op, left=left, right=right):
                 return f"{self.number(left, 7)} {op} {self.number(right, 7)}", 6
             case i.Logic(op=op, operands=operands):
-                return self.array_logic(op, operands)
+                with self.choosing():
+                    return self.array_logic(op, operands)
             case i.Not(operand=operand):
                 return f"np.logical_not({self.expr(operand)})", PRIMARY
             case i.Select():
@@ -201,13 +231,22 @@ class ArrayPrinter(PythonPrinter, ABC):
             case i.Contains(element=element, collection=collection) if (
                 self.kind(collection) == HOST
             ):
-                return f"np.isin({self.expr(element)}, {self.expr(collection)})", PRIMARY
+                return f"vectors.among({self.expr(element)}, {self.expr(collection)})", PRIMARY
             case i.ListOf():
                 return super().leveled(expr)
             case i.Part() | i.Item() if not any(isinstance(e, i.Access) for e in walk(expr)):
                 return super().leveled(expr)
             case _:
                 raise NotAnArray(type(expr).__name__)
+
+    def chosen(self, expr: i.Expr) -> tuple[str, int]:
+        """A number of the call, computed whatever a choice between arrays takes."""
+        if any(map(may_fail, certain(expr))):
+            raise NotAnArray("a number of the call that may not be there")
+        choices, self.choices = self.choices, 0
+        found = self.leveled(expr)
+        self.choices = choices
+        return found
 
     def number(self, expr: i.Expr, least: int = 0) -> str:
         """A value beside elements; an index in their type where they may be Python's integers."""
@@ -275,7 +314,8 @@ class ArrayPrinter(PythonPrinter, ABC):
             rest = conjunction(each for each in tests if each not in known)
             inner = replace(expr, condition=rest)
             return self.branches(i.Select(conjunction(known), inner, expr.otherwise))
-        parts = [self.expr(expr.condition), self.number(expr.then), self.number(expr.otherwise)]
+        with self.choosing():
+            parts = [self.expr(expr.condition), *map(self.number, (expr.then, expr.otherwise))]
         if self.checked:
             return f"vectors.choose({', '.join(parts)}, {self.integer})", PRIMARY
         return f"vectors.where({', '.join(parts)})", PRIMARY
@@ -357,15 +397,30 @@ class ArrayPrinter(PythonPrinter, ABC):
         tensor, slots = self.place(access)
         if not slots:
             return tensor
-        if single and fill is None and not self.free:
+        if single and fill is None and not self.free and not self.choices:
             return f"{tensor}[{slots}]"
         if fill is None:
             return f"arrays.read({tensor}, {slots})"
-        looped = names_in(tuple(each for each, _ in index)) & set(self.spans)
-        plain = all(self.kind(each) != ARRAY for each, _ in index)
-        if looped and plain and self.hoisting is not None and not self.listing:
-            return f"arrays.read({self.hoisted(access, tensor, fill)}, {slots})"
+        if self.front is not None and self.settled(access, self.front):
+            padded = self.hoisted(access, tensor, fill, self.front)
+            return f"arrays.read({padded}, {slots})"
         return f"arrays.read({tensor}, {slots}, fill={fill})"
+
+    def settled(self, access: i.Access, front: Front) -> bool:
+        """Whether what loops read of a tensor can be told in front of them."""
+        places = tuple(each for each, _ in access.index)
+        looped = names_in(places) & set(self.spans)
+        names = names_in(places) - looped | names_in(access.which)
+        known = all(
+            self.shown.get(each) == front.shown.get(each)
+            and self.kinds.get(each) == front.kinds.get(each)
+            for each in names
+        )
+        there = access.tensor not in self.optional - front.given
+        with self.bound(dict.fromkeys(looped, INDEX)):
+            plain = all(self.kind(each) != ARRAY for each in places)
+        lists = any(isinstance(each, (i.Bind, i.Fold)) for each in walk(places))
+        return bool(looped) and known and there and plain and not lists and not self.listing
 
     def moved(self, access: i.Access) -> str:
         """Elements that are stored as they are, whatever their type."""
@@ -391,19 +446,14 @@ class ArrayPrinter(PythonPrinter, ABC):
             index = (*index[:-1], (position, False))
         return tensor, self.slots(index)
 
-    def hoisted(self, access: i.Access, tensor: str, fill: str) -> str:
+    def hoisted(self, access: i.Access, tensor: str, fill: str, front: Front) -> str:
         """The tensor with a border, made in front of the loops that walk beyond it."""
-        assert self.hoisting is not None
-        at, margin = self.hoisting
         local = self.new(f"{access.tensor}_padded")
         shown = dict(self.shown)
         self.shown |= self.spans
         slots = self.slots(access.index)
         self.shown = shown
-        self.lines.insert(
-            at, "    " * margin + f"{local} = arrays.padded({tensor}, {fill}, {slots})"
-        )
-        self.hoisting = at + 1, margin
+        front.emit(f"{local} = arrays.padded({tensor}, {fill}, {slots})")
         return local
 
     def whole(self, access: i.Access) -> bool:

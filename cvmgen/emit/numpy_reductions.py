@@ -10,6 +10,7 @@ from cvmgen.emit.numpy_printer import (
     REDUCED,
     RUNNING,
     ArrayPrinter,
+    Front,
     NotAnArray,
     OneByOne,
     inlined,
@@ -214,9 +215,9 @@ class ReductionPrinter(ArrayPrinter):
 
     def term_by_term(self, fold: i.Fold, term: Term) -> str:
         """Loops over the reduced indices in their order, each term a whole array."""
-        outer = self.hoisting, dict(self.spans), self.margin
+        outer = self.front, dict(self.spans), self.margin
         found = self.new(ACCUMULATORS[fold.op][0])
-        self.hoisting = None if self.listing else (len(self.lines), self.margin)
+        self.front = self.here()
         self.emit(f"{found} = None")
         function, neutral = RUNNING[fold.op]
         with self.bound({}):
@@ -234,8 +235,13 @@ class ReductionPrinter(ArrayPrinter):
             element = self.element(term, fold.op)
             self.emit(f"{found} = vectors.{function}({found}, {element}{where})")
             self.given = given
-        self.hoisting, self.spans, self.margin = outer
+        self.front, self.spans, self.margin = outer
         return f"vectors.done({found}, {neutral})"
+
+    def here(self) -> Front:
+        """The end of the lines so far."""
+        names = dict(self.kinds), dict(self.shown)
+        return Front(self.lines, len(self.lines), self.margin, *names, self.given)
 
     def open_loop(self, over: Over, number: int) -> list[i.Expr]:
         """The head of a loop over a reduced index, and the conditions that this leaves."""

@@ -43,6 +43,18 @@ def assigned(node: Any) -> Names:
     return uses(node).assigned
 
 
+def bound_in(node: Any) -> Names:
+    """The names that expressions bind: of values, and the indices of folds and comprehensions."""
+    found = set()
+    for each in walk(node):
+        match each:
+            case i.Over(index=name) | i.OverPack(pack=name) | i.Bind(name=name):
+                found.add(name)
+            case _:
+                pass
+    return frozenset(found)
+
+
 def changed(node: Any) -> Names:
     """The locals that a block gives a second value."""
     return uses(node).changed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,6 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.host import insert
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild, walk
-from cvmgen.lower.guards import steady
 from cvmgen.lower.walks import whole_pack
 
 
@@ -44,7 +42,7 @@ class HostValues:
     ) -> None:
         self.shapes = shapes
         self.inner = assigned(nest.body) | comprehended(nest.body) | packs(nest.body)
-        self.guarded = guarded_items(nest.body, self.inner)
+        self.guarded = guarded_items(nest.body)
         self.taken = taken
         self.known = known
         self.span = nest.span
@@ -65,20 +63,31 @@ class HostValues:
         return i.Var(self.local[node])
 
 
-def guarded_items(statements: tuple[i.Stmt, ...], inner: Set[str]) -> set[i.Expr]:
-    """The entries of lists that are read only where a condition of the call holds: the list may
-    be too short for them in other calls."""
+def guarded_items(statements: tuple[i.Stmt, ...]) -> set[i.Expr]:
+    """The entries of lists that are read only where a condition holds, or in terms of which there
+    may be none: the list may be too short for them in other calls."""
 
     def unguarded(node: Any) -> Any:
         match node:
-            case i.Select(condition=condition) if steady(condition, inner):
+            case i.Select(condition=condition):
                 return condition
-            case i.If(condition=condition) if steady(condition, inner):
+            case i.If():
                 return replace(node, then=(), otherwise=())
+            case i.Logic(operands=(first, *_)):
+                return first
+            case i.Fold(over=over) | i.Gather(over=over):
+                return replace(node, element=i.Const(0), condition=None, over=over[:1])
+            case i.Loop(body=body) | i.PackLoop(body=body) if not stores(body):
+                return replace(node, body=())
             case _:
                 return node
 
     return items_in(statements) - items_in(rebuild(statements, unguarded))
+
+
+def stores(statements: tuple[i.Stmt, ...]) -> bool:
+    """Whether statements are of the free indices, not of a reduction."""
+    return any(isinstance(each, i.Store) for each in walk(statements))
 
 
 def items_in(statements: tuple[i.Stmt, ...]) -> set[i.Expr]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from cvmgen.functions import REAL_FUNCTIONS
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import insert
-from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.uses import assigned, bound_in, names_in
 from cvmgen.ir.visit import rebuild, walk
 from cvmgen.lower.unfold import ACCUMULATORS
 from cvmgen.source import SpecError
@@ -65,7 +64,7 @@ def folds(nest: i.Nest, taken: set[str]) -> tuple[i.Nest, tuple[i.Stmt, ...]]:
             return node
         if any(of_nests(each) or may_fail(each) for each in walk(node)):
             return node
-        if names_in(node) & _bound_outside(nest.body, node):
+        if names_in(node) & (bound_in(nest.body) - bound_in(node)):
             return node
         if node not in found:
             base = ACCUMULATORS[node.op][0]
@@ -107,18 +106,3 @@ def of_nests(node: object) -> bool:
             return function in REAL_FUNCTIONS
         case _:
             return False
-
-
-def _bound_outside(statements: tuple[i.Stmt, ...], fold: i.Expr) -> set[str]:
-    """What expressions around `fold` bind (its own names are not among them)."""
-    return set(_bound(statements)) - set(_bound(fold))
-
-
-def _bound(node: object) -> Iterator[str]:
-    """The indices of comprehensions and folds, and the names of bindings."""
-    for each in walk(node):
-        match each:
-            case i.Over(index=name) | i.OverPack(pack=name) | i.Bind(name=name):
-                yield name
-            case _:
-                pass

@@ -194,7 +194,7 @@ def needed(statements: tuple[i.Stmt, ...], used: set[str]) -> tuple[i.Stmt, ...]
             case i.If(then=then, otherwise=otherwise):
                 branches = needed(then, used), needed(otherwise, used)
                 done.append(replace(statement, then=branches[0], otherwise=branches[1]))
-            case i.Loop(body=body):
+            case i.Loop(body=body) | i.PackLoop(body=body):
                 done.append(replace(statement, body=needed(body, used)))
             case _:
                 done.append(statement)

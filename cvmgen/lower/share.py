@@ -71,7 +71,16 @@ def renamed(tree: i.Expr, names: Mapping[str, str]) -> i.Expr:
 
 
 def put(tree: i.Expr, value: i.Expr, name: str) -> i.Expr:
-    result: i.Expr = rebuild(tree, lambda node: i.Var(name) if node == value else node)
+    """The tree with a name for a value; where that has another one, the name is for both."""
+
+    def change(node: Any) -> Any:
+        match node:
+            case i.Bind(name=local, value=i.Var(name=known), body=body) if known == name:
+                return substitute(body, {local: i.Var(name)})
+            case _:
+                return i.Var(name) if node == value else node
+
+    result: i.Expr = rebuild(tree, change)
     return result
 
 

@@ -10,6 +10,7 @@ from typing import assert_never
 from cvmgen.dtypes import MAX_RANK
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import shape_name
+from cvmgen.ir.uses import bound_in
 from cvmgen.ir.visit import substitute, walk
 from cvmgen.lower import positions, selections
 from cvmgen.lower.share import share
@@ -45,6 +46,7 @@ class Translator:
         self.reals = operator.has_reals
         self.shown = Terms(operator)
         self.active: set[str] = set()  # names bound around the expression at hand
+        self.inner: frozenset[str] = frozenset()  # names bound in parts of it that are made
         self.renamed: dict[str, i.Expr] = {}
         self.bound: dict[str, str] = {}  # where-definitions without parameters, bound already
         self.named: dict[i.Expr, str] = {}  # values of definitions, and how the formula calls them
@@ -195,7 +197,8 @@ class Translator:
             self.active.add(local)
             return local
 
-        result = share(expr, self.named, fresh)
+        with self.around(expr):
+            result = share(expr, self.named, fresh)
         self.active -= taken
         return result
 
@@ -259,10 +262,19 @@ class Translator:
         return local
 
     def fresh(self, name: str) -> str:
+        """A name that nothing around has, nor, as it would mean something else there, inside."""
         local, number = name, 2
-        while local in self.active:
+        while local in self.active or local in self.inner:
             local, number = f"{name}_{number}", number + 1
         return local
+
+    @contextmanager
+    def around(self, *parts: i.Expr) -> Iterator[None]:
+        """For names around expressions that are already made."""
+        before = self.inner
+        self.inner = before | bound_in(parts)
+        yield
+        self.inner = before
 
     # -------------------------------------------------------- expressions
 
@@ -357,7 +369,8 @@ class Translator:
         """How many entries a list or a set has."""
         match members:
             case i.Binary(op="difference", left=left, right=right):
-                each = self.fresh("each")
+                with self.around(left, right):
+                    each = self.fresh("each")
                 missing = i.Not(contains(i.Var(each), right))
                 return i.Fold("count", i.Const(True), (i.Over(each, None, left),), missing)
             case i.Binary(op="union", left=left, right=right):
@@ -407,12 +420,13 @@ class Translator:
     def compare(self, expr: n.Compare) -> i.Expr:
         operands = [self.expr(operand) for operand in expr.operands]
         bindings: list[tuple[str, i.Expr]] = []
-        for at in range(1, len(operands) - 1):
-            if not isinstance(operands[at], (i.Var, i.Const)):
-                name = self.fresh("place")
-                self.active.add(name)
-                bindings.append((name, operands[at]))
-                operands[at] = i.Var(name)
+        with self.around(*operands):
+            for at in range(1, len(operands) - 1):
+                if not isinstance(operands[at], (i.Var, i.Const)):
+                    name = self.fresh("place")
+                    self.active.add(name)
+                    bindings.append((name, operands[at]))
+                    operands[at] = i.Var(name)
         pairs = zip(expr.relations, operands, operands[1:], strict=False)
         tests = tuple(i.Compare(relation, left, right) for relation, left, right in pairs)
         result: i.Expr = tests[0] if len(tests) == 1 else i.Logic("and", tests)
@@ -434,8 +448,23 @@ class Translator:
         if expr.name in self.bound:
             return i.Var(self.bound[expr.name])
         before = dict(self.renamed)
-        bindings: list[tuple[str, i.Expr]] = []
         arguments = [self.expr(argument) for argument in expr.arguments]
+        with self.around(*arguments):
+            bindings = self.parameters(definition, arguments)
+            body = self.expr(definition.body)
+        if definition.kind in (f.INT, f.REAL) and not isinstance(body, (i.Var, i.Const)):
+            self.named.setdefault(body, expr.name)
+        self.renamed = before
+        for local, argument in reversed(bindings):
+            body = i.Bind(local, argument, body)
+            self.active.discard(local)
+        return body
+
+    def parameters(
+        self, definition: f.Definition, arguments: list[i.Expr]
+    ) -> list[tuple[str, i.Expr]]:
+        """The locals for those arguments that do not stand in their parameters' places."""
+        bindings: list[tuple[str, i.Expr]] = []
         for (name, kind), argument in zip(definition.parameters, arguments, strict=True):
             plain = isinstance(argument, (i.Var, i.Const)) or kind == LIST
             once = uses(definition.body, name) <= 1
@@ -446,14 +475,7 @@ class Translator:
             self.active.add(local)
             bindings.append((local, argument))
             self.renamed[name] = i.Var(local)
-        body = self.expr(definition.body)
-        if definition.kind in (f.INT, f.REAL) and not isinstance(body, (i.Var, i.Const)):
-            self.named.setdefault(body, expr.name)
-        self.renamed = before
-        for local, argument in reversed(bindings):
-            body = i.Bind(local, argument, body)
-            self.active.discard(local)
-        return body
+        return bindings
 
     def guarded(self, argument: i.Expr, name: str, body: n.Expr) -> bool:
         """Whether an argument reads what may be there only where the body asks for it."""

@@ -69,6 +69,11 @@ class Typer(ValueTyper):
     def statement(self, statement: i.Stmt) -> i.Stmt:
         self.span = statement.span
         match statement:
+            case i.Let() | i.Assign() | i.Accumulate() if self.of_elements(statement.value):
+                self.made.add(statement.name)
+            case _:
+                pass
+        match statement:
             case i.Let(type="list"):
                 return self.list_let(statement)
             case i.Let():

@@ -64,6 +64,7 @@ class ValueTyper(CallTyper):
         self.types: dict[str, str] = {}
         self.modular: frozenset[str] = frozenset()
         self.scratch: dict[str, Range | None] = {}  # what the memory of selected lists holds
+        self.made: set[str] = set()  # locals that are made of elements
         self.around = 0  # how many loads are around the expression at hand
         self.of_call: frozenset[str] = frozenset()  # names that the host has values for
         self.empty: set[str] = set()  # lists that have no entry yet
@@ -311,7 +312,7 @@ class ValueTyper(CallTyper):
         if expr.op in ("+", "-", "*"):
             return self.ring(expr, modular, offset)
         # A place may wrap on its way, but not below a quotient, which elements can make large.
-        offset = offset and not any(isinstance(each, i.Load) for each in walk(expr))
+        offset = offset and not self.of_elements(expr)
         left, right = self.expr(expr.left, offset=offset), self.expr(expr.right, offset=offset)
         match expr.op:
             case "over":
@@ -333,6 +334,13 @@ class ValueTyper(CallTyper):
                 return i.Binary("shr", left[0], right[0]), left[1], found
             case _:
                 raise InternalError(f"types: {expr.op} is no operation on scalars")
+
+    def of_elements(self, expr: i.Expr) -> bool:
+        """Whether a value is made of elements, by way of locals too."""
+        return any(
+            isinstance(each, i.Load) or (isinstance(each, i.Var) and each.name in self.made)
+            for each in walk(expr)
+        )
 
     def ring(self, expr: i.Binary, modular: bool, offset: bool) -> Typed:
         """+ - *: exact in a type that holds the result, or modulo 2^32 into a store."""

@@ -21,6 +21,7 @@ def int64s(*each: int) -> Array:
     return np.array(each, np.int64)
 
 
+HALVED = "def halved(x, by) = (x + by) div 2 if x > by else x - by"
 # What an operator declares and computes, what a call gives it, and what went wrong.
 ROWS = [
     (
@@ -97,6 +98,105 @@ ROWS = [
         (int8s(1, -2),),
         "numpy: a border as wide as an index reaches",
     ),
+    (
+        "input X : cvm[N] input B : cvm[N] optional output Y : int64[1]",
+        "Y[0] = sum[j < 3](B[(X[2*j - 1] if 0 <= 2*j - 1 < N else 1) mod N] if present(B) else j)",
+        (int8s(1, -2), int8s(5, 7)),
+        "numpy: a border made between a test and its block",
+    ),
+    (
+        "input X : cvm[N] input B : cvm[N] optional output Y : int64[1]",
+        "Y[0] = sum[j < 3](B[2*j - 1] if present(B) and 0 <= 2*j - 1 < N else j)",
+        (int8s(1, -2), None),
+        "numpy: a border of an input that is not there, in front of its test",
+    ),
+    (
+        "input X : int64[N] output Y : int64[1]",
+        "Y[0] = ceil(log2(abs(X[0]^2) + 1)) + floor(log2(X[0]^2 + 1)) + (X[0]^2 mod 1000)",
+        (int64s(-3513498990242721810),),
+        "numpy: one integer beyond 64 bits, which its functions do not take",
+    ),
+    (
+        "input X : cvm[n...] or empty output Y : int64[1]",
+        "Y[0] = floor(log2(abs(X[(0 for k < len(n))...] if size(n) > 0 else 0) + 1))",
+        (int8s(),),
+        "numpy: a number of the call where elements were expected",
+    ),
+    (
+        "input X : cvm[N] attr l : int list = () output Y : int64[N]",
+        "Y[i] = X[i] + (l[0] if h > 0 else 3) where h = len(l)",
+        (int8s(1, -2),),
+        "the entry of a list without one, read in front of a test by another name",
+    ),
+    (
+        "input X : cvm[N] attr l : int list = () output Y : int64[N]",
+        "Y[i] = X[i] + (l[0] if X[i] > 0 and i < len(l) else 3) + sum[k < len(l)](l[0])",
+        (int8s(1, -2),),
+        "the entry of a list without one, read in front of a test of elements, or of no term",
+    ),
+    (
+        "input X : int32[N] output Y : cvm[N]",
+        "Y[i] = max(-127, min(127, ((2^62 + 2^62) * X[i] + X[i]) div 2^62))",
+        (np.array([2**31 - 1, -5, 77], np.int32),),
+        "a constant of C of more than 64 bits",
+    ),
+    (
+        "input X : cvm[N] output Y : int64[1] let L = select[t < N](X[t] > 1)",
+        "Y[0] = count[j in (0, 2, N + 1)]((X[L[j]] if j < count(L) else -1) > 0)",
+        (int8s(1, 2),),
+        "numpy: an entry beyond a list, read beside its test",
+    ),
+    (
+        "input X : cvm[N] output Y : int64[N]",
+        "Y[i] = h(2) + sum[j < 3](h(3) * h(2) + h(3)) + h(2) where h(x) = X[i] * x",
+        (int8s(1, -2),),
+        "a value under the name of another one inside",
+    ),
+    (
+        "input X : cvm[N] output Y : int64[N]",
+        "Y[i] = (0 if h(3) <= 0 else sum[j < 3](X[i] * X[i])) - h(2) where h(x) = X[i]",
+        (int8s(1, -2),),
+        "a sum of a value with two names, taken for one of the call",
+    ),
+    (
+        "input X : cvm[N] let L = select[t < N](false) output Y : bool[N]",
+        "Y[i] = 0 in L",
+        (int8s(1, -2),),
+        "memory in C for a list that nothing is appended to",
+    ),
+    (
+        "input X : float32[K] input W : int64[N] output Y : float32[N]",
+        "Y[i] = X[halved(W[i], 1) mod K]",
+        (np.array([1, 2, 4], np.float32), int64s(2**63 - 1, -(2**63), 5)),
+        "an element under another name wrapped below a remainder",
+    ),
+    (
+        "input X : int64[N] attr a = 9 output Y : int64[N]",
+        "Y[i] = halved(int(a > 3), X[halved(a, i) mod N])",
+        (int64s(-5, 7, 11),),
+        "numpy: a parameter inside a parameter of the same name",
+    ),
+    (
+        "input X : cvm[N] output Y : int64[N]",
+        "Y[i] = X[(i + 1) div 2]"
+        " + ((i mod 3)^2 mod N) + (i div 2) * 2^(i mod 7) + 16 div 2^(i mod 5)"
+        " + int(int(0 <= i + 1 < 3) <= i - 1 < int(2 <= i + N < 9) + 5)",
+        (int8s(1, -2, 7, 9),),
+        "numpy: shifts and powers of an index, and a comparison in a comparison",
+    ),
+    (
+        "input X : cvm[N] attr a = 0 output Y : int64[N]",
+        "Y[i] = (N div a if X[i] > 100 else 7) + sum[j < N if X[j] > 100](N mod a)",
+        (int8s(1, -2),),
+        "numpy: a number of the call without a value, computed beside a test",
+    ),
+    (
+        "input X : cvm[K] input W : cvm[N, 3] output Y : int64[N]",
+        "Y[i] = sum[j < 3](X[max(0, min(j, K - 1))]"
+        " * (W[max(0, min(j, N - 1)), j - 1 + i] if 0 <= j - 1 + i < 3 else 1))",
+        (int8s(4), np.array([[1, 2, 3], [4, 5, -6]], np.int8)),
+        "numpy: a border for places that are not affine in the index of a loop",
+    ),
 ]
 
 
@@ -105,7 +205,7 @@ def test_once_wrong(tmp_path: Path) -> None:
         f'operator f{at} {{ "Once wrong." {declared} {equation} }}'
         for at, (declared, equation, _, _) in enumerate(ROWS)
     ]
-    operators = check_files([SpecFile(Source("f.cvm", "\n".join(texts)), "once")])
+    operators = check_files([SpecFile(Source("f.cvm", "\n".join([HALVED, *texts])), "once")])
     conformance = Conformance(
         {each.full_name: Reference(each) for each in operators}, load_own(operators, tmp_path)
     )

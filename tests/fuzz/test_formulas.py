@@ -156,7 +156,8 @@ def compare(
             except (Exception, pytest.fail.Exception) as error:
                 failed.add(target)
                 shown = f"{type(error).__name__}: {error}"[:1500]
-                found.add(one.name, f"{target}: {call} {call.inputs}: {shown}")
+                where = "".join(traceback.format_tb(error.__traceback__, limit=-2))
+                found.add(one.name, f"{target}: {call} {call.inputs}: {shown}\n{where}")
 
 
 def made(drawn: Drawn, operator: Operator, random: Random) -> Call:

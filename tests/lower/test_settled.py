@@ -7,7 +7,7 @@ import pytest
 from cvmgen.driver import C_LIKE, lower
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines
-from cvmgen.lower.settled import settled
+from cvmgen.lower.settled import settled, without_unread
 from cvmgen.lower.types import type_nest
 
 from .specs import operator
@@ -74,3 +74,13 @@ GRANTED = [
 @pytest.mark.parametrize(("condition", "lines", "why"), GRANTED, ids=[row[2] for row in GRANTED])
 def test_conditions_that_are_granted(condition: i.Expr, lines: list[str], why: str) -> None:
     assert block_lines(settled(granted(condition))) == lines, why
+
+
+def test_nothing_unread_is_left_in_loops_over_multi_indices() -> None:
+    store = i.Store(i.Load("Y", None, i.Const(0)), i.Const(1), SPAN)
+    unread = i.Let("v", "int", i.Const(2), SPAN)
+
+    def loop(*body: i.Stmt) -> i.Stmt:
+        return i.PackLoop("d", i.Var("n"), None, body, SPAN)
+
+    assert without_unread((loop(unread, store),)) == (loop(store),)

@@ -132,6 +132,24 @@ class Index:
     def __rmod__(self, other: Any) -> Any:
         return other % self.array()
 
+    def __rshift__(self, other: Any) -> Any:
+        return self // (1 << int(other)) if is_integer(other) else self.array() >> other
+
+    def __lshift__(self, other: Any) -> Any:
+        return self * (1 << int(other)) if is_integer(other) else self.array() << other
+
+    def __pow__(self, other: Any) -> Any:
+        return self.array() ** np.asarray(other)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return other >> self.array()
+
+    def __rlshift__(self, other: Any) -> Any:
+        return other << self.array()
+
+    def __rpow__(self, other: Any) -> Any:
+        return other ** self.array()
+
     def __lt__(self, other: Any) -> Any:
         """Known for all values at once, or one by one; so are the other comparisons."""
         if is_integer(other):
