@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -528,3 +529,80 @@ def test_a_fork_reads_no_words(ops: Operators, device: Device, state: State) -> 
             os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
     assert refusal(found.to_numpy) == REFUSED
+
+
+# ---------------------------------------------------------------- anything in any order
+
+
+class Session:
+    """Calls, of which many are refused, each at an element of its own; what was told of them."""
+
+    def __init__(self, ops: Operators, device: Device, seed: int) -> None:
+        self.ops, self.device, self.random = ops, device, Random(seed)
+        self.streams = (0, A_STREAM, B_STREAM)
+        self.found: list[tuple[Any, str]] = []
+        self.untold: set[str] = set()
+        self.calls = 0
+
+    def told(self, work: Callable[[], Any]) -> bool:
+        """Whether a refusal is raised, which then is one of those that are left."""
+        try:
+            work()
+        except OperatorError as error:
+            self.untold.remove(str(error))
+            return True
+        return False
+
+    def call(self) -> None:
+        stream, bad = self.random.choice(self.streams), self.random.random() < 0.4
+        values, text = np.ones((400, 2), np.int32), ""
+        if bad:
+            values[self.calls :] = LARGE
+            text = f"late.sums: Y: element ({self.calls},) does not fit int32"
+        x = DeviceArray.of(self.device, values, stream)
+
+        def work() -> None:
+            result = self.ops.late.sums(x, stream=stream)
+            if self.random.random() < 0.3:
+                result = self.ops.late.positive(result, stream=self.random.choice(self.streams))
+            self.found.append((result, text))
+
+        if not self.told(work):
+            self.calls += 1
+            self.untold |= {text} if bad else set()
+
+    def read(self) -> None:
+        if self.found:
+            result, text = self.random.choice(self.found)
+            if not self.told(result.to_numpy):
+                assert text not in self.untold
+
+    def drop(self) -> None:
+        if self.found:
+            self.found.pop(self.random.randrange(len(self.found)))
+
+    def wait(self) -> None:
+        self.told(lambda: self.device.synchronize(self.random.choice((*self.streams, None))))
+
+    def end(self) -> None:
+        self.found.clear()
+        while self.told(self.device.synchronize):
+            pass
+        assert not self.untold
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("late", [0, 1])
+def test_calls_in_any_order(
+    ops: Operators, device: Device, state: State, run: Any, seed: int, late: int
+) -> None:
+    """No refusal is lost, none is told twice, and none is invented."""
+    state.late = late
+    session = Session(ops, device, seed)
+    for _ in range(80):
+        step = session.random.choice(["call", "call", "call", "read", "drop", "wait", "run", "run"])
+        if step == "run":
+            run(session.random.choice(session.streams), session.random.randrange(9))
+        else:
+            getattr(session, step)()
+    session.end()
