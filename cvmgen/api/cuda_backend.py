@@ -8,7 +8,6 @@ import functools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from cvmgen.api.c_backend import CBackend, ErrorStruct, Refused, refusal
 from cvmgen.api.calls import Array, Given, Inferred, Precisions
 from cvmgen.api.cuda_cpu_backend import measuring, notes, of_kernels, operands, several
 from cvmgen.api.device_array import DeviceArray
-from cvmgen.api.device_notes import Notes, Output
+from cvmgen.api.device_notes import Notes, NotingStruct, Output
 from cvmgen.api.driver import ASYNCHRONOUS, FORKED, LATE, Device, DriverError
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.build import DeviceCode, compile_for_device
@@ -149,15 +148,15 @@ class CudaBackend(CBackend):
             for name, each in zip(info.outputs, outputs, strict=True)
         ]
 
-        def launch(handle: int, *words: int | None) -> None:
+        def launch(handle: int, *words: Any) -> None:
             if call(*pointers, handle, *words, error_pointer):
                 raise self._failed(info, error)
 
         def start(handle: int, own: Notes | None, kept: list[Any] = kept) -> None:
             if own is not None:
-                device.refusals.start(own, handle, partial(launch, handle))
+                device.refusals.start(own, handle, lambda words: launch(handle, words))
             elif noting:
-                launch(handle, None)
+                launch(handle, ctypes.byref(NotingStruct()))
             else:
                 launch(handle)
             if self.wait:

@@ -34,6 +34,16 @@ MOST_WAITING = 4  # that are looked at before a call, of those that kernels may 
 _PORTABLE, _DEVICE_MAP = 1, 2  # from cuda.h: CU_MEMHOSTALLOC
 
 
+class NotingStruct(ctypes.Structure):
+    """cvmgen_noting."""
+
+    _fields_ = (
+        ("overflow", ctypes.c_void_p),
+        ("capture", ctypes.c_uint64),
+        ("graph", ctypes.c_void_p),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """A result as a refusal names it."""
@@ -121,18 +131,20 @@ class Refusals:
         self._noted[address] = noted
         return Notes(noted, self)
 
-    def start(self, notes: Notes, stream: int, launch: Callable[[int], None]) -> None:
-        """Launch kernels that write to these words, whose address is given."""
-        noted = notes.noted
+    def start(self, notes: Notes, stream: int, launch: Callable[[Any], None]) -> None:
+        """Launch kernels that write to these words; `launch` takes where to note, and tells there
+        what captures them."""
+        noted, noting = notes.noted, NotingStruct(notes.noted.address)
         self.tell(lambda each: each.dropped and each.concerns(stream), stream, noted)
         with noted.lock:
-            capture = self._device.capture(stream)
-            if capture is not None:
-                self._captured(noted, *capture)
-            elif stream not in noted.streams:
-                noted.streams.append(stream)
             noted.thread = threading.current_thread()
-            launch(noted.address)
+            try:
+                launch(ctypes.byref(noting))
+            finally:  # some kernels may have been started
+                if noting.capture:
+                    self._captured(noted, noting.capture, noting.graph)
+                elif stream not in noted.streams:
+                    noted.streams.append(stream)
 
     def _captured(self, noted: Noted, number: int, graph: int) -> None:
         noted.graphs = there(noted.graphs)

@@ -122,6 +122,7 @@ _TABLE = (
     "cuMemcpyDtoHAsync_v2",
     "cuMemcpyDtoDAsync_v2",
     "cuStreamSynchronize",
+    "cuStreamGetCaptureInfo_v2",
     "cuGetErrorName",
     "cuGetErrorString",
 )

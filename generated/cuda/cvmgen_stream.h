@@ -12,8 +12,8 @@ typedef struct CUstream_st *cvmgen_stream; /* a cudaStream_t; NULL is the defaul
    tell, and makes them as at first; until then they keep it, whatever calls of these shapes follow.
 
    The words lie in memory of the host that the device reaches, of cudaHostAlloc() or
-   cuMemHostAlloc(), and stay there as long as kernels and graphs may write to them. A call neither
-   allocates nor waits, so that graphs can capture it. */
+   cuMemHostAlloc(), and stay there as long as kernels and graphs may write to them. A call copies
+   nothing back and does not wait, so that graphs can capture it. */
 #define CVMGEN_NO_OVERFLOW INT64_C(0x7f7f7f7f7f7f7f7f)
 
 #endif

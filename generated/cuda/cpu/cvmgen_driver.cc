@@ -14,7 +14,8 @@ struct cvmgen_found_kernel {
 
 namespace {
 
-enum { MAX_DYNAMIC_SHARED = 8, NOT_FOUND = 500 }; /* a CUfunction_attribute, a CUresult */
+/* A CUfunction_attribute, a CUresult, a CUstreamCaptureStatus. */
+enum { MAX_DYNAMIC_SHARED = 8, NOT_FOUND = 500, CAPTURING = 1 };
 
 /* What the calling thread is in; all NULL between calls. */
 struct calling {
@@ -91,9 +92,15 @@ int cvmgen_driver_call(const cvmgen_driver *driver, void *context, cvmgen_module
 }
 int cvmgen_driver_call_noting(const cvmgen_driver *driver, void *context, cvmgen_module *module,
                               cvmgen_noting_operator call, const void *args, cudaStream_t stream,
-                              int64_t *overflow, void *error) {
-    return call_in(driver, context, module, error,
-                   [&] { return call(args, stream, overflow, error); });
+                              cvmgen_noting *noting, void *error) {
+    return call_in(driver, context, module, error, [&] {
+        int capturing = 0;
+        /* Of the default stream it fails while another one is captured: the call says so. */
+        if (driver->capture(stream, &capturing, &noting->capture, &noting->graph, NULL, NULL) != 0 ||
+            capturing != CAPTURING)
+            noting->capture = 0;
+        return call(args, stream, noting->overflow, error);
+    });
 }
 
 int cvmgen_driver_find(const cvmgen_driver *driver, void *context, cvmgen_module *module,

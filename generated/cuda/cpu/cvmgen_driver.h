@@ -21,6 +21,8 @@ struct cvmgen_driver {
     int (*to_host)(void *to, uint64_t from, size_t size, cudaStream_t stream);
     int (*on_device)(uint64_t to, uint64_t from, size_t size, cudaStream_t stream);
     int (*synchronize)(cudaStream_t stream);
+    int (*capture)(cudaStream_t stream, int *status, uint64_t *number, void **graph,
+                   void *const **dependencies, size_t *count);
     int (*error_name)(int status, const char **name);
     int (*error_text)(int status, const char **text);
     void *pool; /* a CUmemoryPool */
@@ -41,11 +43,17 @@ typedef int (*cvmgen_noting_operator)(const void *args, cudaStream_t stream, int
 extern "C" int cvmgen_driver_call(const cvmgen_driver *driver, void *context,
                                   cvmgen_module *module, cvmgen_operator call, const void *args,
                                   cudaStream_t stream, void *error);
-/* The same of an operator whose kernels note what does not fit. */
+/* The same of an operator whose kernels note what does not fit. Told is the graph that captures
+   the call, and the number of the capture; 0 where none does. */
+struct cvmgen_noting {
+    int64_t *overflow; /* where they note it; NULL: nothing does */
+    uint64_t capture;
+    void *graph;
+};
 extern "C" int cvmgen_driver_call_noting(const cvmgen_driver *driver, void *context,
                                          cvmgen_module *module, cvmgen_noting_operator call,
-                                         const void *args, cudaStream_t stream, int64_t *overflow,
-                                         void *error);
+                                         const void *args, cudaStream_t stream,
+                                         cvmgen_noting *noting, void *error);
 /* Find kernels before they are launched, which may be while a graph is captured; a CUresult. */
 extern "C" int cvmgen_driver_find(const cvmgen_driver *driver, void *context,
                                   cvmgen_module *module, const void *const *kernels, int count);
