@@ -66,6 +66,7 @@ class Faults:
 
     def __init__(self) -> None:
         self.errors: list[Exception] = []
+        self.failed: dict[str, Exception] = {}  # what failed of an operator, by its full name
 
     @contextmanager
     def apart(self, operator: str, place: str) -> Iterator[None]:
@@ -81,6 +82,7 @@ class Faults:
             fault = InternalError(f"{operator} ({place}): {what}")
             fault.__cause__ = error
             self.errors.append(fault)
+            self.failed.setdefault(operator, fault)
 
 
 class Strict(Faults):

@@ -170,7 +170,7 @@ def asked(request: Request, progress: Progress) -> Sequence[Operator]:
     """The operators that a report is about."""
     from cvmgen.cli.specs import find_operators, read_operators
 
-    operators = read_operators(request.spec, progress)
+    operators = read_operators(request.spec, progress, Faults())  # the build has told them
     return find_operators(operators, request.names) if request.names else operators
 
 

@@ -79,7 +79,7 @@ def perform(options: argparse.Namespace, faults: Faults) -> Exit:
                 return build.check(request, faults, as_json=options.json)
             return build.build(request, faults, as_json=options.json, jobs=options.jobs)
         case "list":
-            return list_operators(options)
+            return list_operators(options, faults)
         case "show":
             from cvmgen.cli import show
 
@@ -167,7 +167,7 @@ def architectures(options: argparse.Namespace) -> tuple[str, ...]:
     return tuple(dict.fromkeys(options.architecture or ARCHITECTURES))
 
 
-def list_operators(options: argparse.Namespace) -> Exit:
+def list_operators(options: argparse.Namespace, faults: Faults) -> Exit:
     """One of the forms of `cvmgen list`."""
     if options.schedules:
         if options.search is not None or options.markdown or options.check or options.into:
@@ -180,13 +180,13 @@ def list_operators(options: argparse.Namespace) -> Exit:
             raise UsageError("--search goes with --json alone")
         from cvmgen.cli import search
 
-        return search.search(options.spec, options.search, as_json=options.json)
+        return search.search(options.spec, options.search, faults, as_json=options.json)
     if options.into is None and options.check:
         raise UsageError("--check needs a file to look at: --into FILE")
     if options.into is None and not options.markdown:
         from cvmgen.cli import show
 
-        return show.list_operators(options.spec, as_json=options.json)
+        return show.list_operators(options.spec, faults, as_json=options.json)
     # Imported here: this needs sympy and jinja2, which the plain list does not.
     from cvmgen.cli import table
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, UsageError
-from cvmgen.cli.specs import find_operator, probe_all, read_operators, spec_files
+from cvmgen.cli.specs import probe_all, read_operator, spec_files
 from cvmgen.derive import adjoint
 from cvmgen.dtypes import CVM, MAX_PRECISION
-from cvmgen.errors import InternalError, Strict
+from cvmgen.errors import Faults, InternalError, Strict
 from cvmgen.escape import json_text
 from cvmgen.source import Source, SpecError, SpecErrors, did_you_mean
 from cvmgen.spec.check import SpecFile, check_files
@@ -25,13 +25,12 @@ DERIVED = "derived.cvm"
 def derive(spec: Path, operator_name: str, wrt: str, name: str | None, *, as_json: bool) -> Exit:
     """Print the adjoint of an operator with respect to one of its inputs."""
     with Progress() as progress:
-        operators = read_operators(spec, progress)
-        operator = find_operator(operators, operator_name)
+        operator, operators = read_operator(spec, operator_name, progress)
         known_input(operator, wrt)
         name = new_name(operators, operator, name or f"{operator.name}_adjoint_{wrt}")
         progress.step(f"deriving {name}")
         text = adjoint(operator, wrt, name)
-        confirm(spec, operator, wrt, text, progress)
+        confirm(spec, operator, wrt, name, text, progress)
     if as_json:
         shown = {"operator": operator.full_name, "wrt": wrt, "name": name, "text": text}
         print(json_text(shown))
@@ -59,15 +58,20 @@ def new_name(operators: Sequence[Operator], operator: Operator, name: str) -> st
     return name
 
 
-def confirm(spec: Path, operator: Operator, wrt: str, text: str, progress: Progress) -> None:
+def confirm(
+    spec: Path, operator: Operator, wrt: str, name: str, text: str, progress: Progress
+) -> None:
     """Check and try what was derived before anyone reads it: a fault in it is a fault of ours."""
     from cvmgen.reference.probe import NO_CALL
 
     file = SpecFile(Source(DERIVED, text), operator.opset)
     files = [each for each in spec_files(spec) if each.opset in ("", operator.opset)]
+    faults = Faults()
     try:
-        found = check_files([*files, file])
+        found = check_files([*files, file], faults)
         derived = [each for each in found if each.span.source.name == DERIVED]
+        if not derived:
+            raise faults.failed[f"{operator.opset}.{name}"]
         probe_all(derived, progress, Strict())
     except SpecErrors as error:
         (item,) = (each for each in operator.inputs if each.name == wrt)

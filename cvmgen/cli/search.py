@@ -14,6 +14,7 @@ from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit
 from cvmgen.cli.specs import read_operators
 from cvmgen.cli.synonyms import SYNONYMS, plain
+from cvmgen.errors import Faults
 from cvmgen.escape import json_text
 from cvmgen.spec.formula import Operator
 
@@ -40,10 +41,10 @@ class Match:
     word: str
 
 
-def search(spec: Path, words: Sequence[str], *, as_json: bool) -> Exit:
+def search(spec: Path, words: Sequence[str], faults: Faults, *, as_json: bool) -> Exit:
     """Print the operators that the words mean, the likeliest first."""
     with Progress() as progress:
-        operators = read_operators(spec, progress)
+        operators = read_operators(spec, progress, faults)
     found = matches(operators, words)
     if as_json:
         listed = [

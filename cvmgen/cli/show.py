@@ -11,9 +11,9 @@ from cvmgen.cli.exits import Exit, UsageError, fault, tell_warnings
 from cvmgen.cli.specs import (
     apply_all,
     files_to_check,
-    find_operator,
     of_folder,
     probe_all,
+    read_operator,
     read_operators,
     untested,
 )
@@ -26,10 +26,10 @@ from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
 
 
-def list_operators(spec: Path, *, as_json: bool) -> Exit:
+def list_operators(spec: Path, faults: Faults, *, as_json: bool) -> Exit:
     """All operators: name, aliases, what each does."""
     with Progress() as progress:
-        operators = read_operators(spec, progress)
+        operators = read_operators(spec, progress, faults)
     if as_json:
         found = [
             {
@@ -45,7 +45,7 @@ def list_operators(spec: Path, *, as_json: bool) -> Exit:
         ]
         print(json_text({"operators": found}))
         return Exit.OK
-    width = max(len(each.full_name) for each in operators)
+    width = max((len(each.full_name) for each in operators), default=0)
     for each in operators:
         aliases = f" (also {', '.join(each.aliases)})" if each.aliases else ""
         print(f"{each.full_name:<{width}}  {each.doc}{aliases}")
@@ -55,7 +55,7 @@ def list_operators(spec: Path, *, as_json: bool) -> Exit:
 def show(spec: Path, name: str, *, target: str | None, stage: str | None, as_json: bool) -> Exit:
     """An operator's formula, its generated file for a target, or what a stage made of it."""
     with Progress() as progress:
-        operator = find_operator(read_operators(spec, progress), name)
+        operator, _ = read_operator(spec, name, progress)
         if target is None and stage is None:
             text = f"{operator.text}\n"
         else:

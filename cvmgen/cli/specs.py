@@ -40,6 +40,21 @@ def read_operators(
     return probe_all(check_files(spec_files(folder), faults), progress, faults)
 
 
+def read_operator(
+    folder: Path, name: str, progress: Progress
+) -> tuple[Operator, tuple[Operator, ...]]:
+    """The operator of that name, and all; raises what we fail on where it is that one, and leaves
+    out the others on which we do."""
+    faults = Faults()
+    operators = read_operators(folder, progress, faults)
+    known = {each.name for each in operators}
+    for failed, fault in faults.failed.items():
+        meant = failed == f"{OPSET}.{name}" or (name not in known and failed.endswith(f".{name}"))
+        if name == failed or meant:
+            raise fault
+    return find_operator(operators, name), operators
+
+
 def spec_files(folder: Path) -> tuple[SpecFile, ...]:
     """The files of a spec folder, under names that do not depend on where it lies."""
     folder = formulas_folder(folder)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import cast
 
 from cvmgen.api import load as load_operators
-from cvmgen.errors import ModelError
+from cvmgen.errors import Faults, ModelError
 from cvmgen.graph.files import FilePath
 from cvmgen.graph.operators import Operators
 from cvmgen.graph.parameters import Array, read_parameters
@@ -64,12 +64,25 @@ def make_files(
     return Files(name, model, lay_out(model, chosen), plan, chosen)
 
 
+class Formulas(dict[str, Operator]):
+    """Operators by name; what we fail on is raised where it is asked for, and not before."""
+
+    def __init__(self, opset: str, operators: Iterable[Operator], faults: Faults) -> None:
+        super().__init__({each.name: each for each in operators})
+        self.opset = opset
+        self.faults = faults
+
+    def __missing__(self, name: str) -> Operator:
+        raise self.faults.failed[f"{self.opset}.{name}"]
+
+
 @cache
 def formulas_of(opset: str) -> Mapping[str, Operator]:
     """The operators of an opset of the project's spec by name."""
+    faults = Faults()
     files = read_folder(spec_folder(), shown=spec_folder().name)
     needed = [each for each in files if each.opset in ("", opset)]
-    return {each.name: each for each in check_files(needed)}
+    return Formulas(opset, check_files(needed, faults), faults)
 
 
 def model_name(symbol: FilePath) -> str:

@@ -167,7 +167,8 @@ class OpsetChecker:
             except PoisonedError:
                 pass
         for operator_decl in expanded:
-            with self.faults.apart(operator_decl.name, operator_decl.name_span.place):
+            name = f"{self.opset}.{operator_decl.name}" if self.opset else operator_decl.name
+            with self.faults.apart(name, operator_decl.name_span.place):
                 try:
                     operator = check_operator(operator_decl, self.opset, self.shared, self.errors)
                 except RecursionError:

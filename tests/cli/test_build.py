@@ -598,20 +598,44 @@ def test_a_module_that_cannot_be_imported_leaves_the_others(build: Build, tmp_pa
         ops.toy.double(x)
 
 
-def test_a_check_that_fails_on_one_operator_tells_of_the_others(
-    cvmgen: Command, spec: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def failing_check(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Let the check of an operator fail."""
     check_operator = check.check_operator
 
-    def failing_check(declaration: OperatorDecl, *rest: Any) -> Operator | None:
-        if declaration.name == "double":
+    def fail(declaration: OperatorDecl, *rest: Any) -> Operator | None:
+        if declaration.name == name:
             raise ZeroDivisionError("by zero")
         return check_operator(declaration, *rest)
 
-    monkeypatch.setattr(check, "check_operator", failing_check)
+    monkeypatch.setattr(check, "check_operator", fail)
+
+
+FAILS = "internal error: toy.double (spec/toy/numbers.cvm:1): ZeroDivisionError: by zero"
+
+
+def test_a_check_that_fails_on_one_operator_tells_of_the_others(
+    cvmgen: Command, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing_check(monkeypatch, "double")
     outcome = cvmgen("check", "--spec", spec)
     assert outcome.code == 70
     assert "1 operator in 1 file: no errors" in outcome.out
-    assert (
-        "internal error: double (spec/toy/numbers.cvm:1): ZeroDivisionError: by zero" in outcome.err
-    )
+    assert FAILS in outcome.err
+
+
+def test_commands_about_another_operator_go_on(
+    cvmgen: Command, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those about the one that fails tell so."""
+    failing_check(monkeypatch, "double")
+    for asked in (("list",), ("list", "--search", "number")):
+        listed = cvmgen(*asked, "--spec", spec)
+        assert (listed.code, FAILS in listed.err) == (70, True)
+        assert ("toy.shifted" in listed.out, "toy.double" in listed.out) == (True, False)
+    for asked in (("show", "shifted"), ("derive", "shifted", "--wrt", "X")):
+        outcome = cvmgen(*asked, "--spec", spec)
+        assert (outcome.code, outcome.err) == (0, "")
+        assert outcome.out.startswith("operator shifted")
+    for asked in (("show", "double"), ("show", "toy.double"), ("derive", "double", "--wrt", "X")):
+        outcome = cvmgen(*asked, "--spec", spec)
+        assert (outcome.code, FAILS in outcome.err) == (70, True)

@@ -9,16 +9,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from cvmgen.build import c_compiler, write_changed
-from cvmgen.errors import ModelError
+from cvmgen.errors import InternalError, ModelError
 from cvmgen.graph import Network, load, load_model, write_parameters, write_symbol
 from cvmgen.graph.parameters import Array
 from cvmgen.graph.symbol import Symbol
-from cvmgen.model.build import model_files
+from cvmgen.model.build import formulas_of, model_files
+from cvmgen.spec import check
+from cvmgen.spec.declarations import OperatorDecl
+from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Conformance
 from tests.emulated import ARM, ARM_32, BIG_ENDIAN, Machine
 from tests.model.invented import ALONE, MODELS, Sketch, for_small_models
@@ -300,3 +304,18 @@ def test_a_published_network(conformance: Conformance, tmp_path: Path) -> None:
     with np.load(RESNET / "cases.npz") as cases:
         for x, expected in zip(cases["inputs"], cases["outputs"], strict=True):
             np.testing.assert_array_equal(model(x[None]).ravel(), expected.ravel())
+
+
+def test_a_fault_in_one_operator_leaves_models_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_operator = check.check_operator
+
+    def fail(declaration: OperatorDecl, *rest: Any) -> Operator | None:
+        if declaration.name == "conv2d":
+            raise KeyError("lost")
+        return check_operator(declaration, *rest)
+
+    monkeypatch.setattr(check, "check_operator", fail)
+    formulas = formulas_of.__wrapped__("cvm")  # what it remembers is not asked
+    assert formulas["dense"].name == "dense"
+    with pytest.raises(InternalError, match=r"cvm\.conv2d .*KeyError: 'lost'"):
+        formulas["conv2d"]
