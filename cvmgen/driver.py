@@ -30,10 +30,8 @@ from cvmgen.lower.known_parts import name_parts
 from cvmgen.lower.lift import lift_host
 from cvmgen.lower.offsets import find_offsets
 from cvmgen.lower.peel import peel_dimensions
-from cvmgen.lower.settled import without_known
 from cvmgen.lower.split import split_indices
 from cvmgen.lower.translate import translate
-from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.lower.unfold import unfold_all, unfold_nests
 from cvmgen.lower.walks import walk_boxes
 from cvmgen.paths import MANIFEST
@@ -45,6 +43,8 @@ from cvmgen.spec.formula import Operator
 from cvmgen.spec.parse import parse_at
 from cvmgen.spec.scope import is_ours
 from cvmgen.spec.words import PYTHON_WORDS
+from cvmgen.typing.settled import without_known
+from cvmgen.typing.types import type_nest, type_prepare
 
 Pass = Callable[[i.Program], i.Program]
 Passes = tuple[tuple[str, Pass], ...]

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import assert_never
 
+from cvmgen.analysis.copies import is_vector
 from cvmgen.errors import InternalError
 from cvmgen.escape import in_c_comment, in_c_string
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, walk
-from cvmgen.lower.copies import is_vector
 from cvmgen.spec.words import C_WORDS, word_constant
 
 MACHINE_TYPES = {

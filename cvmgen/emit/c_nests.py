@@ -19,9 +19,9 @@ from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import walk
-from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.subject import Subject
+from cvmgen.typing.types import type_nest, type_prepare
 
 
 class NestEmitter:

@@ -6,13 +6,13 @@ import re
 import textwrap
 from collections.abc import Sequence
 
+from cvmgen.analysis.copies import is_vector
 from cvmgen.emit import interface
 from cvmgen.emit.c_like import comment, indent
 from cvmgen.emit.interface import Variant
 from cvmgen.emit.render import NOTICE
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
-from cvmgen.lower.copies import is_vector
 from cvmgen.spec.formula import Operator
 
 VECTOR_SETS = ("avx2", "avx512")  # the later ones have the instructions of the earlier ones

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from cvmgen.analysis.facts import Facts
+from cvmgen.analysis.tiling import Flat, Steps, Stored, Tiling, flattened, read_locals
 from cvmgen.emit.c_kernels import KernelPrinter
 from cvmgen.emit.c_like import MACHINE_TYPES, comment, identifier, indent
 from cvmgen.emit.c_text import signature, word_in, wrapped_list
@@ -14,8 +16,6 @@ from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh
-from cvmgen.lower.facts import Facts
-from cvmgen.lower.tiling import Flat, Steps, Stored, Tiling, flattened, read_locals
 
 ZERO: i.Expr = i.Const(0)
 OWN = ("call", "given", "block", "row", "column", "totals", "first", "space", "nest")

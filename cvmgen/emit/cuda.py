@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from math import isqrt
 
+from cvmgen.analysis.order import order_walks
 from cvmgen.dtypes import CVM, DType
 from cvmgen.emit import c, c_support, interface
 from cvmgen.emit.c_checks import output_checks
@@ -29,7 +30,6 @@ from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
-from cvmgen.lower.order import order_walks
 from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.forms import Settings
 from cvmgen.spec.formula import Input, Operator

@@ -6,6 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from cvmgen.analysis.contraction import Contraction, Side, contraction, factor_sizes
+from cvmgen.analysis.facts import Facts
+from cvmgen.analysis.grid import grid
 from cvmgen.dtypes import CVM
 from cvmgen.emit.c_like import MACHINE_TYPES, comment, identifier, indent
 from cvmgen.emit.c_text import single, wrapped_list
@@ -15,9 +18,6 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import rebuild
-from cvmgen.lower.contraction import Contraction, Side, contraction, factor_sizes
-from cvmgen.lower.facts import Facts
-from cvmgen.lower.grid import grid
 
 BOUNDS = "CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT"
 

@@ -7,6 +7,8 @@ list goes through the bits. Where the bits of a call take too much memory, a blo
 
 from __future__ import annotations
 
+from cvmgen.analysis.greedy import Greedy, greedy
+from cvmgen.analysis.grid import grid
 from cvmgen.emit.c_like import identifier, indent
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.emit.cuda_lists import BlockPrinter
@@ -16,8 +18,6 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh
-from cvmgen.lower.greedy import Greedy, greedy
-from cvmgen.lower.grid import grid
 
 
 def greedy_lists(task: Task) -> Lists | None:

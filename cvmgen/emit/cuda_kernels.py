@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from cvmgen.analysis.grid import Grid, extent
 from cvmgen.emit.c_kernels import KernelPrinter
 from cvmgen.emit.c_like import identifier, indent
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
-from cvmgen.lower.grid import Grid, extent
 
 
 class CudaKernelPrinter(KernelPrinter):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from collections.abc import Mapping as Names
 from dataclasses import dataclass
 
+from cvmgen.analysis.grid import Grid, grid
 from cvmgen.dtypes import DType
 from cvmgen.emit.c_like import identifier, indent
 from cvmgen.emit.c_text import signature, wrapped, wrapped_list
@@ -19,7 +20,6 @@ from cvmgen.emit.plan import Field
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild, walk
-from cvmgen.lower.grid import Grid, grid
 from cvmgen.schedule.forms import Settings
 
 

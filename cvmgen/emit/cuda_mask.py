@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cvmgen.analysis.greedy import Greedy, relevant
+from cvmgen.analysis.list_loops import Block
 from cvmgen.emit.c_like import entry_at
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild
-from cvmgen.lower.greedy import Greedy, relevant
-from cvmgen.lower.list_loops import Block
 
 ZERO, ONE = i.Const(0), i.Const(1)
 WORD = i.Const(64)  # the candidates that a word of the mask has bits for

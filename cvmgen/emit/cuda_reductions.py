@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cvmgen.analysis.grid import Grid, grid
+from cvmgen.analysis.reductions import Reduction, Sweep, extent, reduction, steps
 from cvmgen.emit.c_like import identifier, indent
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.emit.cuda_mappings import Kernel, Mapping, Task
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
-from cvmgen.lower.grid import Grid, grid
-from cvmgen.lower.reductions import Reduction, Sweep, extent, reduction, steps
 
 # How the header calls what joins the shares of an accumulator.
 OPERATIONS = {

@@ -12,6 +12,8 @@ from collections.abc import Mapping as Names
 from dataclasses import replace
 from typing import Any
 
+from cvmgen.analysis.grid import extent
+from cvmgen.analysis.streams import Read, Stream, stream, walk_steps
 from cvmgen.dtypes import INT64, DType
 from cvmgen.emit.c_like import PRIMARY, TERNARY, identifier, indent
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter
@@ -19,8 +21,6 @@ from cvmgen.emit.cuda_mappings import Kernel, Mapping, Task
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import rebuild, substitute, walk
-from cvmgen.lower.grid import extent
-from cvmgen.lower.streams import Read, Stream, stream, walk_steps
 from cvmgen.schedule.forms import Settings
 
 REGISTER = 4  # bytes

@@ -12,6 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from cvmgen import algebra
+from cvmgen.analysis.boxes import Box, Near, read_near
+from cvmgen.analysis.grid import Grid, extent
+from cvmgen.analysis.windows import Side, Window, find_window, less_one, narrow, summands
 from cvmgen.emit.c_like import identifier, indent
 from cvmgen.emit.c_text import wrapped, wrapped_list
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter
@@ -19,9 +22,6 @@ from cvmgen.emit.cuda_mappings import Kernel, Mapping, Task
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
-from cvmgen.lower.boxes import Box, Near, read_near
-from cvmgen.lower.grid import Grid, extent
-from cvmgen.lower.windows import Side, Window, find_window, less_one, narrow, summands
 
 BARRIER = "__syncthreads();"
 

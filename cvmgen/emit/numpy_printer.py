@@ -14,7 +14,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import LEAVES, substitute, walk
-from cvmgen.lower.known_extents import KnownExtents
+from cvmgen.known.known_extents import KnownExtents
 from cvmgen.lower.lift import may_fail
 from cvmgen.lower.share import certain
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cvmgen import algebra
+from cvmgen.analysis.counting import harmless
+from cvmgen.analysis.inside import Inside
+from cvmgen.analysis.list_loops import Block
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import replaced, substitute, walk
-from cvmgen.lower.counting import harmless
-from cvmgen.lower.inside import Inside
-from cvmgen.lower.list_loops import Block
 
 ZERO = i.Const(0)
 ENTRY = "entry of the list"  # a name that no formula has

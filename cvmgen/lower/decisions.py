@@ -13,15 +13,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from cvmgen.analysis.facts import Facts
+from cvmgen.analysis.list_loops import Block, decision
 from cvmgen.dtypes import INT32
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
 from cvmgen.ir.uses import assigned, changed, names_in
 from cvmgen.ir.visit import fresh, rebuild
-from cvmgen.lower.facts import Facts
-from cvmgen.lower.list_loops import Block, decision
-from cvmgen.lower.types import type_nest
 from cvmgen.source import SpecError
+from cvmgen.typing.types import type_nest
 
 ZERO = i.Const(0)
 PARTED = (i.Select, i.Binary)

@@ -13,8 +13,8 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjuncts
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
-from cvmgen.lower.ranges import Range
 from cvmgen.lower.widths import Widths
+from cvmgen.typing.ranges import Range
 
 ZERO, ONE = i.Const(0), i.Const(1)
 # A choice of the left side by this comparison is this function of both sides.

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from cvmgen import algebra
+from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import insert, outputs, shape_name
 from cvmgen.ir.logic import opposite
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
-from cvmgen.lower.facts import Facts
 from cvmgen.source import Span
 
 DIVISIONS = ("floordiv", "mod")

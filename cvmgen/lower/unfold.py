@@ -13,9 +13,9 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import rebuild, substitute, walk
-from cvmgen.lower.settled import without_unread
 from cvmgen.lower.translate import loop_over
 from cvmgen.source import Span
+from cvmgen.typing.settled import without_unread
 
 ACCUMULATORS: dict[str, tuple[str, str, i.Expr]] = {
     "sum": ("total", "+", i.Const(0)),

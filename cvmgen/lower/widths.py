@@ -14,11 +14,11 @@ from math import prod
 from cvmgen.dtypes import CVM, DTYPES, INT32, MAX_SIZE, MOST_EXACT
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
-from cvmgen.lower import ranges
-from cvmgen.lower.ranges import Range
-from cvmgen.lower.typed_statements import Typer
-from cvmgen.lower.typed_values import EXTENT_OR_0
 from cvmgen.lower.unfold import unfold_all
+from cvmgen.typing import ranges
+from cvmgen.typing.ranges import Range
+from cvmgen.typing.typed_statements import Typer
+from cvmgen.typing.typed_values import EXTENT_OR_0
 
 LONG_SUM = Range(-(1 << 62), 1 << 62)  # of less than 2^31 terms of 32 bits
 UNBOUNDED = Range(-(1 << 200), 1 << 200)

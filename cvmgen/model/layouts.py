@@ -13,8 +13,7 @@ from cvmgen.graph.parameters import Array
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
-from cvmgen.lower.known_types import Elements
-from cvmgen.lower.ranges import Range
+from cvmgen.known.known_types import Elements
 from cvmgen.model.kernels import Kernel, Model
 from cvmgen.model.products import (
     BYTE,
@@ -29,6 +28,7 @@ from cvmgen.model.schedules import decided, product_nest
 from cvmgen.model.storage import Placement, Storage, along_memory, ranges
 from cvmgen.schedule.book import Schedules
 from cvmgen.schedule.intrinsics import DOT4
+from cvmgen.typing.ranges import Range
 
 Order = tuple[int, ...]
 

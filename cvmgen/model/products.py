@@ -17,11 +17,11 @@ import numpy as np
 from cvmgen.graph.parameters import Array
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
-from cvmgen.lower.constant_loops import loop_range
-from cvmgen.lower.linear import Linear, at_least_zero, bounds, linear
-from cvmgen.lower.ranges import Range
+from cvmgen.known.constant_loops import loop_range
+from cvmgen.known.linear import Linear, at_least_zero, bounds, linear
 from cvmgen.model.kernels import Kernel, Loops, Model
 from cvmgen.schedule.intrinsics import DOT4
+from cvmgen.typing.ranges import Range
 
 LEAST_COLUMNS = 6  # fewer leave most of a panel empty
 LEAST_SUMMED = 8

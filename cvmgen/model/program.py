@@ -18,12 +18,12 @@ from cvmgen.graph.plan import Plan, Step, find_operator
 from cvmgen.graph.symbol import INPUT
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, rebuild, walk
-from cvmgen.lower.constant_loops import plain_loops
-from cvmgen.lower.ranges import Range
-from cvmgen.lower.specialize import Call, Operand, Specialized, specialize
+from cvmgen.known.constant_loops import plain_loops
+from cvmgen.known.specialize import Call, Operand, Specialized, specialize
 from cvmgen.model.kernels import Kernel, Model, Origin, Tensor, peeled, sorted_places
 from cvmgen.source import SpecError
 from cvmgen.spec.formula import Operator
+from cvmgen.typing.ranges import Range
 
 BYTE_PRECISION = 8  # what an int8 holds
 

@@ -15,10 +15,10 @@ from cvmgen.emit.c_like import MACHINE_TYPES, indent
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import substitute, walk
-from cvmgen.lower.constant_loops import straight, tidied
-from cvmgen.lower.known_types import known_types
-from cvmgen.lower.linear import Linear, at_least_zero, decided, linear
-from cvmgen.lower.partial import arithmetic
+from cvmgen.known.constant_loops import straight, tidied
+from cvmgen.known.known_types import known_types
+from cvmgen.known.linear import Linear, at_least_zero, decided, linear
+from cvmgen.known.partial import arithmetic
 from cvmgen.model.kernels import Kernel, Loops
 from cvmgen.model.products import innermost, loop_ranges
 from cvmgen.model.schedules import Decisions

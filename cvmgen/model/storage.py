@@ -14,11 +14,11 @@ from cvmgen.graph.memory import Lifetime, place
 from cvmgen.graph.parameters import Array
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild
-from cvmgen.lower.known_types import Elements, known_types
-from cvmgen.lower.linear import Linear, linear
-from cvmgen.lower.machine_types import INT64
-from cvmgen.lower.ranges import Range
+from cvmgen.known.known_types import Elements, known_types
+from cvmgen.known.linear import Linear, linear
 from cvmgen.model.kernels import Kernel, Model, Shape, Tensor
+from cvmgen.typing.machine_types import INT64
+from cvmgen.typing.ranges import Range
 
 BYTES = {"i8": 1, "u8": 1, "i16": 2, "i32": 4, "i64": 8}
 NUMPY = {"i8": np.int8, "u8": np.uint8, "i16": np.int16, "i32": np.int32}

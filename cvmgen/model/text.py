@@ -16,8 +16,8 @@ from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import changed
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
-from cvmgen.lower.known_types import Elements, known_types
-from cvmgen.lower.linear import Linear, linear
+from cvmgen.known.known_types import Elements, known_types
+from cvmgen.known.linear import Linear, linear
 from cvmgen.model.kernels import Kernel, Loops
 from cvmgen.model.schedules import Decisions
 from cvmgen.model.storage import Placement, Storage

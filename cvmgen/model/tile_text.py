@@ -10,9 +10,9 @@ from cvmgen.emit.c_like import identifier
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import substitute, walk
-from cvmgen.lower.known_types import Elements, known_types
-from cvmgen.lower.linear import Linear
-from cvmgen.lower.partial import arithmetic
+from cvmgen.known.known_types import Elements, known_types
+from cvmgen.known.linear import Linear
+from cvmgen.known.partial import arithmetic
 from cvmgen.model.kernels import Kernel, Loops
 from cvmgen.model.layouts import Tile
 from cvmgen.model.products import PANEL

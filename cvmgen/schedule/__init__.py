@@ -19,7 +19,7 @@ vectors, two at a time; `pieces` have one length, in which compilers keep vector
 `peel` takes guards that are linear in an index (`schedule/guards.py`) out of the middle, `base`
 what places share out of loops.
 
-`tile` leaves the nest as it is and adds a plan for the register tile (`lower/tiling.py`), which
+`tile` leaves the nest as it is and adds a plan for the register tile (`analysis/tiling.py`), which
 `cvmgen_contract.c` carries out: `cvmgen_image.c` stages rows as bytes, `cvmgen_panels.c` packs
 columns; what follows from a contraction alone stays in the workspace of a bound call. Where there
 is work for threads, rows that lie as they would be staged are read in place: the tile of
@@ -32,6 +32,6 @@ Kernels with vector loops are compiled for several instruction sets where the co
 the loader chooses. A loop in threads is a function for a part of its iterations
 (`emit/c_parts.py`), which `cvmgen_threads.c` shares among threads of its own; its pointers are
 locals there, of which compilers do not see that they are `restrict`: hence CVMGEN_APART. Greatest
-real numbers become integers of the same order first (`lower/extremes.py`). For CUDA a schedule
+real numbers become integers of the same order first (`typing/extremes.py`). For CUDA a schedule
 names a mapping and its numbers.
 """

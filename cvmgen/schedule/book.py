@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from cvmgen.analysis.tiling import described
 from cvmgen.ir.text import block_lines
-from cvmgen.lower.tiling import described
 from cvmgen.paths import schedules_folder, spec_folder
 from cvmgen.schedule.actions import ACTIONS
 from cvmgen.schedule.classes import CLASSES, OF_MODELS, Class

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from cvmgen.analysis import reductions
+from cvmgen.analysis.greedy import greedy
+from cvmgen.analysis.list_loops import selection
+from cvmgen.analysis.places import named_place
+from cvmgen.analysis.tiling import find_contraction
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, carried, names_in
 from cvmgen.ir.visit import substitute, walk
-from cvmgen.lower import reductions
-from cvmgen.lower.greedy import greedy
-from cvmgen.lower.list_loops import selection
-from cvmgen.lower.places import named_place
-from cvmgen.lower.tiling import find_contraction
 from cvmgen.schedule import dependences
 from cvmgen.schedule.moves import move_of
 from cvmgen.schedule.subject import Roles, Subject

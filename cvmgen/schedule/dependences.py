@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cvmgen import algebra
+from cvmgen.analysis.reductions import ANY_ORDER
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, carried, names_in, read_tensors, stored_tensors
 from cvmgen.ir.visit import walk
-from cvmgen.lower.reductions import ANY_ORDER
 
 ZERO = i.Const(0)
 # What no vector instruction does.

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cvmgen import algebra
+from cvmgen.analysis.copies import plain
+from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import substitute
-from cvmgen.lower.copies import plain
-from cvmgen.lower.facts import Facts
 
 ZERO, ONE = i.Const(0), i.Const(1)
 

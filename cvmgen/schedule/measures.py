@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from cvmgen.analysis.copies import Run
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
-from cvmgen.lower.copies import Run
 from cvmgen.schedule.subject import Subject
 
 ONE = i.Const(1)

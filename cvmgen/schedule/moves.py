@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cvmgen import algebra
+from cvmgen.analysis.copies import BITS_OF, copy_runs, inlined
 from cvmgen.dtypes import CVM_TYPES, LIST_CAPACITY
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
-from cvmgen.lower.copies import BITS_OF, copy_runs, inlined
 from cvmgen.schedule.subject import Subject
 
 ZERO, ONE = i.Const(0), i.Const(1)

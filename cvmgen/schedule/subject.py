@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from cvmgen.analysis.contraction import factor_sizes
+from cvmgen.analysis.entries import Kept
+from cvmgen.analysis.facts import Facts
+from cvmgen.analysis.inside import Inside
+from cvmgen.analysis.tiling import Tiling
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import walk
-from cvmgen.lower.contraction import factor_sizes
-from cvmgen.lower.entries import Kept
-from cvmgen.lower.extremes import integer_extremes
-from cvmgen.lower.facts import Facts
-from cvmgen.lower.inside import Inside
-from cvmgen.lower.tiling import Tiling
+from cvmgen.typing.extremes import integer_extremes
 
 Roles = Mapping[str, tuple[str, ...]]
 """What schedules call the loops and accumulators of a nest, and the names that these have there."""

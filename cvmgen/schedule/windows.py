@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cvmgen import algebra
+from cvmgen.analysis.reductions import ANY_ORDER
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import substitute, walk
-from cvmgen.lower.reductions import ANY_ORDER
 from cvmgen.schedule.guards import ONE, ZERO, bounds, inlined_values
 from cvmgen.schedule.rewriting import Block
 from cvmgen.schedule.subject import Subject

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cvmgen.analysis.grid import grid
 from cvmgen.build import (
     CudaCompiler,
     broken_gates,
@@ -20,7 +21,6 @@ from cvmgen.emit import c_support, cuda, interface
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.errors import BuildError
 from cvmgen.ir import nodes as i
-from cvmgen.lower.grid import grid
 from cvmgen.schedule.book import packaged
 from tests.emit.cuda_texts import (
     NAMES,

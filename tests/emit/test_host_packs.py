@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from cvmgen.reference import Reference, Tensor
-from tests.lower.specs import operator
+from tests.specs import operator
 from tests.targets import load_own
 
 ITEMS = """

@@ -9,7 +9,7 @@ import pytest
 from cvmgen.driver import C_LIKE, emitted, lower
 from cvmgen.emit.c_like import CPrinter
 from cvmgen.ir import nodes as i
-from tests.lower.specs import operator
+from tests.specs import operator
 
 SPAN = operator("input X : cvm[N]\noutput Y : cvm[N] precision p(X)\nY[i] = X[i]").span
 N, ONE = i.Var("N"), i.Const(1)

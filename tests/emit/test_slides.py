@@ -12,7 +12,7 @@ from cvmgen.emit import c_support
 from cvmgen.emit.c_like import CPrinter
 from cvmgen.ir import nodes as i
 from tests.emit.cuda_texts import write
-from tests.lower.specs import operator
+from tests.specs import operator
 
 PROGRAM = Path(__file__).with_name("slides_in_c.c")
 FLAGS = ("-Wall", "-Wextra", "-Werror", "-std=c11")

@@ -13,9 +13,9 @@ import pytest
 
 from cvmgen.driver import C_LIKE, all_int32, lower
 from cvmgen.ir import nodes as i
-from cvmgen.lower.types import type_nest, type_prepare
 from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.typing.types import type_nest, type_prepare
 from tests.fuzz import seeds
 from tests.fuzz.integer_formulas import Invented, Inventor, NoValue
 from tests.fuzz.typed_programs import Fault, Machine, wrapped

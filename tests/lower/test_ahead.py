@@ -6,8 +6,7 @@ import pytest
 
 from cvmgen.driver import CUDA, STATEMENTS, Passes, lower
 from cvmgen.ir.text import block_lines
-
-from .specs import operator
+from tests.specs import operator
 
 MATRIX = "input X : cvm[N, K]\noutput Y : cvm[N, K]\n"
 VECTOR = "input X : cvm[N]\noutput Y : cvm[N]\n"

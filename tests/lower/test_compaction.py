@@ -7,8 +7,7 @@ import pytest
 from cvmgen.driver import C_LIKE, lower
 from cvmgen.ir.text import block_lines
 from cvmgen.lower.compaction import compact
-
-from .specs import operator
+from tests.specs import operator
 
 HEAD = "input X : cvm[B, N, K]\nlet V[b] = select[q < N](X[b, q, 0] > 0)\n"
 OUTPUT = "output Y : cvm[B, N, K] precision 32\n"

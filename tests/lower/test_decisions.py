@@ -7,8 +7,7 @@ import pytest
 from cvmgen.driver import C_LIKE, lower
 from cvmgen.ir.text import block_lines
 from cvmgen.lower.decisions import decide_early
-
-from .specs import operator
+from tests.specs import operator
 
 HEAD = (
     "input X : cvm[N]\nattr least = 1 in [1, 100)\nattr any_ = 0 in [0, 9)\n"

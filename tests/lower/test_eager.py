@@ -6,8 +6,7 @@ import pytest
 
 from cvmgen.driver import C_LIKE, lower
 from cvmgen.ir.text import block_lines
-
-from .specs import operator
+from tests.specs import operator
 
 INPUTS = "input A : cvm[n...]\ninput B : cvm[n...]\ninput C : cvm[n...]\ninput V : cvm[K]\n"
 OUTPUT = "output Y : cvm[n...] precision 32\n"

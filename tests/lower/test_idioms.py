@@ -9,8 +9,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
 from cvmgen.lower.idioms import with_idioms
 from cvmgen.lower.widths import Width, host_ranges, nest_width
-
-from .specs import operator
+from tests.specs import operator
 
 HEAD = """input X : cvm[N]
 input B : cvm[N]

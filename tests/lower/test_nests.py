@@ -6,8 +6,7 @@ from cvmgen.driver import C_LIKE, COMMON, lower
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines
 from cvmgen.ir.visit import walk
-
-from .specs import operator
+from tests.specs import operator
 
 VECTOR = "input X : cvm[N]\noutput Y : cvm[N] precision p(X)\n"
 MATRIX = "input X : cvm[M, K]\n"

@@ -6,8 +6,7 @@ import pytest
 
 from cvmgen.driver import C_LIKE, lower
 from cvmgen.ir.text import block_lines
-
-from .specs import operator
+from tests.specs import operator
 
 INPUTS = "input X : cvm[n...]\ninput C : cvm[K]\noutput Y : cvm[n...] precision 32\n"
 TO_PEEL = C_LIKE[: [name for name, _ in C_LIKE].index("peel") + 1]

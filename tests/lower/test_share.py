@@ -6,8 +6,7 @@ from cvmgen.driver import COMMON, lower
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines, text
 from cvmgen.lower.share import share
-
-from .specs import operator
+from tests.specs import operator
 
 VECTOR = "input X : cvm[N]\noutput Y : cvm[N] precision 32\n"
 SQUARE = "let f[i] = X[i] * X[i]\n"

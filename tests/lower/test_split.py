@@ -8,8 +8,7 @@ from cvmgen.driver import C_LIKE, lower
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines, text
 from cvmgen.ir.visit import walk
-
-from .specs import operator
+from tests.specs import operator
 
 VECTOR = "input X : cvm[N]\nattr c in [1, 64)\n"
 ANY = "input X : cvm[n...]\nlet N = len(n)\nattr c in [1, 64)\nattr a in [0, N)\n"

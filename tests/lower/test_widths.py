@@ -6,8 +6,7 @@ import pytest
 
 from cvmgen import driver
 from cvmgen.lower.widths import Width, host_ranges, nest_width
-
-from .specs import operator
+from tests.specs import operator
 
 HEAD = "input X : cvm[N]\ninput B : cvm[N]\nattr k in [0, 9)\noutput Y : cvm[N] precision 32\n"
 WIDTHS = [

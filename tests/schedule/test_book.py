@@ -14,7 +14,7 @@ from cvmgen.schedule.mappings import MAPPINGS
 from cvmgen.source import Source
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.schedules import parse_schedules
-from tests.lower.specs import operator
+from tests.specs import operator
 
 ADD = "input X : cvm[M, N]\noutput Y : cvm[M, N] precision 32\nY[i, j] = X[i, j] + 1"
 TOTAL = "input X : cvm[M, N]\noutput Y : cvm[M] precision 32\nY[i] = sum[j < N](X[i, j])"

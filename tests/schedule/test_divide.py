@@ -10,8 +10,8 @@ import numpy as np
 import cvmgen
 from cvmgen import driver
 from cvmgen.build.files import write_changed
-from tests.lower.specs import operator
 from tests.schedule.test_actions import QUOTIENT
+from tests.specs import operator
 
 LARGEST = 2**31 - 1
 ENDS = (

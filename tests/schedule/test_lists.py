@@ -8,7 +8,7 @@ from cvmgen.driver import emitted
 from cvmgen.schedule.book import Schedules, checked
 from cvmgen.source import Source, SpecError
 from cvmgen.spec.schedules import parse_schedules
-from tests.lower.specs import operator
+from tests.specs import operator
 
 ROWS = (
     "input X : cvm[B, N, 2]\nattr least = 0\nlet V[b] = select[q < {end}]({test})\n"

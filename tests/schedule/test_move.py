@@ -8,7 +8,7 @@ import pytest
 
 from cvmgen import driver
 from cvmgen.driver import stage_text
-from tests.lower.specs import operator
+from tests.specs import operator
 
 X = "input X : cvm[M, N]\n"
 PACK = "input X : cvm[n...]\n"

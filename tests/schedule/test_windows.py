@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cvmgen.driver import stage_text
-from tests.lower.specs import operator
 from tests.schedule.test_book import story
+from tests.specs import operator
 
 POOL = (
     "input X : cvm[H, W]\nattr P in [1, 9)\nattr Q in [0, 9)\nattr S in [1, 9)\n"

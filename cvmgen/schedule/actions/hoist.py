@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cvmgen.analysis.copies import plain
+from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, changed, names_in
 from cvmgen.ir.visit import fresh, rebuild, walk
-from cvmgen.lower.copies import plain
-from cvmgen.lower.facts import Facts
 from cvmgen.schedule.dependences import may_fail
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cvmgen.lower.counting import Cuts, move_always, store_always
-from cvmgen.lower.entries import side_by_side
+from cvmgen.analysis.counting import Cuts, move_always, store_always
+from cvmgen.analysis.entries import side_by_side
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cvmgen.analysis.places import named_place
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import read_tensors, stored_tensors
 from cvmgen.ir.visit import fresh, replaced
-from cvmgen.lower.places import named_place
 from cvmgen.schedule.actions.split import counts_up, most_iterations
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten

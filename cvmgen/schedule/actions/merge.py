@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cvmgen.algebra import product
+from cvmgen.analysis.streams import flat
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
-from cvmgen.lower.streams import flat
 from cvmgen.schedule.dependences import leaves, steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cvmgen import algebra
+from cvmgen.analysis.copies import BITS_OF, VECTOR
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in, read_tensors
 from cvmgen.ir.visit import fresh, replaced, substitute
-from cvmgen.lower.copies import BITS_OF, VECTOR
 from cvmgen.schedule.actions.split import lets
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import ONE, ZERO

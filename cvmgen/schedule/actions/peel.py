@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from cvmgen.analysis.copies import plain
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, changed, names_in, read_tensors
 from cvmgen.ir.visit import fresh, substitute
-from cvmgen.lower.copies import plain
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import Bound, bounds, first_from, largest, slope, smallest
 from cvmgen.schedule.rewriting import Block, renamed, rewritten

@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from cvmgen import algebra
+from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
-from cvmgen.lower.facts import Facts
 from cvmgen.schedule.dependences import Locals, may_fail
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import MEASURES, product

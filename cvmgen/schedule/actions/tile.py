@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cvmgen.analysis.tiling import find_contraction, tiling
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
-from cvmgen.lower.tiling import find_contraction, tiling
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import MEASURES, product
 from cvmgen.schedule.subject import Subject

@@ -1,0 +1,475 @@
+"""Contractions: nests in which each total is a sum of products of one element of each of two
+inputs, as a product of matrices is.
+
+The indices of an element are those that only the first factor depends on, those that only the
+second does, and those of both: rows, columns, and batches of a product of matrices. Conditions
+on a product become conditions on a factor, which is 0 where they fail. An index that one factor
+sees only divided, as the output channel of a grouped convolution, becomes two: the quotient is a
+batch, the remainder stays with the other factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cvmgen import algebra
+from cvmgen.analysis.facts import Facts
+from cvmgen.analysis.magnitude import covers, last_indices, magnitude
+from cvmgen.dtypes import CVM, INT8, INT32, DType
+from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned, changed, names_in
+from cvmgen.ir.visit import fresh, rebuild, substitute, walk
+
+INTEGERS = frozenset({"i32", "i64", "i128", "u32", "u64"})
+ZERO: i.Expr = i.Const(0)
+NAMES = ("first", "second")  # of the factors, as owners of indices
+BATCH = "batch"
+Step = i.Let | i.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One factor: the loops over its lines, and how an element is found.
+
+    `steps` are locals, and tests without which the element is 0, in the order in which they hold.
+    Where the elements of a line follow each other in memory, `start` is the offset of the first.
+    """
+
+    lines: tuple[i.Loop, ...]
+    steps: tuple[Step, ...]
+    load: i.Load
+    start: i.Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Divided:
+    """An index that became `outer * divisor + inner`; divisors must divide its extent."""
+
+    index: str
+    divisor: i.Expr
+    extent: i.Expr
+    outer: str
+    inner: str
+
+    @property
+    def whole(self) -> i.Expr:
+        return i.Binary("+", i.Binary("*", i.Var(self.outer), self.divisor), i.Var(self.inner))
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    """A nest as a product of matrices, for each of its batches.
+
+    `reaches` are bounds of the magnitude of each index and offset, over host values. Elements of
+    `after` may read the locals `before`.
+    """
+
+    batches: tuple[i.Loop, ...]
+    rows: Side
+    columns: Side
+    summed: tuple[i.Loop, ...]
+    total: i.Let
+    before: tuple[i.Let, ...]
+    after: tuple[i.Stmt, ...]
+    divided: Divided | None
+    reaches: tuple[i.Expr, ...]
+
+
+def contraction(
+    loops: Sequence[i.Loop],
+    body: tuple[i.Stmt, ...],
+    facts: Facts,
+    sizes: Mapping[str, i.Expr],
+) -> Contraction | None:
+    """The nest of these parallel loops around `body` as a contraction; None if it is none.
+
+    `sizes` are the numbers of elements of the inputs that may be factors.
+    """
+    found = pieces(body)
+    if found is None or any(loop.low != ZERO for loop in loops):
+        return None
+    if not {each.tensor for each in found.factors} <= set(sizes):
+        return None
+    inner = {loop.index for loop in loops} | assigned(body)
+    if names_in(tuple(loop.high for loop in (*loops, *found.summed))) & inner:
+        return None
+    return Analysis(tuple(loops), found, facts, sizes).result()
+
+
+def factor_sizes(program: i.Program, dtypes: Mapping[str, DType]) -> dict[str, i.Expr]:
+    """How many elements each input has that may be a factor: of int8, or of int32 that may be as
+    small."""
+    sizes = {}
+    for statement in program.prepare:
+        if not isinstance(statement, i.TakeInput):
+            continue
+        item = statement.input
+        small = dtypes[item.name] == INT8
+        small = small or (dtypes[item.name] == INT32 and item.dtype == CVM)
+        if item.optional or item.variadic or not small:
+            continue
+        size: i.Expr = i.Const(1)
+        for extent, known in zip(item.extents, statement.known, strict=True):
+            value = i.Var(extent.new) if extent.new is not None else known
+            if extent.pack or value is None:
+                break
+            size = value if size == i.Const(1) else i.Binary("*", size, value)
+        else:
+            sizes[item.name] = size
+    return sizes
+
+
+# ---------------------------------------------------------------- the shape of the statements
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """What a nest consists of inside its parallel loops."""
+
+    before: tuple[i.Let, ...]
+    total: i.Let
+    steps: tuple[Step, ...]
+    summed: tuple[i.Loop, ...]
+    factors: tuple[i.Load, i.Load]
+    after: tuple[i.Stmt, ...]
+
+
+def pieces(body: tuple[i.Stmt, ...]) -> Pieces | None:
+    sums = changed(body)
+    before: list[i.Let] = []
+    rest = list(body)
+    while rest and isinstance(rest[0], i.Let) and rest[0].name not in sums:
+        before.append(rest[0])
+        rest.pop(0)
+    match rest:
+        case [i.Let(name=name) as total, i.Loop() as loop, *after] if sums == {name}:
+            product = products(loop, name)
+        case _:
+            return None
+    if product is None or total.type not in INTEGERS or bare(total.value) != ZERO:
+        return None
+    if has_loads(tuple(before)) or any(isinstance(each, i.Loop) for each in walk(tuple(after))):
+        return None
+    steps, summed, factors = product
+    return Pieces(tuple(before), total, steps, summed, factors, tuple(after))
+
+
+def products(
+    loop: i.Loop, total: str
+) -> tuple[tuple[Step, ...], tuple[i.Loop, ...], tuple[i.Load, i.Load]] | None:
+    """The locals and tests inside a reduction, its loops, and the factors of what it adds."""
+    steps: list[Step] = []
+    summed: list[i.Loop] = []
+    block: tuple[i.Stmt, ...] = (loop,)
+    while True:
+        *locals_, last = block
+        for each in locals_:
+            if not isinstance(each, i.Let) or has_loads(each):
+                return None
+            steps.append(each)
+        match last:
+            case i.Loop(low=i.Const(value=0), high=high) if not has_loads(high):
+                summed.append(last)
+                block = last.body
+            case i.If(condition=condition, otherwise=()) if not has_loads(condition):
+                steps.append(condition)
+                block = last.then
+            case i.Accumulate(name=name, op="+", value=value) if name == total:
+                factors = two_loads(value)
+                return None if factors is None else (tuple(steps), tuple(summed), factors)
+            case _:
+                return None
+
+
+def two_loads(value: i.Expr) -> tuple[i.Load, i.Load] | None:
+    match bare(value):
+        case i.Binary(op="*", left=left, right=right):
+            first, second = bare(left), bare(right)
+        case _:
+            return None
+    if not isinstance(first, i.Load) or not isinstance(second, i.Load):
+        return None
+    if (first.which, second.which) != (None, None) or has_loads((first.offset, second.offset)):
+        return None
+    return first, second
+
+
+def bare(expr: i.Expr) -> i.Expr:
+    """A value without its conversions: the lowest bits of a sum of products do not need them."""
+    while isinstance(expr, i.Convert):
+        expr = expr.operand
+    return expr
+
+
+def has_loads(node: object) -> bool:
+    return any(isinstance(each, (i.Load, i.Access, i.Entries)) for each in walk(node))
+
+
+# ---------------------------------------------------------------- which index belongs where
+
+
+class Analysis:
+    """Divides the indices of a nest among its factors."""
+
+    def __init__(
+        self,
+        loops: tuple[i.Loop, ...],
+        found: Pieces,
+        facts: Facts,
+        sizes: Mapping[str, i.Expr],
+    ) -> None:
+        self.loops = loops
+        self.found = found
+        self.facts = facts
+        self.sizes = sizes
+        self.summed = {loop.index for loop in found.summed}
+        self.extents = {loop.index: loop.high for loop in (*loops, *found.summed)}
+        self.steps = (*found.before, *found.steps)
+        self.taken = set(self.extents) | {each.name for each in self.lets()}
+        self.taken |= names_in((self.steps, found.factors, found.after))
+        facts.indices |= set(self.extents)
+        # Where there is an element to compute, all its loops have iterations.
+        facts.positive_names |= {
+            high.name for high in self.extents.values() if isinstance(high, i.Var)
+        }
+
+    def lets(self) -> list[i.Let]:
+        return [each for each in self.steps if isinstance(each, i.Let)]
+
+    def expanded(self, expr: i.Expr) -> i.Expr:
+        """An expression over indices and host values alone."""
+        values: dict[str, i.Expr] = {}
+        for each in self.lets():
+            values[each.name] = substitute(each.value, values)
+        result: i.Expr = substitute(expr, values)
+        return result
+
+    def result(self) -> Contraction | None:
+        offsets = [self.expanded(load.offset) for load in self.found.factors]
+        owners: dict[str, str] = {}
+        divided: list[Divided] = []
+        for loop in self.loops:
+            readers = [
+                name
+                for name, offset in zip(NAMES, offsets, strict=True)
+                if loop.index in names_in(offset)
+            ]
+            owners[loop.index] = readers[0] if len(readers) == 1 else BATCH
+            if len(readers) < 2:
+                continue
+            first, second = (quotient_only(each, loop.index, self.extents) for each in offsets)
+            divisor = first if second is None else second
+            if isinstance(divisor, i.Var) and (first is None) != (second is None):
+                owners[loop.index] = NAMES[1] if second is None else NAMES[0]
+                divided.append(self.divide(loop, divisor))
+        if len(divided) > 1 or not set(NAMES) <= set(owners.values()):
+            return None
+        return self.product(owners, divided[0] if divided else None)
+
+    def divide(self, loop: i.Loop, divisor: i.Expr) -> Divided:
+        outer = fresh(f"{loop.index}_outer", self.taken)
+        inner = fresh(f"{loop.index}_inner", self.taken)
+        return Divided(loop.index, divisor, loop.high, outer, inner)
+
+    def product(self, owners: Mapping[str, str], divided: Divided | None) -> Contraction | None:
+        """The contraction in which each index has this owner."""
+        batches = [loop for loop in self.loops if owners[loop.index] == BATCH]
+        if divided is not None:
+            (loop,) = (each for each in self.loops if each.index == divided.index)
+            count = i.Binary("truncdiv", divided.extent, divided.divisor)
+            batches.append(replace(loop, index=divided.outer, high=count))
+            self.extents |= {divided.outer: count, divided.inner: divided.divisor}
+            self.facts.indices |= {divided.outer, divided.inner}
+        # Neighboring columns should be neighbors in the output, whose last index is the innermost.
+        last = owners[self.loops[-1].index]
+        names = NAMES if last == NAMES[1] else NAMES[::-1]
+        sides = [self.side(name, owners, divided) for name in names]
+        rows, columns = sides
+        if rows is None or columns is None:
+            return None
+        reaches = self.reaches(rows, columns, batches)
+        if reaches is None:
+            return None
+        found = self.found
+        return Contraction(
+            tuple(batches),
+            rows,
+            columns,
+            found.summed,
+            found.total,
+            found.before,
+            found.after,
+            divided,
+            reaches,
+        )
+
+    # -------------------------------------------------------- one factor
+
+    def side(self, name: str, owners: Mapping[str, str], divided: Divided | None) -> Side | None:
+        """The factor that owns the lines of this name; None if it cannot stand alone."""
+        load = self.found.factors[NAMES.index(name)]
+        own = {index for index, owner in owners.items() if owner in (name, BATCH)} | self.summed
+        others = {index for index, owner in owners.items() if owner != name} | self.summed
+        shared: list[i.Expr] = []
+        foreign = False
+        steps = self.steps
+        if divided is not None and owners[divided.index] != name:
+            steps, load = with_quotient((steps, load), divided)
+        for step in self.steps:
+            if isinstance(step, i.Let):
+                continue
+            indices = names_in(self.expanded(step)) & set(self.extents)
+            if indices <= own:
+                shared += [step] if indices <= others else []
+            elif indices <= others:
+                foreign = True
+            else:
+                return None
+        within = self.within(load)
+        if foreign and not within:
+            return None
+        # A test that both factors can make is made by the first, and by the second where its
+        # elements may lie outside of the tensor without it.
+        skipped = shared if within and name == NAMES[1] else []
+        kept = self.needed(steps, load, own, skipped)
+        lines = tuple(loop for loop in self.loops if owners[loop.index] == name)
+        if divided is not None and owners[divided.index] == name:
+            lines = tuple(
+                replace(loop, index=divided.inner, high=divided.divisor)
+                if loop.index == divided.index
+                else loop
+                for loop in lines
+            )
+        tests = any(not isinstance(step, i.Let) for step in kept)
+        return Side(lines, kept, load, None if tests else self.start(load))
+
+    def needed(
+        self,
+        steps: tuple[Step, ...],
+        load: i.Load,
+        own: set[str],
+        skipped: Iterable[i.Expr],
+    ) -> tuple[Step, ...]:
+        """The tests that a factor can make but for those skipped, and the locals that it reads."""
+        tests = [
+            step
+            for step, before in zip(steps, self.steps, strict=True)
+            if not isinstance(step, i.Let)
+            and not isinstance(before, i.Let)
+            and names_in(self.expanded(before)) & set(self.extents) <= own
+            and before not in skipped
+        ]
+        names = set(names_in((load.offset, tuple(tests))))
+        kept: list[Step] = []
+        for step in reversed(steps):
+            if isinstance(step, i.Let) and step.name in names:
+                names |= names_in(step.value)
+                kept.append(step)
+            elif not isinstance(step, i.Let) and step in tests:
+                kept.append(step)
+        return tuple(reversed(kept))
+
+    def within(self, load: i.Load) -> bool:
+        """Whether an offset lies in the tensor for all values of its indices."""
+        offset = self.expanded(load.offset)
+        last = i.Binary("+", substitute(offset, last_indices(self.extents)), i.Const(1))
+        size = self.sizes[load.tensor]
+        if not algebra.equal(self.facts.expanded(last), self.facts.expanded(size)):
+            return False
+        return self.facts.not_negative(offset)
+
+    def start(self, load: i.Load) -> i.Expr | None:
+        """The part of an offset that is of the line alone, if the rest is the place in the sum."""
+        first = dict.fromkeys(self.summed, ZERO)
+        offset = self.expanded(load.offset)
+        place = ZERO
+        for loop in self.found.summed:
+            place = i.Binary("+", i.Binary("*", place, loop.high), i.Var(loop.index))
+        if not algebra.equal(offset, i.Binary("+", substitute(offset, first), place)):
+            return None
+        varying = {each.name for each in self.lets() if names_in(each.value) & self.summed}
+        if names_in(load.offset) & varying:
+            return None
+        return algebra.simplify(substitute(load.offset, first))
+
+    # -------------------------------------------------------- magnitudes
+
+    def reaches(
+        self, rows: Side, columns: Side, batches: Iterable[i.Loop]
+    ) -> tuple[i.Expr, ...] | None:
+        """What the indices and offsets of a contraction stay below, each for itself."""
+        exprs: list[i.Expr] = []
+        for side in (rows, columns):
+            exprs.append(self.expanded(side.load.offset))
+            tests = (step for step in side.steps if not isinstance(step, i.Let))
+            exprs += [self.expanded(each) for test in tests for each in compared(test)]
+            lets = (step for step in side.steps if isinstance(step, i.Let) and step.type != "bool")
+            exprs += [self.expanded(step.value) for step in lets]
+        places = (each for each in walk(self.found.after) if isinstance(each, i.Load))
+        exprs += [self.expanded(each.offset) for each in places]
+        bounds = [self.bound(each) for each in exprs]
+        for loops in (rows.lines, columns.lines, self.found.summed, batches):
+            bounds.append(algebra.product(loop.high for loop in loops))
+        known = list(dict.fromkeys(each for each in bounds if each is not None))
+        if None in bounds:
+            return None
+        return tuple(
+            each
+            for each in known
+            if not isinstance(each, i.Const)
+            and not any(covers(other, each) for other in known if other != each)
+        )
+
+    def bound(self, expr: i.Expr) -> i.Expr | None:
+        """A bound of an index expression: the size of the box where it is a place in one."""
+        extents = {name: high for name, high in self.extents.items() if name in names_in(expr)}
+        size = algebra.product(extents.values())
+        last = i.Binary("+", substitute(expr, last_indices(extents)), i.Const(1))
+        if algebra.equal(last, size) and self.facts.not_negative(expr):
+            return size
+        return magnitude(expr, self.extents, self.facts)
+
+
+def quotient_only(expr: i.Expr, index: str, inner: Mapping[str, object]) -> i.Expr | None:
+    """What an index is divided by wherever it stands; None if it also stands otherwise."""
+    divisors: set[i.Expr] = set()
+
+    def change(node: i.Expr) -> i.Expr:
+        match node:
+            case i.Binary(op="floordiv" | "truncdiv", left=i.Var(name=name), right=divisor) if (
+                name == index and not names_in(divisor) & set(inner)
+            ):
+                divisors.add(divisor)
+                return ZERO
+            case _:
+                return node
+
+    left = rebuild(expr, change)
+    return divisors.pop() if index not in names_in(left) and len(divisors) == 1 else None
+
+
+def with_quotient(node: Any, divided: Divided) -> Any:
+    """Expressions in which the quotient of an index is an index of its own."""
+    quotients = [
+        i.Binary(op, i.Var(divided.index), divided.divisor) for op in ("floordiv", "truncdiv")
+    ]
+
+    def change(each: i.Expr) -> i.Expr:
+        return i.Var(divided.outer) if each in quotients else each
+
+    return rebuild(node, change)
+
+
+def compared(test: i.Expr) -> list[i.Expr]:
+    """The integers that a test compares."""
+    match test:
+        case i.Compare(left=left, right=right):
+            return [left, right]
+        case i.Logic(operands=operands):
+            return [each for operand in operands for each in compared(operand)]
+        case i.Not(operand=operand):
+            return compared(operand)
+        case _:
+            return []

@@ -1,0 +1,194 @@
+"""Selections that append what passes, and choices by the length of a list, without branches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cvmgen import algebra
+from cvmgen.analysis.copies import copy_runs
+from cvmgen.analysis.facts import Facts
+from cvmgen.analysis.inside import Inside
+from cvmgen.analysis.list_loops import Block, selection
+from cvmgen.dtypes import DType
+from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import fresh, substitute, walk
+
+ZERO = i.Const(0)
+
+
+# ---------------------------------------------------------------- lists that grow
+
+
+def store_always(body: Block, own: Sequence[str], capacity: i.Expr) -> Block:
+    """A list whose entries pass a test: each is stored, and counts only if it passes.
+
+    There is room for it: of a loop from 0 to the capacity, no more than all before it have passed.
+    """
+    return tuple(stored(each, own, capacity) for each in body)
+
+
+def stored(statement: i.Stmt, own: Sequence[str], capacity: i.Expr) -> i.Stmt:
+    match statement:
+        case i.Loop(low=i.Const(value=0), high=high, body=body) as loop:
+            if high == capacity and (done := appended(body, own)) is not None:
+                return replace(loop, body=done)
+            return replace(loop, body=store_always(body, own, capacity))
+        case _:
+            return statement
+
+
+def appended(body: Block, own: Sequence[str]) -> Block | None:
+    """What a loop appends, without the branch; None where more hangs on the test."""
+    counter = selection(body)
+    match body:
+        case (
+            *before,
+            i.If(condition=test, then=(i.Store() as store, i.Accumulate(name=name) as step)),
+        ) if counter == name and all(isinstance(each, i.Let) for each in before):
+            simple = isinstance(store.value, (i.Var, i.Const)) and store.target.tensor in own
+            if not simple or name in names_in((tuple(before), test, store.value)):
+                return None
+            return (*before, store, replace(step, value=i.Convert("i64", test)))
+        case _:
+            return None
+
+
+def move_always(body: Block, inside: Inside) -> Block:
+    """Rows that go behind those before them if they pass a test: each is moved, and counts only
+    if it passes, where it may be read and all that is behind the last one is stored later."""
+    done: list[i.Stmt] = []
+    for at, statement in enumerate(body):
+        match statement:
+            case i.Loop(low=i.Const(value=0), index=index, high=high, body=within):
+                known = inside.within(index, high)
+                moved = moved_row(statement, body[at + 1 :], known)
+                done.append(moved or replace(statement, body=move_always(within, known)))
+            case _:
+                done.append(statement)
+    return tuple(done)
+
+
+def moved_row(loop: i.Loop, later: Block, inside: Inside) -> i.Loop | None:
+    """The loop with each of its rows moved; None where it moves none, or some may not be."""
+    match loop.body:
+        case (
+            *before,
+            i.If(
+                condition=test,
+                then=(row, i.Accumulate(op="+", value=i.Const(value=1)) as step),
+                otherwise=(),
+            ),
+        ) if all(isinstance(each, i.Let) for each in before) and harmless(row, inside):
+            pass
+        case _:
+            return None
+    one = region(row)
+    rows = i.Binary("-", loop.high, i.Var(step.name))
+    if one is None or step.name in names_in((tuple(before), test)):
+        return None
+    whole = replace(one, length=i.Binary("*", rows, one.length))
+    if not any(whole.is_same(found) for found in map(region, later) if found is not None):
+        return None
+    return replace(loop, body=(*before, row, replace(step, value=i.Convert("i64", test))))
+
+
+STORED = ("stored_f32", "stored_f64")
+
+
+def harmless(statement: i.Stmt, inside: Inside) -> bool:
+    """Whether a statement does no more than to move elements that are there."""
+    match statement:
+        case i.Loop(index=index, low=i.Const(value=0), high=high, body=(within,)):
+            return harmless(within, inside.within(index, high))
+        case i.Store(value=value):
+            while isinstance(value, i.Convert) or (
+                isinstance(value, i.Call) and value.function in STORED
+            ):
+                value = value.operand if isinstance(value, i.Convert) else value.arguments[0]
+            constant = isinstance(value, (i.Var, i.Const, i.Real))
+            return constant or (isinstance(value, i.Load) and inside.element(value))
+        case _:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Elements of a tensor side by side."""
+
+    tensor: str
+    first: i.Expr
+    length: i.Expr
+
+    def is_same(self, other: Region) -> bool:
+        pairs = (self.first, other.first), (self.length, other.length)
+        return self.tensor == other.tensor and all(algebra.equal(*each) for each in pairs)
+
+
+def region(statement: i.Stmt) -> Region | None:
+    """What loops around one store fill, where that lies side by side."""
+    match statement:
+        case i.Store(target=i.Load(tensor=tensor, offset=offset)):
+            return Region(tensor, offset, i.Const(1))
+        case i.Loop(index=index, low=low, high=high, body=(inner,), step=1) if low is not None:
+            found = region(inner)
+        case _:
+            return None
+    if found is None or index in names_in(found.length):
+        return None
+    line = algebra.linear(found.first, [i.Var(index)], frozenset({index}))
+    if line is None or not algebra.equal(line[0].get(i.Var(index), ZERO), found.length):
+        return None
+    first = substitute(found.first, {index: low})
+    return Region(found.tensor, first, i.Binary("*", i.Binary("-", high, low), found.length))
+
+
+# ---------------------------------------------------------------- choices by a length
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """Loops that choose by their index become one loop for each branch."""
+
+    dtypes: dict[str, DType]
+    facts: Facts
+    taken: set[str]
+
+    def block(self, body: Block) -> Block:
+        return tuple(part for each in body for part in self.statement(each))
+
+    def statement(self, statement: i.Stmt) -> Block:
+        match statement:
+            case i.Loop(body=(i.If(condition=test) as choice,)) as loop:
+                end = self.end(loop, test)
+                return (statement,) if end is None else self.cut(loop, choice, end)
+            case i.Loop(body=body):
+                return (replace(statement, body=self.block(body)),)
+            case _:
+                return (statement,)
+
+    def end(self, loop: i.Loop, test: i.Expr) -> i.Expr | None:
+        """Where a test of the index stops holding, if the loop does not change that and always
+        asks it."""
+        match test:
+            case i.Compare(op="<", left=left, right=right) if left == i.Var(loop.index):
+                steady = not names_in(right) & {loop.index, *assigned(loop.body)}
+                asked = loop.low == ZERO and loop.step == 1 and self.facts.positive(loop.high)
+                read = {each.tensor for each in walk(right) if isinstance(each, i.Load)}
+                stores = (each for each in walk(loop.body) if isinstance(each, i.Store))
+                kept = not read & {each.target.tensor for each in stores}
+                return right if steady and asked and read and kept else None
+            case _:
+                return None
+
+    def cut(self, loop: i.Loop, choice: i.If, end: i.Expr) -> Block:
+        name = fresh("cut", self.taken)
+        inside = i.Call("max_i64", (ZERO, i.Call("min_i64", (end, loop.high))))
+        first = replace(loop, high=i.Var(name), body=choice.then)
+        second = replace(loop, low=i.Var(name), body=choice.otherwise)
+        return (
+            i.Let(name, "i64", inside, loop.span),
+            *((first,) if choice.then else ()),
+            *copy_runs((second,) if choice.otherwise else (), self.dtypes, self.facts),
+        )

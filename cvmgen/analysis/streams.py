@@ -1,0 +1,354 @@
+"""Streams: nests whose innermost loop, the run, stores neighboring elements one after the other.
+
+Elements that are read from places affine in the index of the run can be read several at a time,
+and so can elements be stored; the rest of the formula is computed for each element by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cvmgen import algebra
+from cvmgen.analysis.copies import count, inlined, plain
+from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import opposite
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import children, rebuild, substitute, walk
+
+ZERO, ONE = i.Const(0), i.Const(1)
+NOWHERE = i.Load("", None, ZERO)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Elements along the run: that of the run's index lies at `place`, the next a step behind.
+
+    They may be read where the guard holds, which is the same for the whole run.
+    """
+
+    load: i.Load  # as it stands in the body
+    place: i.Load
+    step: i.Expr
+    guard: i.Expr | None
+    near: bool  # whether they can be neighbors
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The loops around a run, what a run fixes, what it reads, and what it does by element."""
+
+    loops: tuple[i.Loop, ...]
+    run: i.Loop
+    extents: tuple[i.Expr, ...]  # of the loops that the run is made of
+    fixed: tuple[i.Stmt, ...]
+    reads: tuple[Read, ...]
+    body: tuple[i.Stmt, ...]
+    target: i.Load
+    step: i.Expr
+
+
+def walk_steps(program: i.Program) -> frozenset[str]:
+    """The steps by which boxes are walked along their last dimension: most are 1 in a call."""
+    host = (program.prepare, tuple(nest.prologue for nest in program.nests))
+    return frozenset(
+        each.name
+        for each in walk(host)
+        if isinstance(each, i.Let)
+        and isinstance(each.value, i.Call)
+        and each.value.function == "last"
+    )
+
+
+def stream(
+    loops: Sequence[i.Loop], body: tuple[i.Stmt, ...], steps: frozenset[str]
+) -> Stream | None:
+    """The stream that parallel loops and their typed body are, if they are one.
+
+    `steps` are names of steps that can be 1.
+    """
+    if not loops or not all(isinstance(each, (i.Let, i.Store, i.If)) for each in body):
+        return None
+    longest = joined(tuple(loops), body)
+    *around, run = longest.loops
+    fixed, varying = divided(run.index, longest.body)
+    found = Finder(run.index, longest.body, varying, steps)
+    target = found.target()
+    step = None if target is None else found.step(target)
+    if target is None or step is None or not found.near(step):
+        return None
+    reads = found.reads(target.tensor)
+    if reads is None or any(isinstance(each, i.Let) and each.type == "list" for each in varying):
+        return None
+    place = found.resolved(target)
+    return Stream(tuple(around), run, longest.extents, fixed, tuple(reads), varying, place, step)
+
+
+def divided(index: str, body: tuple[i.Stmt, ...]) -> tuple[tuple[i.Stmt, ...], tuple[i.Stmt, ...]]:
+    """The locals that do not vary with an index, and the statements that are left."""
+    varies = {index}
+    fixed: list[i.Stmt] = []
+    varying: list[i.Stmt] = []
+    for statement in body:
+        match statement:
+            case i.Let(name=name, value=value) if not names_in(value) & varies:
+                fixed.append(statement)
+            case i.Let(name=name):
+                varies.add(name)
+                varying.append(statement)
+            case _:
+                varying.append(statement)
+    return tuple(fixed), tuple(varying)
+
+
+class Finder:
+    """What the statements for an element read and store along the run."""
+
+    def __init__(
+        self,
+        index: str,
+        body: tuple[i.Stmt, ...],
+        varying: tuple[i.Stmt, ...],
+        steps: frozenset[str],
+    ) -> None:
+        self.index, self.steps = index, steps
+        self.varying = varying
+        # Products of locals of 32 bits might need more.
+        self.narrow = {
+            each.name for each in walk(body) if isinstance(each, i.Let) and each.type == "i32"
+        }
+        self.values: dict[str, i.Expr] = {}  # of locals that only name places
+        self.varies = {index}
+        for each in walk(varying):
+            if isinstance(each, i.Let):
+                self.varies.add(each.name)
+                if plain(each.value) and each.type == "i64":
+                    self.values[each.name] = substitute(each.value, self.values)
+
+    def target(self) -> i.Load | None:
+        """Where each element is stored, if every way through the statements has one store there.
+
+        An element whose value does not fit is noted instead.
+        """
+        targets = {each.target for each in walk(self.varying) if isinstance(each, i.Store)}
+        if len(targets) != 1 or not ends(self.varying):
+            return None
+        (target,) = targets
+        return target if isinstance(target, i.Load) and target.which is None else None
+
+    def resolved(self, place: i.Load) -> i.Load:
+        """A place by the index of the run, and by what the run fixes."""
+        return replace(place, offset=substitute(place.offset, self.values))
+
+    def step(self, place: i.Load) -> i.Expr | None:
+        """How far apart the elements of two neighboring indices lie."""
+        index = i.Var(self.index)
+        offset = self.resolved(place).offset
+        found = algebra.linear(offset, [index], frozenset(self.varies))
+        if found is None:
+            return None
+        step = found[0].get(index, ZERO)
+        return step if plain(step) and not names_in(step) & self.narrow else None
+
+    def near(self, step: i.Expr) -> bool:
+        """Whether a step can be 1."""
+        return step == ONE or (isinstance(step, i.Var) and step.name in self.steps)
+
+    # -------------------------------------------------------- reads
+
+    def reads(self, target: str) -> list[Read] | None:
+        """The elements to be read along the run; None where the result is read."""
+        guards: dict[i.Load, i.Expr | None] = {}
+        for load, conditions in self.loads(self.varying, ()):
+            if load.tensor == target:
+                return None
+            guard = conjunction(conditions)
+            if load in guards:
+                before = guards[load]
+                joint = None if guard is None or before is None else i.Logic("or", (before, guard))
+                guard = guard if guard == before else joint
+            guards[load] = guard
+        return [
+            Read(load, self.resolved(load), step, guard, self.near(step))
+            for load, guard in guards.items()
+            if load.which is None
+            and (step := self.step(load)) is not None
+            and step != ZERO
+            and not names_in(guard) & self.varies
+        ]
+
+    def loads(
+        self, node: object, conditions: tuple[i.Expr, ...]
+    ) -> Iterator[tuple[i.Load, tuple[i.Expr, ...]]]:
+        """Elements that are read, each with the conditions under which it is."""
+        match node:
+            case (
+                i.Select(condition=condition, then=then, otherwise=otherwise)
+                | i.If(condition=condition, then=then, otherwise=otherwise)
+            ):
+                yield from self.loads(condition, conditions)
+                yield from self.loads(then, (*conditions, condition))
+                yield from self.loads(otherwise, (*conditions, unless(condition)))
+            case i.Logic(op=op, operands=operands):
+                for operand in operands:
+                    yield from self.loads(operand, conditions)
+                    conditions = (*conditions, operand if op == "and" else unless(operand))
+            case i.Store(value=value):
+                yield from self.loads(value, conditions)
+            case i.Load(offset=offset):
+                yield from self.loads(offset, conditions)
+                yield node, conditions
+            case _:
+                for child in children(node):
+                    yield from self.loads(child, conditions)
+
+
+def conjunction(conditions: tuple[i.Expr, ...]) -> i.Expr | None:
+    if len(conditions) < 2:
+        return conditions[0] if conditions else None
+    return i.Logic("and", conditions)
+
+
+def unless(test: i.Expr) -> i.Expr:
+    """That a test does not hold; comparisons of order are not turned around, because of NaN."""
+    match test:
+        case i.Compare(op="==" | "!=") | i.Not():
+            return opposite(test)
+        case _:
+            return i.Not(test)
+
+
+def ends(statements: tuple[i.Stmt, ...]) -> bool:
+    """Whether every way through statements ends with its only store, or a note of overflow."""
+    match statements:
+        case (*before, i.Store() | i.Overflow()):
+            return all(isinstance(each, i.Let) for each in before)
+        case (*before, i.If(then=then, otherwise=otherwise)):
+            return (
+                all(isinstance(each, i.Let) for each in before) and ends(then) and ends(otherwise)
+            )
+        case _:
+            return False
+
+
+# ---------------------------------------------------------------- longer runs
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Loops of which the innermost may stand for several, and these loops' extents."""
+
+    loops: tuple[i.Loop, ...]
+    extents: tuple[i.Expr, ...]
+    body: tuple[i.Stmt, ...]
+
+
+def joined(loops: tuple[i.Loop, ...], body: tuple[i.Stmt, ...]) -> Joined:
+    """The innermost loops as one where the store walks them without a gap.
+
+    Either all elements are walked so, or nothing but the store depends on the inner loop: then
+    it repeats what it stores, and is often short.
+    """
+    loops, body = without_units(loops, body)
+    extents: tuple[i.Expr, ...] = (count(loops[-1]),)
+    while len(loops) > 1:
+        outer, inner = loops[-2:]
+        longer = flat(outer, inner, body) or repeating(outer, inner, body)
+        if longer is None:
+            break
+        index = inner.index.removesuffix("_inner")
+        if index not in names_in(longer) | {each.index for each in loops}:
+            longer = substitute(longer, {inner.index: i.Var(index)})
+            inner = replace(inner, index=index)
+        whole = replace(inner, high=algebra.product([outer.high, inner.high]))
+        loops, extents, body = (*loops[:-2], whole), (outer.high, *extents), longer
+    return Joined(loops, extents, body)
+
+
+def without_units(
+    loops: tuple[i.Loop, ...], body: tuple[i.Stmt, ...]
+) -> tuple[tuple[i.Loop, ...], tuple[i.Stmt, ...]]:
+    """The loops without those of one iteration, but for a last one."""
+    for loop in loops:
+        if len(loops) > 1 and loop.low == ZERO and loop.high == ONE:
+            loops = tuple(each for each in loops if each is not loop)
+            body = rebuild(substitute(body, {loop.index: ZERO}), simplified)
+    return loops, body
+
+
+def simplified(node: Any) -> Any:
+    if isinstance(node, (i.Load, i.Overflow)):
+        return replace(node, offset=algebra.simplify(node.offset))
+    return node
+
+
+def flat(outer: i.Loop, inner: i.Loop, body: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...] | None:
+    """The body by the index of one loop for both, if all elements are walked alike."""
+    body = inlined(body)
+    offsets = {each.offset for each in walk(body) if isinstance(each, (i.Load, i.Overflow))}
+    return joint(outer, inner, body, offsets, {outer.index, inner.index})
+
+
+def repeating(outer: i.Loop, inner: i.Loop, body: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...] | None:
+    """The body by the index of one loop for both, if only the store depends on the inner one."""
+    body = inlined(body)
+
+    def unplaced(node: Any) -> Any:
+        if isinstance(node, i.Store):
+            return replace(node, target=NOWHERE)
+        return replace(node, offset=ZERO) if isinstance(node, i.Overflow) else node
+
+    if inner.index in names_in(rebuild(body, unplaced)):
+        return None
+    targets = [each.target for each in walk(body) if isinstance(each, i.Store)]
+    offsets = {each.offset for each in targets if isinstance(each, i.Load)}
+    offsets |= {each.offset for each in walk(body) if isinstance(each, i.Overflow)}
+    found = joint(outer, inner, body, offsets, set())
+    if found is None:
+        return None
+    index = i.Call("quotient", (i.Var(inner.index), inner.high))
+    return (i.Let(outer.index, "i64", index, outer.span), *found)
+
+
+def joint(
+    outer: i.Loop,
+    inner: i.Loop,
+    body: tuple[i.Stmt, ...],
+    offsets: set[i.Expr],
+    hidden: set[str],
+) -> tuple[i.Stmt, ...] | None:
+    """The body by the inner index alone, if it walks the offsets through both without a gap.
+
+    None if not, or if something else depends on what is `hidden`.
+    """
+    if outer.low != ZERO or inner.low != ZERO:
+        return None
+    if not all(gapless(outer, inner, each) for each in offsets):
+        return None
+    if names_in(moved(body, dict.fromkeys(offsets, ZERO))) & hidden:
+        return None
+    alone: dict[str, i.Expr] = {outer.index: ZERO}
+    return moved(body, {each: algebra.simplify(substitute(each, alone)) for each in offsets})
+
+
+def gapless(outer: i.Loop, inner: i.Loop, offset: i.Expr) -> bool:
+    """Whether the inner loop ends one step before the next iteration of the outer one begins."""
+    indices = [i.Var(outer.index), i.Var(inner.index)]
+    found = algebra.linear(offset, indices, frozenset({outer.index, inner.index}))
+    if found is None:
+        return False
+    far, near = (found[0].get(index, ZERO) for index in indices)
+    return algebra.equal(far, i.Binary("*", near, inner.high))
+
+
+def moved(body: tuple[i.Stmt, ...], offsets: Mapping[i.Expr, i.Expr]) -> tuple[i.Stmt, ...]:
+    """The body with other offsets in their place."""
+
+    def change(node: Any) -> Any:
+        if isinstance(node, (i.Load, i.Overflow)) and node.offset in offsets:
+            return replace(node, offset=offsets[node.offset])
+        return node
+
+    found: tuple[i.Stmt, ...] = rebuild(body, change)
+    return found

@@ -1,0 +1,424 @@
+"""Contractions whose elements stand at affine places: what the register tile needs to know.
+
+The elements of one factor, w, are packed into panels of columns; those of the other, x, are staged
+as an image of the places that its lines lead to. A test of a place, as that of a padded
+convolution, becomes the border of the image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from cvmgen import algebra
+from cvmgen.analysis.contraction import Contraction, Divided, Side, contraction
+from cvmgen.analysis.facts import Facts
+from cvmgen.analysis.grid import grid
+from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import conjuncts
+from cvmgen.ir.text import text
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import rebuild, substitute, walk
+
+ZERO: i.Expr = i.Const(0)
+ONE: i.Expr = i.Const(1)
+Steps = Mapping[str, i.Expr]  # what an index adds to an affine expression, by its name
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An index of rows: places `start + step * index + tap_step * tap` of an axis of x, of which
+    those in 0..places-1 exist; from one to the next it is `x_step` elements."""
+
+    loop: i.Loop
+    step: i.Expr
+    tap: str | None
+    tap_step: i.Expr
+    start: i.Expr
+    places: i.Expr
+    x_step: i.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Totals that are stored as they are, where these optional inputs are not given: each in the
+    element of `tensor` that the steps of its indices lead to from `start`."""
+
+    tensor: str
+    without: tuple[str, ...]
+    start: i.Expr
+    steps: Steps
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """A contraction as the register tile computes it, by steps over host values.
+
+    `turned` says that the rows, not the columns, are neighbours in the output. `flat` are the
+    sides of which the statements behind the totals know only the position among all lines.
+    """
+
+    found: Contraction
+    x: Side
+    w: Side
+    x_start: i.Expr
+    w_start: i.Expr
+    x_steps: Steps
+    w_steps: Steps
+    lines: tuple[Line, ...]
+    turned: bool
+    stored: Stored | None
+    sizes: Steps = field(default_factory=dict)  # the elements of inputs, both tensors among them
+    worth: i.Expr | None = None  # whether there is enough to do
+
+
+def find_contraction(
+    body: tuple[i.Stmt, ...], facts: Facts, sizes: Mapping[str, i.Expr]
+) -> Contraction | None:
+    """A nest as a contraction of factors of these sizes; None if it is none."""
+    outer = grid(body)
+    return contraction(outer.loops, outer.body, facts, sizes) if sizes else None
+
+
+def tiling(found: Contraction, facts: Facts) -> Tiling | None:
+    """The tiling of a contraction; None where places are not affine."""
+    sides = [(found.rows, found.columns, False), (found.columns, found.rows, True)]
+    # What is tested is staged; else what has more lines, as those of a window.
+    sides.sort(key=lambda pair: (tested(pair[1]), len(pair[1].lines) > len(pair[0].lines)))
+    for x, w, turned in sides:
+        made = None if tested(w) else sides_tiling(found, facts, x, w, turned)
+        if made is not None:
+            return made
+    return None
+
+
+def tested(side: Side) -> bool:
+    return any(not isinstance(step, i.Let) for step in side.steps)
+
+
+def sides_tiling(found: Contraction, facts: Facts, x: Side, w: Side, turned: bool) -> Tiling | None:
+    of_x, of_w = (affine(found, side, side.load.offset) for side in (x, w))
+    if of_x is None or of_w is None:
+        return None
+    (x_steps, x_start), (w_steps, w_start) = of_x, of_w
+    lines = image_lines(found, facts, x, x_steps)
+    if lines is None:
+        return None
+    result = stored(found, x if turned else w)
+    return Tiling(found, x, w, x_start, w_start, x_steps, w_steps, lines, turned, result)
+
+
+def indices(found: Contraction, side: Side) -> list[str]:
+    return [loop.index for loop in (*found.batches, *side.lines, *found.summed)]
+
+
+def affine(found: Contraction, side: Side, expr: i.Expr) -> tuple[Steps, i.Expr] | None:
+    """The steps of the indices in an expression of a side, and its value where they are 0."""
+    names = indices(found, side)
+    values: dict[str, i.Expr] = {}
+    divided = found.divided
+    if divided is not None and divided.index not in names:
+        values[divided.index] = divided.whole
+    for step in side.steps:
+        if isinstance(step, i.Let):
+            values[step.name] = bare(substitute(step.value, values))
+    places = [i.Var(name) for name in names]
+    made = algebra.linear(bare(substitute(expr, values)), places, frozenset(names))
+    if made is None:
+        return None
+    steps = {each.name: plain(step) for each, step in made[0].items() if isinstance(each, i.Var)}
+    return steps, plain(made[1])
+
+
+def plain(expr: i.Expr) -> i.Expr:
+    """An expression with signs as a person would write them."""
+
+    def change(node: i.Expr) -> i.Expr:
+        match node:
+            case i.Binary(op="*", left=i.Const(value=-1), right=right):
+                return i.Binary("-", ZERO, right)
+            case _:
+                return node
+
+    result: i.Expr = rebuild(expr, change)
+    return result
+
+
+def bare(expr: i.Expr) -> i.Expr:
+    """An index without its conversions, which never change it."""
+
+    def change(node: i.Expr) -> i.Expr:
+        return node.operand if isinstance(node, i.Convert) and node.type == "i64" else node
+
+    result: i.Expr = rebuild(expr, change)
+    return result
+
+
+def described(made: Tiling) -> list[str]:
+    """What is staged and what is packed, for people."""
+    lines = [f"stages {made.x.load.tensor} as bytes, from {text(made.x_start)}"]
+    for line in made.lines:
+        moves = {line.loop.index: line.step}
+        if line.tap is not None:
+            moves[line.tap] = line.tap_step
+        place = text(moved(moves, line.start))
+        lines.append(f"  places 0 <= {place} < {text(line.places)}, {text(line.x_step)} apart")
+    taps = {line.tap for line in made.lines}
+    within = {
+        loop.index: made.x_steps.get(loop.index, ZERO)
+        for loop in made.found.summed
+        if loop.index not in taps
+    }
+    lines.append(f"  in each of them {text(moved(within, ZERO))}")
+    lines.append(f"packs {made.w.load.tensor} at {text(moved(made.w_steps, made.w_start))}")
+    if made.stored is not None:
+        place = text(moved(made.stored.steps, made.stored.start))
+        unless = " or ".join(f"{name} is given" for name in made.stored.without)
+        where = f"stores totals as they are in {made.stored.tensor} at {place}"
+        lines.append(f"{where}, unless {unless}" if unless else where)
+    return lines
+
+
+def moved(steps: Steps, start: i.Expr) -> i.Expr:
+    """An affine expression as a person would write it."""
+    parts = [algebra.product([i.Var(name), step]) for name, step in steps.items()]
+    match start:
+        case i.Binary(op="-", left=i.Const(value=0), right=right):
+            return i.Binary("-", algebra.total(parts), right)
+        case _:
+            return algebra.total([*parts, start])
+
+
+# ---------------------------------------------------------------- rows
+
+
+def image_lines(
+    found: Contraction, facts: Facts, side: Side, steps: Steps
+) -> tuple[Line, ...] | None:
+    """The lines of the image; None where a test is none of a place that a line leads to."""
+    axes = tested_axes(found, facts, side)
+    if axes is None:
+        return None
+    lines = []
+    for loop in side.lines:
+        moved = steps.get(loop.index, ZERO)
+        axis = axes.pop(loop.index, None)
+        if axis is None:
+            lines.append(Line(loop, ONE, None, ZERO, ZERO, loop.high, moved))
+            continue
+        x_step = algebra.quotient(moved, axis.steps[loop.index])
+        tap = next((name for name in axis.steps if name != loop.index), None)
+        tap_step = ZERO if tap is None else axis.steps[tap]
+        if x_step is None:
+            return None
+        if tap is not None and not algebra.equal(
+            steps.get(tap, ZERO), i.Binary("*", tap_step, x_step)
+        ):
+            return None
+        lines.append(
+            Line(loop, axis.steps[loop.index], tap, tap_step, axis.start, axis.places, x_step)
+        )
+    taps = [line.tap for line in lines if line.tap is not None]
+    return tuple(lines) if not axes and len(taps) == len(set(taps)) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A place that is tested for 0 <= place < places: affine in a line and in a summed index."""
+
+    steps: Steps
+    start: i.Expr
+    places: i.Expr
+
+
+def tested_axes(found: Contraction, facts: Facts, side: Side) -> dict[str, Axis] | None:
+    """The tested places, by the index of the line that each depends on."""
+    lows: list[tuple[Steps, i.Expr]] = []
+    highs: list[tuple[Steps, i.Expr]] = []
+    for step in side.steps:
+        for test in () if isinstance(step, i.Let) else conjuncts(step):
+            bound = at_least_zero(test)
+            made = None if bound is None else affine(found, side, bound)
+            if made is None:
+                return None
+            if all(map(facts.positive, made[0].values())):
+                lows.append(made)
+            else:
+                highs.append(made)
+    axes: dict[str, Axis] = {}
+    for steps, start in lows:
+        pair = next((each for each in highs if opposite(steps, each[0])), None)
+        lines = [loop.index for loop in side.lines if loop.index in steps]
+        taps = [loop.index for loop in found.summed if loop.index in steps]
+        if pair is None or len(lines) != 1 or len(taps) > 1 or len(steps) != 1 + len(taps):
+            return None
+        highs.remove(pair)
+        places = plain(algebra.normal(algebra.total([start, pair[1], ONE])))
+        if lines[0] in axes:
+            return None
+        axes[lines[0]] = Axis(steps, start, places)
+    return None if highs else axes
+
+
+def at_least_zero(test: i.Expr) -> i.Expr | None:
+    """What is 0 or more exactly where a comparison holds."""
+    match test:
+        case i.Compare(op="<=", left=left, right=right):
+            return i.Binary("-", right, left)
+        case i.Compare(op=">=", left=left, right=right):
+            return i.Binary("-", left, right)
+        case i.Compare(op="<", left=left, right=right):
+            return i.Binary("-", i.Binary("-", right, left), ONE)
+        case i.Compare(op=">", left=left, right=right):
+            return i.Binary("-", i.Binary("-", left, right), ONE)
+        case _:
+            return None
+
+
+def opposite(steps: Steps, others: Steps) -> bool:
+    return steps.keys() == others.keys() and all(
+        algebra.equal(algebra.total([step, others[name]]), ZERO) for name, step in steps.items()
+    )
+
+
+# ---------------------------------------------------------------- behind the totals
+
+
+def stored(found: Contraction, inner: Side) -> Stored | None:
+    """Where totals are stored as they are, those of neighbouring lines of `inner` side by side;
+    None where there is more to do with them."""
+    match found.after:
+        case (i.Store(target=i.Load(which=None) as target, value=value),):
+            without = only_total(value, found.total.name)
+        case _:
+            return None
+    if without is None or names_in(target.offset) & {each.name for each in found.before}:
+        return None
+    divided = found.divided
+    values = {} if divided is None else {divided.index: divided.whole}
+    names = [loop.index for loop in (*found.batches, *found.rows.lines, *found.columns.lines)]
+    made = algebra.linear(
+        bare(substitute(target.offset, values)), [*map(i.Var, names)], frozenset(names)
+    )
+    if made is None:
+        return None
+    steps = {each.name: plain(step) for each, step in made[0].items() if isinstance(each, i.Var)}
+    if not inner.lines or not algebra.equal(steps.get(inner.lines[-1].index, ZERO), ONE):
+        return None
+    return Stored(target.tensor, without, plain(made[1]), steps)
+
+
+def only_total(value: i.Expr, total: str) -> tuple[str, ...] | None:
+    """The optional inputs without which a value of 32 bits is the total and nothing else; None
+    where it is another."""
+    match value:
+        case i.Var(name=name) if name == total:
+            return ()
+        case i.Convert(type="i32" | "u32", operand=operand):
+            return only_total(operand, total)
+        case i.Binary(op="+", left=left, right=right):
+            for one, other in ((left, right), (right, left)):
+                first, second = only_total(one, total), zero_without(other)
+                if first is not None and second is not None:
+                    return (*first, *second)
+            return None
+        case _:
+            return None
+
+
+def zero_without(value: i.Expr) -> tuple[str, ...] | None:
+    """The optional inputs without which a value is 0; None where it need not be."""
+    match value:
+        case i.Const(value=0):
+            return ()
+        case i.Convert(operand=operand):
+            return zero_without(operand)
+        case i.Select(condition=i.Given(name=name), otherwise=otherwise):
+            rest = zero_without(otherwise)
+            return None if rest is None else (name, *rest)
+        case _:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """Statements in which the index of the last of `lines` stands for the position among the last
+    `count` of them, the others of which are 0."""
+
+    statements: tuple[i.Stmt, ...]
+    lines: tuple[i.Loop, ...]
+    count: int
+
+    @property
+    def outer(self) -> tuple[i.Loop, ...]:
+        return self.lines[: len(self.lines) - self.count]
+
+    @property
+    def inner(self) -> tuple[i.Loop, ...]:
+        return self.lines[len(self.lines) - self.count :]
+
+
+def flattened(
+    statements: tuple[i.Stmt, ...],
+    lines: tuple[i.Loop, ...],
+    divided: Divided | None,
+    facts: Facts,
+) -> Flat:
+    """The statements with as many lines as can be flattened; none if one is part of an index."""
+    if divided is not None and any(loop.index == divided.inner for loop in lines):
+        return Flat(statements, lines, 1)
+    for count in range(len(lines), 1, -1):
+        inner = lines[len(lines) - count :]
+        if are_flat(statements, inner, facts):
+            zeros = dict.fromkeys((loop.index for loop in inner[:-1]), ZERO)
+            return Flat(tuple(map(simplified, substitute(statements, zeros))), lines, count)
+    return Flat(statements, lines, 1)
+
+
+def are_flat(statements: tuple[i.Stmt, ...], lines: Sequence[i.Loop], facts: Facts) -> bool:
+    """Whether statements need the position among all of some lines only."""
+    names = [loop.index for loop in lines]
+    if set(names) & names_in(tuple(map(without_offsets, statements))):
+        return False
+    factors = [algebra.product(loop.high for loop in lines[at + 1 :]) for at in range(len(lines))]
+    for load in (each for each in walk(statements) if isinstance(each, i.Load)):
+        made = algebra.linear(bare(load.offset), [*map(i.Var, names)], frozenset(names))
+        if made is None:
+            return False
+        last = made[0].get(i.Var(names[-1]), ZERO)
+        for name, factor in zip(names, factors, strict=True):
+            step, wanted = made[0].get(i.Var(name), ZERO), i.Binary("*", last, factor)
+            if not algebra.equal(facts.expanded(step), facts.expanded(wanted)):
+                return False
+    return True
+
+
+def simplified(statement: i.Stmt) -> i.Stmt:
+    def change(node: i.Expr) -> i.Expr:
+        if isinstance(node, i.Load):
+            return replace(node, offset=algebra.simplify(node.offset))
+        return node
+
+    result: i.Stmt = rebuild(statement, change)
+    return result
+
+
+def without_offsets(statement: i.Stmt) -> i.Stmt:
+    """A statement without the places of the elements that it reads and writes."""
+
+    def change(node: i.Expr) -> i.Expr:
+        return replace(node, offset=ZERO) if isinstance(node, i.Load) else node
+
+    result: i.Stmt = rebuild(statement, change)
+    return result
+
+
+def read_locals(before: Iterable[i.Let], after: tuple[i.Stmt, ...]) -> tuple[i.Let, ...]:
+    """The locals in front of a sum that the statements behind it read."""
+    names = set(names_in(after))
+    kept: list[i.Let] = []
+    for each in reversed(tuple(before)):
+        if each.name in names:
+            names |= names_in(each.value)
+            kept.append(each)
+    return tuple(reversed(kept))

@@ -1,0 +1,187 @@
+"""Loops of known extents: plain indices, decided guards, divided indices split into digits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import rebuild, substitute, walk
+from cvmgen.known.linear import Ranges, tidy
+from cvmgen.known.partial import arithmetic
+from cvmgen.typing.ranges import Range
+
+
+def plain_loops(body: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+    """The statements with plain indices; loops whose index is divided become several."""
+    done = tidied(body, {})
+    for loop in [each for each in walk(done) if isinstance(each, i.Loop)]:
+        digits = divisors(done, loop)
+        if digits:
+            done = split(done, loop, digits)
+    return straight(tidied(done, {}))
+
+
+def straight(statements: Sequence[i.Stmt]) -> tuple[i.Stmt, ...]:
+    """Without totals of a single term, as those of loops that run once are."""
+    done: list[i.Stmt] = []
+    for statement in statements:
+        match statement:
+            case i.Loop(body=body):
+                done.append(replace(statement, body=straight(body)))
+            case i.If(then=then, otherwise=otherwise):
+                both = straight(then), straight(otherwise)
+                done.append(replace(statement, then=both[0], otherwise=both[1]))
+            case i.Accumulate(name=name, op=op, value=value) if (
+                done and (total := started(done[-1], name)) is not None
+            ):
+                done[-1] = replace(total, value=combined(op, total.value, value))
+            case _:
+                done.append(statement)
+    return tuple(done)
+
+
+def started(statement: i.Stmt, name: str) -> i.Let | None:
+    """The statement, if the total begins there."""
+    return statement if isinstance(statement, i.Let) and statement.name == name else None
+
+
+def combined(op: str, start: i.Expr, value: i.Expr) -> i.Expr:
+    match op, start:
+        case "+" | "*", _:
+            return arithmetic(op, start, value)
+        case _, i.Call(function="lowest" | "highest"):
+            return value
+        case "max" | "min", _:
+            return i.Call(op, (start, value))
+        case _:
+            return i.Logic(op, (start, value))
+
+
+def loop_range(loop: i.Loop) -> Range | None:
+    match loop.low, loop.high:
+        case i.Const(value=low), i.Const(value=high):
+            return Range(int(low), int(high) - 1)
+        case i.Const(value=low), i.Call(function="min" | "max", arguments=ends):
+            most = [int(end.value) for end in ends if isinstance(end, i.Const)]
+            return Range(int(low), max(most) - 1) if len(most) == len(ends) else None
+        case _:
+            return None
+
+
+def tidied(statements: Sequence[i.Stmt], ranges: Ranges) -> tuple[i.Stmt, ...]:
+    """Each index a plain sum, each comparison of indices decided where ranges allow it."""
+    done: list[i.Stmt] = []
+    for statement in statements:
+        match statement:
+            case i.Loop(index=index, low=low, high=high, body=body):
+                known = loop_range(statement)
+                inside = {**ranges, index: known} if known is not None else ranges
+                ends = None if low is None else tidy(low, ranges), tidy(high, ranges)
+                inner = tidied(body, inside)
+                if inner:
+                    done.append(replace(statement, low=ends[0], high=ends[1], body=inner))
+            case i.If(condition=condition):
+                done += choice(statement, settled(tidy(condition, ranges)), ranges)
+            case i.Let(value=value) | i.Assign(value=value) | i.Accumulate(value=value):
+                done.append(replace(statement, value=settled(tidy(value, ranges))))
+            case i.Store(target=target, value=value):
+                place = tidy(target, ranges)
+                assert isinstance(place, i.Access)
+                done.append(replace(statement, target=place, value=settled(tidy(value, ranges))))
+            case _:
+                done.append(statement)
+    return tuple(done)
+
+
+def choice(statement: i.If, test: i.Expr, ranges: Ranges) -> tuple[i.Stmt, ...]:
+    """The branch that is taken, or both behind their test."""
+    if isinstance(test, i.Const):
+        return tidied(statement.then if test.value else statement.otherwise, ranges)
+    both = tidied(statement.then, ranges), tidied(statement.otherwise, ranges)
+    if not any(both):
+        return ()
+    return (i.If(test, *both, statement.span),)
+
+
+def settled(expr: i.Expr) -> i.Expr:
+    """An expression without conditions that are known."""
+
+    def change(node: object) -> object:
+        match node:
+            case i.Logic(op=op, operands=operands):
+                return connected(op, operands)
+            case i.Not(operand=i.Const(value=truth)):
+                return i.Const(not truth)
+            case i.Select(condition=i.Const(value=truth), then=then, otherwise=otherwise):
+                return then if truth else otherwise
+            case _:
+                return node
+
+    result: i.Expr = rebuild(expr, change)
+    return result
+
+
+def connected(op: str, operands: Sequence[i.Expr]) -> i.Expr:
+    decides = op == "or"
+    left = [each for each in operands if each != i.Const(not decides)]
+    if i.Const(decides) in left:
+        return i.Const(decides)
+    if not left:
+        return i.Const(not decides)
+    return left[0] if len(left) == 1 else i.Logic(op, tuple(left))
+
+
+# ---------------------------------------------------------------- digits
+
+
+def divisors(body: Sequence[i.Stmt], loop: i.Loop) -> list[int]:
+    """By what the loop's index is to be split, ascending; empty where it need not or cannot be.
+
+    Each must divide the next, and the last the extent: then every digit has a loop of its own.
+    """
+    found: set[int] = set()
+    index = i.Var(loop.index)
+    for node in walk(tuple(body)):
+        match node:
+            case i.Binary(op="floordiv", left=left, right=i.Const(value=by)) if left == index:
+                found.add(int(by))
+            case i.Binary(op="mod", left=left, right=i.Const(value=by)) if left == index:
+                found.add(int(by))
+            case i.Binary(
+                op="mod",
+                left=i.Binary(op="floordiv", left=left, right=i.Const(value=inner)),
+                right=i.Const(value=by),
+            ) if left == index:
+                found.add(int(inner) * int(by))
+            case _:
+                pass
+    match loop.low, loop.high:
+        case i.Const(value=0), i.Const(value=high):
+            chain = sorted(found - {int(high)})
+            fits = all(after % before == 0 for before, after in pairwise([*chain, int(high)]))
+            return chain if fits else []
+        case _:
+            return []
+
+
+def split(body: tuple[i.Stmt, ...], loop: i.Loop, digits: Sequence[int]) -> tuple[i.Stmt, ...]:
+    """The loop as one for each digit of its index, the last one fastest."""
+    assert isinstance(loop.high, i.Const)
+    ends = [*digits, int(loop.high.value)]
+    names = [f"{loop.index}.{at}" for at in range(len(ends))]
+    whole: i.Expr = i.Const(0)
+    for name, weight in reversed(list(zip(names, [1, *digits], strict=True))):
+        whole = arithmetic("+", whole, arithmetic("*", i.Const(weight), i.Var(name)))
+
+    def change(node: object) -> object:
+        if not isinstance(node, i.Loop) or node.index != loop.index:
+            return node
+        made: tuple[i.Stmt, ...] = substitute(node.body, {loop.index: whole})
+        for name, below, end in zip(names, [1, *digits], ends, strict=True):
+            made = (i.Loop(name, i.Const(0), i.Const(end // below), made, 0, loop.span),)
+        return made[0]
+
+    result: tuple[i.Stmt, ...] = rebuild(body, change)
+    return result

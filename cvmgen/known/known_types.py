@@ -1,0 +1,165 @@
+"""Machine types where the range of each tensor's elements is known: everything is exact.
+
+Sums have the narrowest type that holds all of their terms, as often as the loops run; what is
+stored says in turn what a tensor's elements can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+from cvmgen.dtypes import MAX_SIZE
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import walk
+from cvmgen.spec.formula import Operator
+from cvmgen.typing.accumulators import counters
+from cvmgen.typing.machine_types import BITS, INT64, Typed, converted, holding, joined_all
+from cvmgen.typing.ranges import Range
+from cvmgen.typing.typed_statements import Typer
+
+INT32 = Range(-(1 << 31), (1 << 31) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """What a tensor holds, and how: as `type`, each `bias` above its value."""
+
+    range: Range
+    type: str = "i32"
+    bias: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTypes:
+    """Statements with machine types, and the ranges of what they store."""
+
+    body: tuple[i.Stmt, ...]
+    stored: Mapping[str, Range]
+    totals: Mapping[str, Range]
+
+
+def known_types(
+    operator: Operator,
+    loops: Mapping[str, int],
+    body: tuple[i.Stmt, ...],
+    elements: Mapping[str, Elements],
+    totals: Mapping[str, Range] | None = None,
+) -> KnownTypes:
+    """Type the statements inside `loops`, for tensors with these elements.
+
+    `totals` are the ranges of sums where they are known already.
+    """
+    fixed, totals = totals is not None, dict(totals or {})
+    assigned = {each.name: "i32" for each in walk(body) if isinstance(each, i.Assign)}
+    sums = {e.name for e in walk(body) if isinstance(e, i.Accumulate) and e.op in ("+", "*")}
+    truths: set[str] = set()
+    while True:
+        typer = KnownTyper(operator, elements, totals)
+        typer.counters = counters(body)
+        typer.sums = frozenset(sums)
+        typer.assigned, typer.truths = dict(assigned), set(truths)
+        typer.wide = set()
+        for index, extent in loops.items():
+            typer.ranges[index], typer.types[index] = Range(0, extent - 1), "i64"
+        done = typer.block(body)
+        grown = totals if fixed else typer.grown
+        if (grown, typer.assigned, typer.truths) == (totals, assigned, truths):
+            return KnownTypes(done, typer.stored, totals)
+        # A local needs another type than its declaration has: once more.
+        totals, assigned, truths = grown, typer.assigned, typer.truths
+
+
+class KnownTyper(Typer):
+    """Types statements that access elements by index or by offset; `totals` are the ranges of
+    sums as far as they are known, `grown` what they turned out to be."""
+
+    def __init__(
+        self, operator: Operator, elements: Mapping[str, Elements], totals: Mapping[str, Range]
+    ) -> None:
+        super().__init__(operator, {}, host=False)
+        self.elements = elements
+        self.totals = totals
+        self.grown: dict[str, Range] = {}
+        self.stored: dict[str, Range] = {}
+        self.exact = frozenset()
+
+    # -------------------------------------------------------- elements
+
+    def expr(self, expr: i.Expr, *, modular: bool = False, offset: bool = False) -> Typed:
+        match expr:
+            case i.Access(tensor=tensor):
+                return self.element(expr, self.elements[tensor])
+            case i.Load(tensor=tensor, offset=place):
+                load = replace(expr, offset=self.index(place))
+                return self.element(load, self.elements[tensor])
+            case i.Call(function="min" | "max" as function, arguments=(left, right)):
+                cut = self.needless(function, self.expr(left), self.expr(right))
+                return cut or super().expr(expr, offset=offset)
+            case _:
+                return super().expr(expr, offset=offset)
+
+    def needless(self, function: str, left: Typed, right: Typed) -> Typed | None:
+        """The operand that is always the greater or lesser one, if there is one."""
+        if left[2] is None or right[2] is None:
+            return None
+        high, low = (left, right) if left[2].low >= right[2].high else (right, left)
+        if high[2] is None or low[2] is None or high[2].low < low[2].high:
+            return None
+        return high if function == "max" else low
+
+    def element(self, place: i.Expr, elements: Elements) -> Typed:
+        type_name = "i64" if elements.type == "i64" else "i32"
+        value = place
+        if elements.bias:
+            value = i.Binary("-", place, i.Const(elements.bias))
+        return value, type_name, elements.range
+
+    def place(self, place: i.Access | i.Load) -> i.Load:
+        return place if isinstance(place, i.Access) else super().place(place)  # type: ignore[return-value]
+
+    def entries(self, expr: i.Expr) -> Range | None:
+        match expr:
+            case i.Entries(first=first):
+                return self.elements[first.tensor].range
+            case _:
+                return super().entries(expr)
+
+    # -------------------------------------------------------- statements
+
+    def store(self, statement: i.Store) -> i.Stmt:
+        target = statement.target
+        value, type_name, found = self.expr(statement.value)
+        known = [self.stored[target.tensor]] if target.tensor in self.stored else []
+        self.stored[target.tensor] = joined_all([*known, found]) or INT64
+        kept = self.elements[target.tensor]
+        if kept.bias:
+            value = i.Binary("+", value, i.Const(kept.bias))
+        if kept.type != type_name:
+            value = i.Convert(kept.type, value)
+        return replace(statement, target=self.place(target), value=value)
+
+    def exact_sum(self, statement: i.Let) -> i.Let:
+        """A total in the narrowest type that holds it whenever it is read."""
+        name = statement.name
+        value, _, start = self.expr(statement.value)
+        self.depths[name] = len(self.trips)
+        self.grown.setdefault(name, start or INT64)
+        found = self.totals.get(name, self.grown[name])
+        self.ranges[name], self.types[name] = found, holding(found)
+        return replace(statement, type=self.types[name], value=value)
+
+    def accumulate(self, statement: i.Accumulate) -> i.Stmt:
+        name = statement.name
+        if statement.op != "+" or name in self.counters:
+            return super().accumulate(statement)
+        value, type_name, found = self.expr(statement.value)
+        each, often = found or INT64, min(prod(self.trips[self.depths[name] :]), MAX_SIZE)
+        known = self.grown[name]
+        self.grown[name] = Range(
+            known.low + often * min(each.low, 0), known.high + often * max(each.high, 0)
+        )
+        wide = self.types[name]
+        kept = value if BITS[type_name] >= BITS[wide] else converted(value, type_name, wide)
+        return replace(statement, value=kept)

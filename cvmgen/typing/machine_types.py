@@ -1,0 +1,120 @@
+"""Machine types and the ranges of their values: what each holds, and how one becomes another."""
+
+from __future__ import annotations
+
+from cvmgen.ir import nodes as i
+from cvmgen.typing import ranges
+from cvmgen.typing.ranges import Range
+
+# An expression with its machine type and what it can be, as far as that is known.
+Typed = tuple[i.Expr, str, Range | None]
+BITS = {"i32": 32, "i64": 64, "i128": 128}
+WIDEST = 126  # of a power of two that has a machine type, its negative too
+INT64 = Range(-(1 << 63), (1 << 63) - 1)
+
+
+def joined_tests(op: str, tests: tuple[i.Expr, ...]) -> i.Expr:
+    """`and` or `or` without operands that are known, as isnan() of an integer is."""
+    decides = op == "or"
+    left = tuple(test for test in tests if not is_truth(test, not decides))
+    if any(is_truth(test, decides) for test in left):
+        return i.Const(decides)
+    if not left:
+        return i.Const(not decides)
+    return left[0] if len(left) == 1 else i.Logic(op, left)
+
+
+def is_truth(test: i.Expr, value: bool) -> bool:
+    return isinstance(test, i.Const) and test.value is value
+
+
+def as_real(typed: Typed) -> i.Expr:
+    """A value as a real number: an integer that is written out, or one that `real` converts."""
+    value, type_name, _ = typed
+    match value:
+        case _ if type_name == "f64":
+            return value
+        case i.Const(value=number):
+            return i.Real(repr(float(number)))
+        case _:
+            return i.Convert("f64", value)
+
+
+def limits(type_name: str) -> Range:
+    """What a type holds; of the widest one, what a power of two bounds."""
+    if type_name == "i128":
+        return Range(-(1 << WIDEST), 1 << WIDEST)
+    bits = BITS[type_name]
+    return Range(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+
+def holding(found: Range) -> str:
+    """The narrowest type that holds every value."""
+    return next((name for name, bits in BITS.items() if found.fits(bits)), "i128")
+
+
+def known_range(typed: Typed) -> Range:
+    """The range of a value, at worst that of its type."""
+    return typed[2] or limits(typed[1])
+
+
+def positive(left: Typed, right: Typed, least: int = 1) -> bool:
+    return bool(left[2] and right[2] and left[2].low >= 0 and right[2].low >= least)
+
+
+def combine(op: str, left: Range | None, right: Range | None) -> Range | None:
+    if left is None or right is None:
+        return None
+    if op == "+":
+        return Range(left.low + right.low, left.high + right.high)
+    if op == "-":
+        return Range(left.low - right.high, left.high - right.low)
+    return ranges.corners(left, right, lambda a, b: a * b)
+
+
+def joined_all(found: list[Range | None]) -> Range | None:
+    result: Range | None = None
+    for each in found:
+        if each is None:
+            return None
+        result = each if result is None else result.join(each)
+    return result
+
+
+def clamp(found: Range | None) -> Range | None:
+    """A range that int64 holds, or none."""
+    return found if found is not None and found.fits(64) else None
+
+
+def converted(expr: i.Expr, old: str, new: str) -> i.Expr:
+    """`expr` in another type; constants take the type of their surroundings."""
+    if old == new or old == "bool":
+        return expr
+    if isinstance(expr, i.Const) and new != "u32":
+        return expr
+    return i.Convert(new, expr)
+
+
+def raised(left: Typed, right: Typed, wide: str) -> tuple[i.Expr, i.Expr]:
+    """The operands of an operation that C does in `wide`, for which one of that type is enough.
+
+    A constant is the one only beside another: alone it has no type of its own.
+    """
+    values = [each for each in (left, right) if not isinstance(each[0], i.Const)]
+    if any(BITS[type_name] >= BITS[wide] for _, type_name, _ in values):
+        return left[0], right[0]
+    if not values:
+        return (left[0] if left[1] == wide else i.Convert(wide, left[0])), right[0]
+    if values[0] is left:
+        return i.Convert(wide, left[0]), right[0]
+    return left[0], i.Convert(wide, right[0])
+
+
+def narrowed(typed: Typed) -> i.Expr:
+    """A value that is known to fit, as int32."""
+    return converted(typed[0], typed[1], "i32")
+
+
+def saturated(expr: i.Expr, type_name: str) -> i.Expr:
+    """On the host: a value beyond int64 becomes its nearest end, which no check accepts."""
+    return i.Call("saturate", (expr,)) if type_name == "i128" else expr

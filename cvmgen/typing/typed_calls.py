@@ -1,0 +1,213 @@
+"""Machine types of calls of functions: the range of what each gives, and its name for a type."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from cvmgen.dtypes import LIST_CAPACITY, MAX_RANK
+from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import walk
+from cvmgen.typing import ranges
+from cvmgen.typing.machine_types import (
+    BITS,
+    INT64,
+    Typed,
+    as_real,
+    clamp,
+    converted,
+    holding,
+    known_range,
+    limits,
+    narrowed,
+    saturated,
+)
+from cvmgen.typing.ranges import Range
+
+ROUNDINGS = ("floor", "ceil", "trunc", "sqrt")  # of real numbers
+LENGTH = Range(0, LIST_CAPACITY)
+NUMBER_CALLS = (
+    "abs",
+    "min",
+    "max",
+    "isnan",
+    "real",
+    "int",
+    "float32",
+    "negate",
+    "power",
+    *ROUNDINGS,
+)
+INDEX_CALLS = ("flatten_index", "dot", "walk_offset", "last", "rows", "unflatten")
+
+
+class CallTyper(ABC):
+    """Types calls; a subclass types what they are given."""
+
+    host: bool
+    reals: bool
+    sizes: Range
+    around: int
+    of_call: frozenset[str]
+
+    @abstractmethod
+    def expr(self, expr: i.Expr, *, modular: bool = False, offset: bool = False) -> Typed: ...
+
+    @abstractmethod
+    def index(self, expr: i.Expr) -> i.Expr: ...
+
+    @abstractmethod
+    def list_value(self, expr: i.Expr) -> i.Expr: ...
+
+    @abstractmethod
+    def is_list(self, expr: i.Expr) -> bool: ...
+
+    @abstractmethod
+    def too_wide(self, what: str) -> None: ...
+
+    def call(self, expr: i.Call, *, modular: bool = False) -> Typed:
+        function = expr.function
+        if self.reals and not self.host and function in NUMBER_CALLS:
+            return self.number_call(expr, modular=modular)
+        if function == "negate":
+            return self.expr(i.Binary("-", i.Const(0), expr.arguments[0]))
+        if function == "int":  # of a condition: real numbers are for nests
+            return self.integer_call(expr, [self.expr(expr.arguments[0])], modular)
+        if function in INDEX_CALLS or function in ("size", "len", "max_rank"):
+            arguments = tuple(
+                self.list_value(each) if self.is_list(each) else self.index(each)
+                for each in expr.arguments
+            )
+            known = {"size": self.sizes, "len": LENGTH, "max_rank": Range(MAX_RANK, MAX_RANK)}
+            return i.Call(function, arguments), "i64", known.get(function)
+        typed = [self.expr(argument) for argument in expr.arguments]
+        if function in ("floor_log2", "ceil_log2"):
+            (argument, type_name, _), bits = typed[0], Range(0, 63)
+            if type_name == "i128":
+                function, bits = f"{function}_i128", Range(0, 127)
+            return i.Call(function, (argument,)), "i32", bits
+        if function == "ceildiv":
+            return self.ceildiv(*typed)
+        if function == "power":
+            return self.power(typed[0], typed[1], modular)
+        if function == "abs":
+            found = None if typed[0][2] is None else ranges.magnitude(typed[0][2])
+            return self.suffixed("abs", typed, found)
+        return self.extreme(function, typed)
+
+    def number_call(self, expr: i.Call, *, modular: bool) -> Typed:
+        """A function of integers or of real numbers, by what it is given."""
+        function = expr.function
+        typed = [self.expr(argument) for argument in expr.arguments]
+        if function == "real":
+            return as_real(typed[0]), "f64", None
+        if all(type_name != "f64" for _, type_name, _ in typed) and function not in ROUNDINGS:
+            return self.integer_call(expr, typed, modular)
+        values = tuple(map(as_real, typed))
+        match function:
+            case "isnan":
+                return i.Call("isnan", values), "bool", Range(0, 1)
+            case "int":
+                return i.Call("to_int", values), "i64", INT64
+            case "float32":
+                return i.Convert("f64", i.Convert("f32", values[0])), "f64", None
+            case "max" | "min":
+                result: i.Expr = i.Call(f"{function}_f64", values[:2])
+                for value in values[2:]:
+                    result = i.Call(f"{function}_f64", (result, value))
+                return result, "f64", None
+            case _:
+                return i.Call(f"{function}_f64", values), "f64", None
+
+    def integer_call(self, expr: i.Call, typed: list[Typed], modular: bool) -> Typed:
+        match expr.function, typed:
+            case "isnan", _:
+                return i.Const(False), "bool", Range(0, 0)
+            case "int", [(value, "bool", _)]:
+                return i.Select(value, i.Const(1), i.Const(0)), "i32", Range(0, 1)
+            case "int", [value]:
+                return value
+            case "float32", [value]:
+                return i.Convert("f64", i.Convert("f32", as_real(value))), "f64", None
+            case "negate", _:
+                return self.expr(i.Binary("-", i.Const(0), expr.arguments[0]))
+            case "power", [base, exponent]:
+                return self.power(base, exponent, modular)
+            case "abs", [value]:
+                found = None if value[2] is None else ranges.magnitude(value[2])
+                return self.suffixed("abs", typed, found)
+            case function, _:
+                return self.extreme(function, typed)
+
+    def extreme(self, function: str, typed: list[Typed]) -> Typed:
+        """The least or the largest of several values."""
+        known = [known_range(each) for each in typed]
+        choose = max if function == "max" else min
+        found = Range(choose(each.low for each in known), choose(each.high for each in known))
+        return self.suffixed(function, typed, found)
+
+    def ceildiv(self, left: Typed, right: Typed) -> Typed:
+        """A quotient that is rounded up."""
+        found = ranges.ceildiv(known_range(left), known_range(right))
+        if "i128" in (left[1], right[1]) or not found.fits(64):
+            return i.Call("ceildiv_i128", (left[0], right[0])), "i128", found
+        return i.Call("ceildiv", (left[0], right[0])), "i64", found
+
+    def power(self, base: Typed, exponent: Typed, modular: bool) -> Typed:
+        """A power in a type that holds it, or modulo 2^32 into a store."""
+        found = ranges.power(known_range(base), known_range(exponent))
+        arguments = (base[0], saturated(exponent[0], exponent[1]))
+        if found.fits(64):
+            return i.Call("power", arguments), "i64", found
+        if modular:
+            return i.Convert("u32", i.Call("power", arguments)), "u32", None
+        if found.fits(128):
+            return i.Call("power_i128", arguments), "i128", found
+        self.too_wide("power")
+        return i.Call("saturating_power_i128", arguments), "i128", limits("i128")
+
+    def suffixed(self, function: str, typed: list[Typed], found: Range | None) -> Typed:
+        """abs, min, max: the helper for the type of all arguments and the result."""
+        typed = self.narrow_ends(function, typed)
+        natural = max((each[1] for each in typed), key=BITS.__getitem__)
+        narrow = all(each[2] is not None and each[2].fits(32) for each in typed)
+        if narrow and any(each[1] == "i32" and not isinstance(each[0], i.Const) for each in typed):
+            natural = "i32"
+        if found is not None and not found.fits(BITS[natural]):
+            natural = holding(found)
+        values = [
+            narrowed(each) if natural == "i32" else converted(each[0], each[1], natural)
+            for each in typed
+        ]
+        name = f"{function}_{natural}"
+        result: i.Expr = i.Call(name, tuple(values[:2]))
+        for value in values[2:]:  # max(a, b, c) is max(max(a, b), c)
+            result = i.Call(name, (result, value))
+        return result, natural, found if natural == "i128" else clamp(found)
+
+    def narrow_ends(self, function: str, typed: list[Typed]) -> list[Typed]:
+        """In an index, elements beside numbers of the call: min(x, e) of 32 bits is
+        min(x, min(e, 2^31 - 1)), where e is not below them, so that a loop over elements stays
+        in their type."""
+        elements = any(each[1] == "i32" and not isinstance(each[0], i.Const) for each in typed)
+        if not self.around or not elements or function not in ("min", "max"):
+            return typed
+        return [self.narrow_end(function, each) for each in typed]
+
+    def narrow_end(self, function: str, typed: Typed) -> Typed:
+        value, type_name, found = typed
+        if type_name != "i64" or found is None or found.fits(32) or not self.fixed(value):
+            return typed
+        ends = limits("i32")
+        if function == "min" and found.low >= ends.low:
+            cut = i.Call("min_i64", (value, i.Const(ends.high)))
+            return i.Convert("i32", cut), "i32", Range(found.low, ends.high)
+        if function == "max" and found.high <= ends.high:
+            cut = i.Call("max_i64", (value, i.Const(ends.low)))
+            return i.Convert("i32", cut), "i32", Range(ends.low, found.high)
+        return typed
+
+    def fixed(self, value: i.Expr) -> bool:
+        """Whether a value is the same for all iterations of a nest."""
+        read = any(isinstance(each, i.Load) for each in walk(value))
+        return not read and names_in(value) <= self.of_call

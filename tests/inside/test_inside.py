@@ -1,0 +1,94 @@
+"""What is proved to stay inside of tensors, and what is tested instead."""
+
+from __future__ import annotations
+
+import pytest
+
+from cvmgen.driver import C_LIKE, lower
+from cvmgen.inside.checks import open_places
+from cvmgen.lower.translate import translate
+from cvmgen.source import SpecError
+from tests.conftest import product
+from tests.specs import operator
+
+INPUTS = "input X : cvm[N]\ninput Z : cvm[n...]\nattr a = 0 in [0, 4)\nattr b = 0\n"
+OUTPUT = "output Y : cvm[N] precision 32\n"
+PROVED = [
+    ("Y[i] = X[N - 1 - i]", "affine"),
+    ("Y[i] = X[(i + b) mod N]", "a remainder by an extent"),
+    ("Y[i] = X[max(0, min(X[i], N - 1))]", "an element that is cut"),
+    ("Y[i] = X[i * a + b] if 0 <= i * a + b < N else 0", "a guard"),
+    ("Y[i] = X[i div (a + 1)]", "a quotient"),
+    ("Y[i] = Z[unflatten(X[i] mod size(n), n...)...]", "a position in a box"),
+    ("Y[i * 1] = X[i]  forall i < N", "a store by an expression"),
+]
+WHOLE = [
+    (
+        "input X : cvm[n...]\ninput Z : cvm[n[0], size(n[1:])]\noutput Y : cvm[n...] precision 32\n"
+        "Y[i, d...] = Z[i, flatten_index(d..., n[1:]...)]  forall i < n[0], d... < n[1:]...",
+        "an output of the shape of an input, and a position in a part of it",
+    ),
+    (
+        "attr A in [1, 99)\nattr B in [1, 99)\nattr K in [1, 9)\nrequire K <= B : 'it fits'\n"
+        "input X : cvm[A * B]\noutput Y : cvm[A * (B - K + 1)] precision 32\n"
+        "Y[a * (B - K + 1) + b] = X[a * B + b + K - 1]  forall a < A, b < B - K + 1",
+        "digits, of which one is a difference",
+    ),
+    (
+        "input X : cvm[n...]\nlet N = len(n)\nattr a in [0, N + 1)\nattr k in [0, 9)\n"
+        "input Z : cvm[m...]\nrequire len(m) == N + k : 'the rank'\n"
+        "require all[j < a](m[j] == n[j]) : 'the front'\n"
+        "require all[j < N - a](m[a + k + j] == n[a + j]) : 'the back'\n"
+        "output Y : cvm[n...] precision 32\n"
+        "Y[d...] = Z[(d[j] if j < a else 0 if j < a + k else d[j - k] for j < N + k)...]",
+        "what is required of entries beside an index",
+    ),
+]
+OPEN = [
+    ("Y[i] = X[(i + 1000000 if N == 1237 else i)]", 1, "one extent among all"),
+    ("Y[i] = X[X[i]]", 1, "an element is the index"),
+    ("Y[i] = X[i mod (0 - N)]", 1, "a remainder by a negative is none of an index"),
+    ("Y[i] = Z[unflatten(i * 3, n...)...]", 1, "a position beyond the box"),
+    ("Y[i] = X[i + 1] if i < N else 0", 1, "a guard one off"),
+    ("Y[(i + 1 if N == 1237 else i)] = X[i]  forall i < N", 1, "a store outside"),
+    ("Y[i] = X[i * 2^40 * 2^30]", 1, "an index beyond 64 bits"),
+]
+
+
+def text(equation: str) -> str:
+    return f"{INPUTS}{OUTPUT}{equation}"
+
+
+@pytest.mark.parametrize(("equation", "why"), PROVED, ids=[why for _, why in PROVED])
+def test_proved(equation: str, why: str) -> None:
+    assert open_places(translate(operator(text(equation)))) == (), why
+
+
+@pytest.mark.parametrize(("items", "why"), WHOLE, ids=[why for _, why in WHOLE])
+def test_whole_operators_are_proved(items: str, why: str) -> None:
+    assert open_places(translate(operator(items.replace("'", '"')))) == (), why
+
+
+@pytest.mark.parametrize(("equation", "count", "why"), OPEN, ids=[why for *_, why in OPEN])
+def test_open(equation: str, count: int, why: str) -> None:
+    found = operator(text(equation))
+    assert len(open_places(translate(found))) == count, why
+    tested = lower(found, C_LIKE).nests[0].guarded is not None
+    assert tested == (why != "a store outside"), "an equation that says which element it writes"
+    assert all(each.tested == tested for each in open_places(translate(found)))
+
+
+def test_one_tensor_of_several_at_a_time() -> None:
+    """Of another tensor neither the shape nor the elements are at hand."""
+    spec = (
+        "input each i < Q : X[i] : cvm[n[i]...]\noutput Y : cvm[Q] precision 32\n"
+        "Y[i] = X[0][unflatten(1 mod size(n[0]), n[0])...]\n"
+        "  - X[i][unflatten(i mod size(n[i]), n[i])...]"
+    )
+    with pytest.raises(SpecError, match="not walked one after the other"):
+        lower(operator(spec), C_LIKE)
+
+
+def test_the_operators_are_proved() -> None:
+    """So that no call of them takes longer for a test."""
+    assert [each.full_name for each in product() if open_places(translate(each))] == []

@@ -1,0 +1,56 @@
+"""Intervals against every value of small ranges."""
+
+from itertools import product
+
+import pytest
+
+from cvmgen.functions import divide_toward_zero
+from cvmgen.typing import ranges
+from cvmgen.typing.ranges import Range
+
+SMALL = [Range(low, high) for low in range(-4, 4) for high in range(low, 4)]
+RULES = [
+    ("floordiv", ranges.floordiv, lambda a, b: a // b),
+    ("truncdiv", ranges.truncdiv, divide_toward_zero),
+    ("modulo", ranges.modulo, lambda a, b: a % b),
+    ("ceildiv", ranges.ceildiv, lambda a, b: -(-a // b)),
+    ("product", lambda a, b: ranges.corners(a, b, lambda x, y: x * y), lambda a, b: a * b),
+]
+
+
+@pytest.mark.parametrize(("rule", "exact"), [row[1:] for row in RULES], ids=[r[0] for r in RULES])
+def test_every_value_lies_in_the_range(rule, exact) -> None:
+    for left, right in product(SMALL, SMALL):
+        found = rule(left, right)
+        for a in range(left.low, left.high + 1):
+            for b in range(right.low, right.high + 1):
+                if b != 0 or rule is RULES[4][1]:
+                    assert found.low <= exact(a, b) <= found.high, (left, right, a, b)
+
+
+def test_every_power_and_shift_lies_in_the_range() -> None:
+    for left, right in product(SMALL, SMALL):
+        powers, shifts = ranges.power(left, right), ranges.shift_right(left, right)
+        for a in range(left.low, left.high + 1):
+            for b in range(max(right.low, 0), right.high + 1):
+                assert powers.low <= a**b <= powers.high, (left, right, a, b)
+                assert shifts.low <= a >> b <= shifts.high, (left, right, a, b)
+
+
+def test_magnitude() -> None:
+    for value in SMALL:
+        values = [abs(each) for each in range(value.low, value.high + 1)]
+        assert ranges.magnitude(value) == Range(min(values), max(values))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "bits", "fits"),
+    [
+        (-(1 << 31), (1 << 31) - 1, 32, True),
+        (-(1 << 31) - 1, 0, 32, False),
+        (0, 1 << 31, 32, False),
+        (0, (1 << 63) - 1, 64, True),
+    ],
+)
+def test_fits(low: int, high: int, bits: int, fits: bool) -> None:
+    assert Range(low, high).fits(bits) is fits
