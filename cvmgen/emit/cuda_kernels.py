@@ -7,6 +7,7 @@ from cvmgen.emit.c_kernels import KernelPrinter
 from cvmgen.emit.c_like import identifier, indent
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import fresh
 
 
 class CudaKernelPrinter(KernelPrinter):
@@ -21,11 +22,7 @@ class CudaKernelPrinter(KernelPrinter):
         return f'{expr.code} /* "{expr.text}" */'
 
     def fresh(self, name: str) -> str:
-        local, number = name, 2
-        while local in self.taken:
-            local, number = f"{name}_{number}", number + 1
-        self.taken.add(local)
-        return local
+        return fresh(name, self.taken)
 
     def threads(self, found: Grid) -> list[str]:
         """The kernel's statements: a stride over the grid, or one thread for all."""

@@ -13,7 +13,7 @@ from cvmgen.emit.python_printer import PRIMARY, UNARY, PythonPrinter
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
 from cvmgen.ir.uses import names_in
-from cvmgen.ir.visit import LEAVES, substitute, walk
+from cvmgen.ir.visit import LEAVES, fresh, substitute, walk
 from cvmgen.known.known_extents import KnownExtents
 from cvmgen.lower.lift import may_fail
 from cvmgen.lower.share import certain
@@ -129,11 +129,7 @@ class ArrayPrinter(PythonPrinter, ABC):
 
     def new(self, name: str) -> str:
         """A local that no other value of the nest has."""
-        local, number = identifier(name), 2
-        while local in self.taken:
-            local, number = f"{identifier(name)}_{number}", number + 1
-        self.taken.add(local)
-        return local
+        return fresh(identifier(name), self.taken)
 
     @contextmanager
     def choosing(self) -> Iterator[None]:

@@ -10,7 +10,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.host import input_names, outputs, shape_name
 from cvmgen.ir.logic import opposite
 from cvmgen.ir.uses import names_in
-from cvmgen.ir.visit import rebuild, walk
+from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.source import Span
 
 START = i.Const(0)
@@ -48,11 +48,7 @@ class AffineLists:
     # -------------------------------------------------------- names for lists
 
     def fresh(self, name: str) -> str:
-        local, number = name, 2
-        while local in self.taken:
-            local, number = f"{name}_{number}", number + 1
-        self.taken.add(local)
-        return local
+        return fresh(name, self.taken)
 
     def named(self, expr: i.Expr, hint: str) -> i.Var:
         """A host list by name; computed once where it has none."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
-from cvmgen.ir.visit import rebuild
+from cvmgen.ir.visit import fresh, rebuild
 
 
 def eager_loads(program: i.Program) -> i.Program:
@@ -34,7 +34,7 @@ def eager(node: Any) -> Any:
     lets, values = [], {}
     for load in dict.fromkeys(found):
         assert isinstance(load, i.Load)
-        name = local(load.tensor.lower(), taken)
+        name = fresh(load.tensor.lower(), taken)
         lets.append(i.Let(name, "int", load, store.span))
         values[load] = i.Var(name)
     value = rebuild(choice, lambda each: values.get(each, each) if is_load(each) else each)
@@ -56,11 +56,3 @@ def at_place(value: i.Expr, pack: str) -> bool:
 
 def is_load(node: object) -> bool:
     return isinstance(node, i.Load)
-
-
-def local(name: str, taken: set[str]) -> str:
-    found, number = name, 2
-    while found in taken:
-        found, number = f"{name}_{number}", number + 1
-    taken.add(found)
-    return found

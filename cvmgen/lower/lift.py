@@ -8,7 +8,7 @@ from cvmgen.functions import REAL_FUNCTIONS
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import insert
 from cvmgen.ir.uses import assigned, bound_in, names_in
-from cvmgen.ir.visit import rebuild, walk
+from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.lower.unfold import ACCUMULATORS
 from cvmgen.source import SpecError
 
@@ -67,12 +67,7 @@ def folds(nest: i.Nest, taken: set[str]) -> tuple[i.Nest, tuple[i.Stmt, ...]]:
         if names_in(node) & (bound_in(nest.body) - bound_in(node)):
             return node
         if node not in found:
-            base = ACCUMULATORS[node.op][0]
-            name, number = base, 2
-            while name in taken:
-                name, number = f"{base}_{number}", number + 1
-            taken.add(name)
-            found[node] = name
+            found[node] = fresh(ACCUMULATORS[node.op][0], taken)
         return i.Var(found[node])
 
     body = rebuild(nest.body, change)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
 from cvmgen.ir.uses import assigned, names_in
-from cvmgen.ir.visit import rebuild, substitute, walk
+from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 from cvmgen.lower.translate import loop_over
 from cvmgen.source import Span
 from cvmgen.typing.settled import without_unread
@@ -137,11 +137,7 @@ class Unfold:
         return tuple(result)
 
     def fresh(self, name: str) -> str:
-        local, number = name, 2
-        while local in self.taken:
-            local, number = f"{name}_{number}", number + 1
-        self.taken.add(local)
-        return local
+        return fresh(name, self.taken)
 
     # -------------------------------------------------------- statements
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import insert
 from cvmgen.ir.uses import names_in
-from cvmgen.ir.visit import rebuild, walk
+from cvmgen.ir.visit import fresh, rebuild, walk
 
 
 def walk_boxes(program: i.Program) -> i.Program:
@@ -72,11 +72,7 @@ class Walks:
         self.open_packs: set[str] = set()  # bound in parts by the loops around
 
     def fresh(self, name: str) -> str:
-        local, number = name, 2
-        while local in self.taken:
-            local, number = f"{name}_{number}", number + 1
-        self.taken.add(local)
-        return local
+        return fresh(name, self.taken)
 
     def block(self, statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
         return tuple(self.statement(statement) for statement in statements)
