@@ -9,7 +9,7 @@ from typing import Any
 from cvmgen import algebra
 from cvmgen.analysis.windows import ZERO, Window, narrow, plain_locals
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import names_in
+from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.visit import fresh, rebuild, walk
 
 
@@ -45,7 +45,7 @@ def read_near(body: tuple[i.Stmt, ...], window: Window, box: Box, taken: set[str
     near = widened(near, frozenset(tap.index for tap in window.taps))
     near = with_places(near, window, box, places)
     old = plain_locals(body).keys()
-    return renamed(living(near, old), window, places, old)
+    return renamed(without_dead(near), window, places, old)
 
 
 def with_tests(
@@ -133,31 +133,6 @@ def with_places(
 
     result: tuple[i.Stmt, ...] = rebuild(body, change)
     return result
-
-
-def living(body: tuple[i.Stmt, ...], names: Set[str]) -> tuple[i.Stmt, ...]:
-    """The body without those locals that nothing reads any more."""
-    before: tuple[i.Stmt, ...] = ()
-    while body != before:
-        before, read = body, names_in(body)
-        body = without_locals(body, names - read)
-    return body
-
-
-def without_locals(body: tuple[i.Stmt, ...], dead: Set[str]) -> tuple[i.Stmt, ...]:
-    kept: list[i.Stmt] = []
-    for each in body:
-        match each:
-            case i.Let(name=name) if name in dead:
-                pass
-            case i.Loop(body=inner):
-                kept.append(replace(each, body=without_locals(inner, dead)))
-            case i.If(then=then, otherwise=otherwise):
-                branches = without_locals(then, dead), without_locals(otherwise, dead)
-                kept.append(replace(each, then=branches[0], otherwise=branches[1]))
-            case _:
-                kept.append(each)
-    return tuple(kept)
 
 
 def renamed(

@@ -9,7 +9,6 @@ repeat the last one, so that the same statements serve all vectors.
 from __future__ import annotations
 
 from collections.abc import Mapping as Names
-from dataclasses import replace
 from typing import Any
 
 from cvmgen.analysis.grid import extent
@@ -19,6 +18,7 @@ from cvmgen.emit.c_like import PRIMARY, TERNARY, identifier, indent
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.emit.cuda_mappings import Kernel, Mapping, Task
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import rebuild, substitute, walk
 from cvmgen.schedule.forms import Settings
@@ -107,7 +107,7 @@ class VectorPrinter(CudaKernelPrinter):
         self.loaded = {each.load: self.fresh(f"{each.load.tensor}_vector") for each in shape.reads}
         self.body = self.in_lanes()
         rest = tuple((each.place, each.step, each.guard) for each in shape.reads)
-        self.fixed = needed(shape.fixed, (self.body, rest, shape.target, shape.step))
+        self.fixed = without_dead(shape.fixed, (self.body, rest, shape.target, shape.step))
         self.needed = names_in((self.fixed, self.body, rest, shape.target, shape.step))
 
     def in_lanes(self) -> tuple[i.Stmt, ...]:
@@ -123,7 +123,7 @@ class VectorPrinter(CudaKernelPrinter):
                 case _:
                     return node
 
-        body = needed(rebuild(self.stream.body, change), ())
+        body = without_dead(rebuild(self.stream.body, change))
         span = self.stream.run.span
         if any(isinstance(each, i.Overflow) for each in walk(body)):
             # What does not fit is noted, and something has to be stored all the same.
@@ -200,26 +200,3 @@ class VectorPrinter(CudaKernelPrinter):
             place = f"{self.expr(read.guard, TERNARY + 1)} ? {place} : NULL"
         call = f"cvmgen_load<{self.width}>({place}, {self.expr(read.step)}, {self.lanes})"
         return f"const auto {self.loaded[read.load]} = {call};"
-
-
-def needed(statements: tuple[i.Stmt, ...], others: object) -> tuple[i.Stmt, ...]:
-    """Statements without the locals that neither they nor others read."""
-    read = names_in((statements, others))
-    kept = tuple(unread(each, read) for each in statements)
-    left = tuple(each for each in kept if each is not None)
-    return left if left == statements else needed(left, others)
-
-
-def unread(statement: i.Stmt, read: frozenset[str]) -> i.Stmt | None:
-    """A statement without locals that nothing reads."""
-    match statement:
-        case i.Let(name=name):
-            return statement if name in read else None
-        case i.If(then=then, otherwise=otherwise):
-            branches = [
-                tuple(left for each in branch if (left := unread(each, read)) is not None)
-                for branch in (then, otherwise)
-            ]
-            return replace(statement, then=branches[0], otherwise=branches[1])
-        case _:
-            return statement

@@ -101,6 +101,7 @@ def uses(node: Any) -> Uses:
 
 def collected(node: Any) -> Uses:
     """The same, from what is remembered of the statements of blocks."""
+    assert not isinstance(node, (list, set)), "blocks are tuples; nothing is found in others"
     match node:
         case tuple():
             return together(map(uses, node))

@@ -18,6 +18,7 @@ from cvmgen.analysis.list_loops import Block, decision
 from cvmgen.dtypes import INT32
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
+from cvmgen.ir.rewrite import reached
 from cvmgen.ir.uses import assigned, changed, names_in
 from cvmgen.ir.visit import fresh, rebuild
 from cvmgen.source import SpecError
@@ -165,13 +166,13 @@ class Tests:
         together: list[i.Expr] = []
         left = dict(locals_)
         for at, test in enumerate(tests):
-            wanted = needed(test, left)
+            wanted = reached(test, left)
             if wanted and together:
                 inner = self.nested(left, tests[at:], last)
                 return (*body, replace(last, condition=conjunction(together), then=inner))
             body += [left.pop(name) for name in list(left) if name in wanted]
             together.append(test)
-        rest = [local for name, local in left.items() if name in needed(last.then, left)]
+        rest = [local for name, local in left.items() if name in reached(last.then, left)]
         return (*body, replace(last, condition=conjunction(together), then=(*rest, *last.then)))
 
 
@@ -182,18 +183,6 @@ def toward(test: i.Compare, name: str) -> i.Compare | None:
     if test.right == i.Var(name) and name not in names_in(test.left):
         return i.Compare(MIRRORED[test.op], test.right, test.left)
     return None
-
-
-def needed(node: object, locals_: Mapping[str, i.Let]) -> set[str]:
-    """Those of the locals that a node reads, and those that these read."""
-    found: set[str] = set()
-    names = [name for name in names_in(node) if name in locals_]
-    while names:
-        name = names.pop()
-        if name not in found:
-            found.add(name)
-            names += [each for each in names_in(locals_[name].value) if each in locals_]
-    return found
 
 
 # ---------------------------------------------------------------- comparisons

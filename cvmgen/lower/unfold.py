@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
+from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 from cvmgen.lower.translate import loop_over
 from cvmgen.source import Span
-from cvmgen.typing.settled import without_unread
 
 ACCUMULATORS: dict[str, tuple[str, str, i.Expr]] = {
     "sum": ("total", "+", i.Const(0)),
@@ -44,7 +44,7 @@ def unfold_all(program: i.Program) -> i.Program:
     nests = tuple(
         replace(
             nest,
-            body=without_unread(
+            body=without_dead(
                 Unfold(taken(nest.body), everything=True, reals=reals).block(nest.body)
             ),
             prologue=UnfoldHost(taken(nest.prologue), everything=True).block(nest.prologue),

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import rebuild, substitute, walk
 from cvmgen.typing.machine_types import is_truth, joined_tests
@@ -17,8 +18,7 @@ def settled(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
     while True:
         done = block(rebuild(statements, simpler))
         done = without(done, known_truths(done))
-        used = {*names_in(done)} | {each.name for each in walk(done) if isinstance(each, i.Assign)}
-        done = needed(done, used)
+        done = without_dead(done)
         if done == statements:
             return done
         statements = done
@@ -36,22 +36,6 @@ def without_known(program: i.Program) -> i.Program:
 
     nests = tuple(replace(nest, body=rebuild(nest.body, change)) for nest in program.nests)
     return replace(program, nests=nests)
-
-
-def without_unread(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
-    """Statements without locals that nothing reads or sets."""
-    while True:
-        lets = {each.name for each in walk(statements) if isinstance(each, i.Let)}
-        unread = lets - names_in(statements) - set_again(statements)
-        if not unread:
-            return statements
-        statements = needed(statements, lets - unread)
-
-
-def set_again(statements: tuple[i.Stmt, ...]) -> set[str]:
-    """The locals that statements set after they began."""
-    kinds = (i.Assign, i.Accumulate, i.AddAt, i.SetAt, i.Append)
-    return {each.name for each in walk(statements) if isinstance(each, kinds)}
 
 
 def simpler(node: Any) -> Any:
@@ -179,23 +163,6 @@ def without(statements: tuple[i.Stmt, ...], known: dict[str, i.Expr]) -> tuple[i
                 done.append(replace(statement, then=branches[0], otherwise=branches[1]))
             case i.Loop(body=body):
                 done.append(replace(statement, body=without(body, known)))
-            case _:
-                done.append(statement)
-    return tuple(done)
-
-
-def needed(statements: tuple[i.Stmt, ...], used: set[str]) -> tuple[i.Stmt, ...]:
-    """Without locals that nothing reads or sets."""
-    done: list[i.Stmt] = []
-    for statement in statements:
-        match statement:
-            case i.Let(name=name) if name not in used:
-                pass
-            case i.If(then=then, otherwise=otherwise):
-                branches = needed(then, used), needed(otherwise, used)
-                done.append(replace(statement, then=branches[0], otherwise=branches[1]))
-            case i.Loop(body=body) | i.PackLoop(body=body):
-                done.append(replace(statement, body=needed(body, used)))
             case _:
                 done.append(statement)
     return tuple(done)

@@ -14,12 +14,13 @@ from dataclasses import replace
 
 from cvmgen.dtypes import CVM, INT32, MAX_INPUTS, DType
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.visit import walk
 from cvmgen.source import SpecError
 from cvmgen.typing.accumulators import accumulated, counters
 from cvmgen.typing.modular import modular_accumulators
 from cvmgen.typing.ranges import Range
-from cvmgen.typing.settled import settled, without_unread
+from cvmgen.typing.settled import settled
 from cvmgen.typing.typed_statements import Typer
 
 
@@ -47,7 +48,7 @@ def type_nest(program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType]) -> 
     typed = typed_nest(program, nest, dtypes, host)[0]
     if program.operator.has_reals and len(program.operator.types.rows) > 1:
         return replace(typed, body=settled(typed.body))
-    return replace(typed, body=without_unread(typed.body))
+    return replace(typed, body=without_dead(typed.body))
 
 
 def typed_nest(

@@ -6,8 +6,9 @@ import pytest
 
 from cvmgen.driver import C_LIKE, lower
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.text import block_lines
-from cvmgen.typing.settled import settled, without_unread
+from cvmgen.typing.settled import settled
 from cvmgen.typing.types import type_nest
 from tests.specs import operator
 
@@ -82,4 +83,4 @@ def test_nothing_unread_is_left_in_loops_over_multi_indices() -> None:
     def loop(*body: i.Stmt) -> i.Stmt:
         return i.PackLoop("d", i.Var("n"), None, body, SPAN)
 
-    assert without_unread((loop(unread, store),)) == (loop(store),)
+    assert without_dead((loop(unread, store),)) == (loop(store),)

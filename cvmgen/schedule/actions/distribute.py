@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, carried, changed, names_in, read_tensors, stored_tensors
+from cvmgen.ir.rewrite import reached, without_dead
+from cvmgen.ir.uses import assigned, carried, changed, read_tensors, stored_tensors
 from cvmgen.schedule.dependences import leaves, own_place, steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten
@@ -54,7 +55,7 @@ def steps(loop: i.Loop, use: Use, subject: Subject) -> list[Block]:
         needed = again(group, locals_, loop, use, subject) | read_tensors(tuple(group))
         needed -= set(map(local_of, group))
         before = [each for each in loop.body if local_of(each) in needed]
-        kept = without_unread((*before, *group))
+        kept = without_dead((*before, *group))
         if any(not isinstance(each, (i.Let, i.Array)) for each in kept):
             found.append(kept)
     return found
@@ -70,7 +71,7 @@ def again(
 ) -> set[str]:
     """The locals that a group reads, if they can be computed again for it."""
     own = {each.name for each in group if isinstance(each, i.Let)}
-    needed = reached(group, locals_)
+    needed = reached(tuple(group), locals_)
     written, changes = stored_tensors(loop.body), changed(loop.body)
     for name in sorted(needed - own):
         if name in changes:
@@ -111,24 +112,3 @@ def apart(loop: i.Loop, groups: Sequence[Sequence[i.Stmt]], use: Use, subject: S
                 f"another: its steps cannot run apart ({subject.place})",
                 f"expand it over the loop {loop.index}",
             )
-
-
-def reached(statements: Iterable[i.Stmt], locals_: Mapping[str, i.Let]) -> set[str]:
-    """The locals that statements read, and those that these are made of."""
-    found: set[str] = set()
-    new = names_in(tuple(statements)) & locals_.keys()
-    while new:
-        found |= new
-        new = names_in(tuple(locals_[name] for name in new)) & locals_.keys() - found
-    return found
-
-
-def without_unread(body: Block) -> Block:
-    """A block without locals that nothing reads."""
-    kept: list[i.Stmt] = []
-    for each in reversed(body):
-        behind = tuple(kept)
-        if isinstance(each, i.Let) and each.name not in names_in(behind) | changed(behind):
-            continue
-        kept.insert(0, each)
-    return tuple(kept)

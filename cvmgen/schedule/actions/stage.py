@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cvmgen.ir import nodes as i
-from cvmgen.schedule.actions.distribute import without_unread
+from cvmgen.ir.rewrite import without_dead
 from cvmgen.schedule.actions.lists import stage_entries
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import Block, rewritten
@@ -61,6 +61,6 @@ def stage_windows(subject: Subject, use: Use) -> Subject:
         return (i.If(i.Var(staging.staged.name), body, (statement,), statement.span),)
 
     body = rewritten(subject.body, change)
-    return subject.with_body(without_unread((*front, *body))).with_roles(
+    return subject.with_body(without_dead((*front, *body))).with_roles(
         {role: tuple(made[role]) for role in made}
     )
