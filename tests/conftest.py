@@ -8,6 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from cvmgen import driver
 from cvmgen.api import Operators
@@ -20,6 +21,12 @@ from cvmgen.spec.check import SpecFile, check_files, read_folder
 from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Conformance
 from tests.targets import LANGUAGES, TARGETS, load_target, missing_gpu
+
+# Nothing is tested by the clock: a machine may be busy.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 ROOT = Path(__file__).resolve().parents[1]
 EXTRA = ROOT / "tests" / "data" / "extra"

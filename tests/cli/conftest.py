@@ -40,8 +40,12 @@ operator shifted {
 
 @pytest.fixture(scope="session")
 def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for all tests of the command: what they compile is much the same."""
-    return tmp_path_factory.mktemp("cache")
+    """One cache for all tests of the command, in all processes of a run: what they generate and
+    compile is much the same."""
+    place = tmp_path_factory.getbasetemp()
+    place = place.parent if "PYTEST_XDIST_WORKER" in os.environ else place
+    (place / "cache").mkdir(mode=0o700, exist_ok=True)
+    return place / "cache"
 
 
 @pytest.fixture(autouse=True)

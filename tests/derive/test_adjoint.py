@@ -256,7 +256,14 @@ def cuda_files() -> dict[str, str]:
     return dict(driver.generate([derived(name) for name in SUPPORTED], ("cuda",)))
 
 
-@pytest.mark.parametrize("name", SUPPORTED)
+# Most of what compilers can find in them is found on the CPU above.
+COMPILED = [
+    pytest.param(name, marks=pytest.mark.slow if at % 4 else ())
+    for at, name in enumerate(SUPPORTED)
+]
+
+
+@pytest.mark.parametrize("name", COMPILED)
 def test_kernels_compile_for_cuda(cuda_files: dict[str, str], name: str) -> None:
     try:
         cuda_compiler()

@@ -63,6 +63,7 @@ def test_sanitizers_have_nothing_to_report(generated: Path) -> None:
 
 
 @linux
+@pytest.mark.slow
 def test_sanitizers_have_nothing_to_report_of_the_language(extra_generated: Path) -> None:
     sanitize(extra_generated, QUICK)
 
