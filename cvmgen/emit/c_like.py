@@ -228,7 +228,7 @@ class CPrinter:
                 return negative(self.expr(arguments[0], UNARY)), UNARY
             case "zeros" | "ones":
                 return f"cvmgen_{function}({self.expr(arguments[0])})", PRIMARY
-            case "size" | "last" | "rows" | "strides":
+            case "size" | "saturating_size" | "last" | "rows" | "strides":
                 return f"cvmgen_{function}({self.pointer(arguments[0])})", PRIMARY
             case "flatten_index" | "dot" | "split":
                 pair = ", ".join(map(self.pointer, arguments))

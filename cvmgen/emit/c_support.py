@@ -64,6 +64,7 @@ def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
         "max_size": MAX_SIZE,
         "max_precision": MAX_PRECISION,
         "far_precision": rules.FAR_PRECISION,
+        "most_named": rules.MOST_NAMED,
         "most_shown": rules.MOST_SHOWN,
         "rank_limit": rules.RANK_LIMIT,
         "size_limit": rules.SIZE_LIMIT,

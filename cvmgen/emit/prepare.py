@@ -453,11 +453,13 @@ class Prepare:
         if 1 <= known <= MAX_PRECISION:
             return lines
         around = (" (", ")") if statement.terms else ("", "")
+        bounds = statement.far == rules.FAR_PRECISION
+        function = "cvmgen_bounds_precision_text" if bounds else "cvmgen_precision_text"
         text = self.with_terms(
             f"precision %s{around[0]}",
             statement.terms,
             around[1],
-            f"cvmgen_precision_text({precision}).text",
+            f"{function}({precision}).text",
         )
         rule = quoted(rules.precision_rule(statement.rule))
         lines += [

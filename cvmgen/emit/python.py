@@ -33,6 +33,7 @@ from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import rebuild, walk
 from cvmgen.lower.unfold import unfold_bindings
 from cvmgen.lower.walks import strided, whole_pack
+from cvmgen.rules import FAR_PRECISION
 from cvmgen.spec.formula import Attribute, Operator
 
 
@@ -252,12 +253,14 @@ class PythonEmitter:
                     return [f"{tensor}_shape = {shape}", f"support.check_output_shape({where})"]
                 return [
                     f"{tensor}_shape = {shape}",
+                    *self.shape_first(statement),
                     f"{tensor}_precision = {printer.expr(precision)}",
                     "support.check_output(",
                     f"    OPERATOR, {literal(tensor)}, {tensor}_shape, {tensor}_precision,",
                     f"    {literal(rule)},",
                     f"    {self.terms(statement.terms)},",
                     *["    support.OUTPUT_OR_EMPTY,"] * statement.empty,
+                    *["    far=support.FAR_PRECISION,"] * (statement.far == FAR_PRECISION),
                     ")",
                 ]
             case i.Cases(branches=branches):
@@ -271,6 +274,14 @@ class PythonEmitter:
                 return lines
             case _:
                 return printer.statement(statement)
+
+    def shape_first(self, output: i.SetOutput) -> list[str]:
+        """A shape that is refused may be one for which the precision has no value."""
+        if not any(map(may_raise, walk(output.precision))):
+            return []
+        limits = ", support.OUTPUT_OR_EMPTY" * output.empty
+        where = f"OPERATOR, {literal(output.tensor)}, {output.tensor}_shape{limits}"
+        return [f"support.check_output_shape({where})"]
 
     def terms(self, terms: tuple[tuple[str, i.Expr, str], ...]) -> str:
         pairs = []
@@ -419,3 +430,16 @@ def without_slots(body: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
 
     result: tuple[i.Stmt, ...] = rebuild(body, change)
     return result
+
+
+def may_raise(node: object) -> bool:
+    """Whether Python raises where the formula has no value."""
+    match node:
+        case i.Binary(op="floordiv" | "mod" | "truncdiv" | "shl" | "shr", right=right):
+            return not isinstance(right, i.Const)
+        case i.Call(function=function):
+            return function in ("ceildiv", "power")
+        case i.Fold(op=op, element=element):  # of precisions there is one at least
+            return op in ("max", "min") and not isinstance(element, i.PrecisionOf)
+        case _:
+            return False

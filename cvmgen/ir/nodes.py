@@ -537,6 +537,7 @@ class SetOutput:
     """The shape and precision of an output; refuses those that no tensor can have.
 
     Only elements of type `cvm` have a precision. Extents of 0 are refused unless it may be `empty`.
+    From `far` on it is not told how large a precision would be.
     """
 
     tensor: str
@@ -545,6 +546,7 @@ class SetOutput:
     precision: Expr | None
     rule: str
     terms: tuple[tuple[str, Expr, str], ...]
+    far: int
     span: Span = _span()
 
 

@@ -15,10 +15,12 @@ from cvmgen.ir.visit import substitute, walk
 from cvmgen.lower import positions, selections
 from cvmgen.lower.share import share
 from cvmgen.lower.uses import sure_names, sure_uses, uses
+from cvmgen.rules import MOST_NAMED
 from cvmgen.source import Span
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.formula import BOOL, LIST, LISTS, SELECTED, SET
+from cvmgen.spec.formula import BOOL, INT, LIST, LISTS, SELECTED, SET
+from cvmgen.spec.host_integers import far_precision, let_rule, may_be_wide
 from cvmgen.spec.lengths import length_rule, may_be_long
 from cvmgen.spec.selections import ascending
 from cvmgen.spec.terms import Terms
@@ -111,19 +113,35 @@ class Translator:
             case f.Output(name=name, slots=slots, precision=precision, span=span):
                 box = self.index_list(slots)
                 if precision is None:
-                    return i.SetOutput(name, box, item.empty, None, "", (), span)
+                    return i.SetOutput(name, box, item.empty, None, "", (), 0, span)
                 rule = self.operator.rule(item)
-                terms = self.terms([precision])
-                return i.SetOutput(name, box, item.empty, self.expr(precision), rule, terms, span)
+                terms, far = self.terms([precision]), far_precision(self.operator, item)
+                needed = self.expr(precision)
+                return i.SetOutput(name, box, item.empty, needed, rule, terms, far, span)
             case f.Equation() | f.Case() | f.Definition():
                 raise AssertionError("handled by items")
 
     def room(self, item: f.Item) -> Iterator[i.Stmt]:
-        """The check that a named list has no more entries than there is room for."""
-        if isinstance(item, f.Let) and may_be_long(self.operator, item):
-            length = i.Call("len", (i.Var(item.name),))
-            condition = i.Compare("<=", length, i.Const(MAX_RANK))
-            yield i.Require(condition, length_rule(item.name), self.terms([item.value]), item.span)
+        """The checks that there is room for a named value: for the entries of a list, for all
+        digits of an integer."""
+        if not isinstance(item, f.Let):
+            return
+        named = i.Var(item.name)
+        short = i.Compare("<=", i.Call("len", (named,)), i.Const(MAX_RANK))
+        wide = may_be_wide(self.operator, item)
+        if may_be_long(self.operator, item) and not (wide and item.kind == SET):
+            yield self.let_requirement(item, short, length_rule(item.name))
+        if wide and item.kind == INT:
+            yield self.let_requirement(item, is_named(named), let_rule(item))
+        elif wide:
+            entry = i.Var(self.fresh("entry"))
+            fits: i.Expr = i.Fold("all", is_named(entry), (i.Over(entry.name, None, named),), None)
+            if item.kind == SET:
+                fits = i.Logic("and", (short, fits))
+            yield self.let_requirement(item, fits, let_rule(item))
+
+    def let_requirement(self, item: f.Let, condition: i.Expr, rule: str) -> i.Require:
+        return i.Require(condition, rule, self.terms([item.value]), item.span)
 
     def terms(self, expressions: Iterable[n.Expr]) -> tuple[tuple[str, i.Expr, str], ...]:
         """The named values that a refusal shows, each once: name, value, kind."""
@@ -531,3 +549,9 @@ def loop_over(over: i.Over | i.OverPack, body: tuple[i.Stmt, ...], span: Span) -
             return i.Loop(index, low, high, body, 0, span)
         case i.OverPack(pack=pack, extents=extents, slots=slots):
             return i.PackLoop(pack, extents, slots, body, span)
+
+
+def is_named(value: i.Expr) -> i.Expr:
+    """Whether an integer is such that a `let` may have it."""
+    least, most = i.Const(-MOST_NAMED), i.Const(MOST_NAMED)
+    return i.Logic("and", (i.Compare("<=", least, value), i.Compare("<=", value, most)))

@@ -22,7 +22,7 @@ from cvmgen.dtypes import (
     MAX_SIZE,
 )
 from cvmgen.errors import OperatorError
-from cvmgen.functions import MOST_SHOWN_BITS, number_text, unflatten
+from cvmgen.functions import number_text, unflatten
 from cvmgen.reals import to_float32
 from cvmgen.reference.binders import Closure, Walk
 from cvmgen.reference.expressions import Compiler
@@ -39,6 +39,7 @@ from cvmgen.source import Span
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.attribute_words import word_rule
+from cvmgen.spec.host_integers import far_precision, let_rule, may_be_wide
 from cvmgen.spec.lengths import length_rule
 from cvmgen.spec.terms import Terms
 
@@ -194,15 +195,26 @@ class Reference:
                 self.input(item, env)
             case f.Attribute():
                 self.attribute(item, env)
-            case f.Let(name=name, value=value, kind=kind):
+            case f.Let(name=name, value=value):
                 env[name] = self.compiler.value(value, env)
-                if kind in (f.LIST, f.SET) and len(env[name]) > MAX_LIST:
-                    raise self.refuse("", self.terms(value, env), length_rule(name))
+                rule = self.broken_rule(item, env[name])
+                if rule:
+                    raise self.refuse("", self.terms(value, env), rule)
             case f.Require():
                 if not self.compiler.value(item.condition, env):
                     raise self.refuse("", self.terms(item.condition, env), item.message)
             case f.Definition():
                 pass
+
+    def broken_rule(self, item: f.Let, value: Any) -> str:
+        """The rule that there is room for a named value, where a call breaks it."""
+        is_list = item.kind in (f.LIST, f.SET)
+        numbers = value if is_list else (value,) if item.kind == f.INT else ()
+        long = is_list and len(value) > MAX_LIST
+        wide = any(abs(each) > rules.MOST_NAMED for each in numbers)
+        if long and not (item.kind == f.SET and may_be_wide(self.operator, item)):
+            return length_rule(item.name)
+        return let_rule(item) if long or wide else ""
 
     def case(
         self,
@@ -304,7 +316,7 @@ class Reference:
                 wanted = self.compiler.value(extent.value, env)
                 if shape[at] != wanted:
                     term = extent.span.code
-                    term = term if term == str(wanted) else f"{term} = {wanted}"
+                    term += "" if term == str(wanted) else f" = {rules.extent_text(wanted)}"
                     raise self.refuse(item.name, text, rules.extent_rule(at, term))
             at += 1
 
@@ -387,13 +399,25 @@ class Reference:
     def output(self, item: f.Output, env: Env) -> Tensor:
         shape = self.compiler.index(item.slots, env)
         env["$out " + item.name] = shape
+        self.reads_inside(item, env)
         if len(shape) > MAX_RANK:
             raise self.refuse(item.name, f"rank {len(shape)}", rules.RANK_LIMIT)
-        text = f"shape {extents_text(shape)}"
+        text = f"shape {rules.shape_text(shape)}"
         limits = rules.OUTPUT_OR_EMPTY if item.empty else rules.OUTPUT
         self.within(limits, item.name, shape, text)
         precision = self.precision(item, env)
         return Tensor(shape, [], precision)
+
+    def reads_inside(self, item: f.Output, env: Env) -> None:
+        """A call is refused by what an item reads and is not there before all else."""
+        if item.precision is None or self.tried_out:
+            return
+        try:
+            self.compiler.value(item.precision, env)
+        except Outside:
+            raise
+        except FormulaError:
+            pass  # the shape may be refused yet
 
     def precision(self, item: f.Output, env: Env) -> int:
         if item.dtype != CVM:
@@ -403,7 +427,8 @@ class Reference:
         value = int(self.compiler.value(item.precision, env))
         if not 1 <= value <= MAX_PRECISION:
             terms = self.terms(item.precision, env)
-            shown = f"precision {rules.precision_text(value)}" + (f" ({terms})" if terms else "")
+            text = rules.precision_text(value, far_precision(self.operator, item))
+            shown = f"precision {text}" + (f" ({terms})" if terms else "")
             raise self.refuse(item.name, shown, rules.precision_rule(self.operator.rule(item)))
         return value
 
@@ -519,13 +544,6 @@ def in_order(entries: Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted(entries)) if isinstance(entries, frozenset) else tuple(entries)
 
 
-def extents_text(extents: Sequence[int]) -> str:
-    """A list of integers, of which a formula may have made very large ones."""
-    if all(value.bit_length() <= MOST_SHOWN_BITS for value in extents):
-        return rules.shape_text(extents)
-    return f"({', '.join(map(number_text, extents))})"
-
-
 def term_text(value: Any) -> str:
     match value:
         case bool():
@@ -537,7 +555,7 @@ def term_text(value: Any) -> str:
         case str():
             return f'"{value}"'
         case tuple() if all(isinstance(entry, int) for entry in value):
-            return extents_text(value)
+            return rules.shape_text(value)
         case tuple():
             return rules.shapes_text(value)
         case frozenset():

@@ -18,6 +18,7 @@ from cvmgen.spec.constants import known
 from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.families import instantiate
 from cvmgen.spec.formula import BOOL, INT, LIST, REAL, Definition, Kind, Operator
+from cvmgen.spec.host_integers import wide_values
 from cvmgen.spec.lengths import long_lists
 from cvmgen.spec.operators import aliases, check_operator
 from cvmgen.spec.parse import parse_all
@@ -76,7 +77,7 @@ def check_files(
                 completed.append(with_precisions(operator))
             except SpecError as error:
                 errors.append(error)
-            errors.extend(long_lists(operator))
+            errors.extend(list(long_lists(operator)) or wide_values(operator))
     if errors:
         raise SpecErrors(errors)
     return tuple(completed)

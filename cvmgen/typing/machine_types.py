@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cvmgen.ir import nodes as i
+from cvmgen.rules import MOST_NAMED
 from cvmgen.typing import ranges
 from cvmgen.typing.ranges import Range
 
@@ -10,6 +11,7 @@ from cvmgen.typing.ranges import Range
 Typed = tuple[i.Expr, str, Range | None]
 BITS = {"i32": 32, "i64": 64, "i128": 128}
 WIDEST = 126  # of a power of two that has a machine type, its negative too
+NAMED = Range(-MOST_NAMED, MOST_NAMED)
 INT64 = Range(-(1 << 63), (1 << 63) - 1)
 
 
@@ -116,5 +118,6 @@ def narrowed(typed: Typed) -> i.Expr:
 
 
 def saturated(expr: i.Expr, type_name: str) -> i.Expr:
-    """On the host: a value beyond int64 becomes its nearest end, which no check accepts."""
+    """On the host: a value beyond int64 becomes its nearest end, which no check accepts; what is
+    made of it, if anything, is beyond as well (`spec/host_integers.py`)."""
     return i.Call("saturate", (expr,)) if type_name == "i128" else expr

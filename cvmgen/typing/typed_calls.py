@@ -63,6 +63,9 @@ class CallTyper(ABC):
     def is_list(self, expr: i.Expr) -> bool: ...
 
     @abstractmethod
+    def of_tensor(self, expr: i.Expr) -> bool: ...
+
+    @abstractmethod
     def too_wide(self, what: str) -> None: ...
 
     def call(self, expr: i.Call, *, modular: bool = False) -> Typed:
@@ -79,6 +82,9 @@ class CallTyper(ABC):
                 for each in expr.arguments
             )
             known = {"size": self.sizes, "len": LENGTH, "max_rank": Range(MAX_RANK, MAX_RANK)}
+            if function == "size" and not self.of_tensor(expr.arguments[0]):
+                name = "saturating_size" if self.host else function
+                return i.Call(name, arguments), "i64", INT64
             return i.Call(function, arguments), "i64", known.get(function)
         typed = [self.expr(argument) for argument in expr.arguments]
         if function in ("floor_log2", "ceil_log2"):

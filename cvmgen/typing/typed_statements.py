@@ -14,6 +14,7 @@ from cvmgen.spec.formula import Operator
 from cvmgen.typing.machine_types import (
     BITS,
     INT64,
+    NAMED,
     WIDEST,
     as_real,
     converted,
@@ -92,7 +93,8 @@ class Typer(ValueTyper):
             case i.Append(name=name, value=value):
                 typed, type_name, found = self.expr(value)
                 known = [] if name in self.empty else [self.ranges.get(name)]
-                self.ranges[name] = joined_all([*known, found])
+                joined = joined_all([*known, found])
+                self.ranges[name] = self.kept_range(name, joined) if self.host else joined
                 self.empty.discard(name)
                 return replace(statement, value=saturated(typed, type_name))
             case i.Store(target=target) if target.tensor in self.scratch:
@@ -166,8 +168,10 @@ class Typer(ValueTyper):
 
     def list_let(self, statement: i.Let) -> i.Let:
         value = self.list_value(statement.value)
-        self.ranges[statement.name] = self.entries(statement.value)
+        self.ranges[statement.name] = self.kept_entries(statement)
         self.types[statement.name] = "list"
+        if self.of_tensor(statement.value):
+            self.parts.add(statement.name)
         if value == i.ListOf(()):
             self.empty.add(statement.name)
         return replace(statement, value=value)
@@ -197,12 +201,26 @@ class Typer(ValueTyper):
         typed, type_name, found = self.expr(value)
         if self.host:
             self.types[name] = "i64"
-            self.ranges[name] = found if found is not None and found.fits(64) else INT64
+            self.ranges[name] = self.kept_range(name, found)
             return replace(statement, type="i64", value=saturated(typed, type_name))
         if name in self.assigned:
             type_name = self.assigned[name]
         self.types[name], self.ranges[name] = type_name, found
         return replace(statement, type=type_name, value=typed)
+
+    def kept_range(self, name: str, found: Range | None) -> Range:
+        """Of a local of the host: a call is refused where a `let` of the formula is beyond 2^62."""
+        most = NAMED if name in self.named else INT64
+        if found is None:
+            return most
+        inside = Range(max(found.low, most.low), min(found.high, most.high))
+        return inside if inside.low <= inside.high else most
+
+    def kept_entries(self, statement: i.Let) -> Range | None:
+        found = self.entries(statement.value)
+        if not self.host or found is None:
+            return found
+        return self.kept_range(statement.name, found)
 
     def real_start(self, value: i.Expr) -> i.Expr:
         """What a local that holds real numbers begins with."""
@@ -292,7 +310,7 @@ class Typer(ValueTyper):
             return statement
         if self.host:
             # Saturating sums and products: helpers of the run-time header.
-            self.ranges[name] = INT64
+            self.ranges[name] = self.kept_range(name, None)
             return replace(statement, value=saturated(typed, type_name))
         if op in ("max", "min"):
             self.widen(name, holding(found) if found is not None else type_name)
@@ -410,14 +428,14 @@ class Typer(ValueTyper):
             body = self.block(statement.body)
             self.trips.pop()
             return replace(statement, high=high, body=body)
-        low, _, low_range = self.expr(statement.low)
+        low, low_type, low_range = self.expr(statement.low)
         high, high_type, high_range = self.expr(statement.high)
         found = None
         if low_range is not None and high_range is not None:
             last = min(high_range.high, INT64.high) - 1
             found = Range(low_range.low, max(low_range.low, last))
         self.ranges[index], self.types[index] = found, "i64"
-        high = saturated(high, high_type)
+        low, high = saturated(low, low_type), saturated(high, high_type)
         self.trips.append(max(found.high - found.low + 1, 1) if found else MAX_SIZE)
         body = self.block(statement.body)
         self.trips.pop()

@@ -40,6 +40,7 @@ from cvmgen.typing.machine_types import (
     raised,
     saturated,
 )
+from cvmgen.spec.formula import Let, Operator, all_items
 from cvmgen.typing.ranges import Range
 from cvmgen.typing.typed_calls import CallTyper
 
@@ -68,10 +69,13 @@ class ValueTyper(CallTyper):
         self.around = 0  # how many loads are around the expression at hand
         self.of_call: frozenset[str] = frozenset()  # names that the host has values for
         self.empty: set[str] = set()  # lists that have no entry yet
+        self.parts: set[str] = set()  # lists that are parts of shapes
         self.extent_of: dict[str, str] = {}
         # The outputs with a storage type of their own, into which values go exactly.
         kinds = operator.type_of.items()
         self.exact = frozenset(name for name, kind in kinds if kind != CVM)
+        lets = (item for item in all_items(operator.items) if isinstance(item, Let))
+        self.named = frozenset(let.name for let in lets)  # each tested where it may be large
         self.span = operator.span  # of the statement at hand
         self.sizes = EXTENT_OR_0 if operator.empty_tensors else EXTENT
         for item in operator.inputs:
@@ -161,6 +165,19 @@ class ValueTyper(CallTyper):
                 return function in ("strides", "split", "zeros", "ones", "unflatten")
             case i.Select(then=then):
                 return self.is_list(then)
+            case i.Item(sequence=i.Var(name=name)):
+                return self.is_variadic_shape(name)
+            case _:
+                return False
+
+    def of_tensor(self, expr: i.Expr) -> bool:
+        """Whether a list has extents of one tensor, so that their product is its size at most."""
+        match expr:
+            case i.Var(name=name):
+                attributes = {each.name for each in self.operator.attributes}
+                return name in self.parts or (self.is_shape(name) and name not in attributes)
+            case i.Part(sequence=sequence):
+                return self.of_tensor(sequence)
             case i.Item(sequence=i.Var(name=name)):
                 return self.is_variadic_shape(name)
             case _:

@@ -78,6 +78,12 @@ static inline int64_t cvmgen_saturating_add(int64_t a, int64_t b) {
 static inline int64_t cvmgen_saturating_mul(int64_t a, int64_t b) {
     return cvmgen_saturate((__int128)a * b);
 }
+/* The product of the entries of a list that is no shape. */
+static inline int64_t cvmgen_saturating_size(const cvmgen_list *list) {
+    int64_t size = 1;
+    for (int64_t i = 0; i < list->length; ++i) size = cvmgen_saturating_mul(size, list->at[i]);
+    return size;
+}
 /* Within 2^126 of 0, which leaves room for what a plain sum adds. */
 #define CVMGEN_FAR ((__int128)1 << 126)
 static inline __int128 cvmgen_saturating_add_i128(__int128 a, __int128 b) {
@@ -126,9 +132,24 @@ static inline cvmgen_text cvmgen_number(int64_t value) {
 }
 /* A precision; of one that is far beyond what exists it is not counted how far. */
 CVMGEN_SELDOM
+static inline cvmgen_text cvmgen_far_precision_text(int64_t value, int64_t far) {
+    if (value >= far) return cvmgen_format("%" PRId64 " or more", far);
+    return value < -far ? cvmgen_format("below -%" PRId64, far) : cvmgen_number(value);
+}
+CVMGEN_SELDOM
 static inline cvmgen_text cvmgen_precision_text(int64_t value) {
-    if (value >= 64) return cvmgen_format("64 or more");
-    return value < -64 ? cvmgen_format("below -64") : cvmgen_number(value);
+    return cvmgen_far_precision_text(value, INT64_C(4611686018427387904));
+}
+/* The same of a precision that bounds of elements give, which may saturate on the way. */
+CVMGEN_SELDOM
+static inline cvmgen_text cvmgen_bounds_precision_text(int64_t value) {
+    return cvmgen_far_precision_text(value, 64);
+}
+/* An extent; of one that a formula made very large it is not told how large. */
+CVMGEN_SELDOM
+static inline cvmgen_text cvmgen_extent_text(int64_t value) {
+    if (value > INT64_C(4611686018427387904)) return cvmgen_format("more than 2^62");
+    return value < -INT64_C(4611686018427387904) ? cvmgen_format("less than -2^62") : cvmgen_number(value);
 }
 /* A list as users write it: (2, 3), (4,). */
 CVMGEN_SELDOM
@@ -137,8 +158,8 @@ static inline cvmgen_text cvmgen_list_text(const cvmgen_list *list) {
     size_t used = 0;
     used += (size_t)snprintf(result.text, sizeof result.text, "(");
     for (int64_t i = 0; i < list->length; ++i)
-        used += (size_t)snprintf(result.text + used, sizeof result.text - used, "%s%" PRId64,
-                                 i ? ", " : "", list->at[i]);
+        used += (size_t)snprintf(result.text + used, sizeof result.text - used, "%s%s",
+                                 i ? ", " : "", cvmgen_extent_text(list->at[i]).text);
     snprintf(result.text + used, sizeof result.text - used, list->length == 1 ? ",)" : ")");
     return result;
 }
@@ -409,9 +430,9 @@ static inline int cvmgen_check_part(cvmgen_error *error, const char *name,
 }
 static inline int cvmgen_refuse_extent(cvmgen_error *error, const char *name,
                                        const cvmgen_tensor *tensor, int dimension,
-                                       const char *term, int64_t wanted) {
+                                       const char *term, __int128 wanted) {
     const cvmgen_list shape = cvmgen_extents(tensor);
-    const cvmgen_text number = cvmgen_number(wanted);
+    const cvmgen_text number = cvmgen_extent_text(cvmgen_saturate(wanted));
     const bool literal = strcmp(term, number.text) == 0;
     return cvmgen_refuse(error, name, cvmgen_shape_text(&shape).text,
                          cvmgen_format("extent %d must be %s%s%s", dimension, term,

@@ -44,7 +44,7 @@ static int reshape_prepare(const cvm_reshape_args *args, reshape_plan *plan,
             return cvmgen_refuse(error, "target_shape", cvmgen_list_text(&target_shape).text,
                 "must be in [1, 2147483648)");
     /* reshape line 6 */
-    if (cvmgen_size(&target_shape) != cvmgen_size(&n))
+    if (cvmgen_saturating_size(&target_shape) != cvmgen_size(&n))
         return cvmgen_refuse(error, "",
             cvmgen_format("target_shape = %s, n = %s", cvmgen_list_text(&target_shape).text,
             cvmgen_list_text(&n).text).text, "the sizes must agree");
@@ -59,7 +59,7 @@ static int reshape_prepare(const cvm_reshape_args *args, reshape_plan *plan,
             cvmgen_precision_text(Y_precision).text, X_precision).text,
             "its precision p(X) must be in [1, 32]");
     /* reshape line 9 */
-    const int64_t target_shape_size = cvmgen_size(&target_shape);
+    const int64_t target_shape_size = cvmgen_saturating_size(&target_shape);
     plan->target_shape_size = target_shape_size;
     plan->Y_shape = Y_shape;
     plan->Y_precision = Y_precision;

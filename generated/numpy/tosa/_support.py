@@ -16,7 +16,8 @@ import numpy as np
 MAX_RANK = 16
 MAX_SIZE = 1 << 40
 MAX_PRECISION = 32
-FAR_PRECISION = 64  # from here on targets may count differently
+MOST_NAMED = 1 << 62  # of an integer that the host code of a call gives a name
+FAR_PRECISION = 64  # from here on targets may count the bits of bounds differently
 MAX_INPUTS = 64
 INT8: np.dtype[Any] = np.dtype(np.int8)
 INT32: np.dtype[Any] = np.dtype(np.int32)
@@ -107,9 +108,16 @@ def outside_rule(index: Sequence[int] | None) -> str:
     return f"element {shape_text(index)} reads outside of its tensors"
 
 
+def extent_text(extent: int) -> str:
+    """An extent; of one that a formula made very large it is not told how large."""
+    if extent > MOST_NAMED:
+        return "more than 2^62"
+    return "less than -2^62" if extent < -MOST_NAMED else str(extent)
+
+
 def shape_text(extents: Sequence[int]) -> str:
     """A shape as users write it: (2, 3), (4,)."""
-    return f"({', '.join(map(str, extents))}{',' * (len(extents) == 1)})"
+    return f"({', '.join(map(extent_text, extents))}{',' * (len(extents) == 1)})"
 
 
 def shapes_text(shapes: Sequence[Sequence[int]]) -> str:
@@ -364,7 +372,7 @@ def check_extent(
     operator: str, name: str, shape: Sequence[int], dimension: int, term: str, wanted: int
 ) -> None:
     if shape[dimension] != wanted:
-        text = term if term == str(wanted) else f"{term} = {wanted}"
+        text = term if term == str(wanted) else f"{term} = {extent_text(wanted)}"
         rule = f"extent {dimension % len(shape)} must be {text}"
         refuse(operator, name, f"shape {shape_text(shape)}", rule)
 
@@ -596,11 +604,11 @@ def check_output_shape(
     check_shape(operator, name, shape, limits)
 
 
-def precision_text(precision: int) -> str:
-    """A precision; of one that is far beyond what exists it is not counted how far."""
-    if precision >= FAR_PRECISION:
-        return f"{FAR_PRECISION} or more"
-    return f"below -{FAR_PRECISION}" if precision < -FAR_PRECISION else str(precision)
+def precision_text(precision: int, far: int) -> str:
+    """A precision; of one from `far` on it is not counted how far."""
+    if precision >= far:
+        return f"{far} or more"
+    return f"below -{far}" if precision < -far else str(precision)
 
 
 def check_output(
@@ -611,11 +619,12 @@ def check_output(
     rule: str,
     shown: str,
     limits: Limits = OUTPUT,
+    far: int = MOST_NAMED,
 ) -> None:
     """The shape and precision that an output would have."""
     check_output_shape(operator, name, shape, limits)
     if not 1 <= precision <= MAX_PRECISION:
-        text = with_terms(f"precision {precision_text(precision)}", shown)
+        text = with_terms(f"precision {precision_text(precision, far)}", shown)
         refuse(operator, name, text, f"its precision {rule} must be in [1, {MAX_PRECISION}]")
 
 

@@ -1,0 +1,70 @@
+"""Intervals of integers, which tell whether a target may saturate in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from cvmgen.rules import MOST_NAMED
+
+COMPUTED = (1 << 126) - 1  # the largest value of an operation
+KEPT = (1 << 63) - 1  # of an entry of a list, a sum or a product on the way, an index
+BEYOND = 1 << 200  # as good as no bound
+MOST_EXPONENT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """All integers low <= value <= high. A `far` one may be saturated."""
+
+    low: int
+    high: int
+    far: bool = False
+
+    def join(self, other: Bounds) -> Bounds:
+        ends = min(self.low, other.low), max(self.high, other.high)
+        return Bounds(*ends, self.far or other.far)
+
+    def within(self, most: int) -> bool:
+        return -most <= self.low and self.high <= most
+
+    def cut(self, most: int) -> Bounds:
+        low, high = (min(max(end, -most), most) for end in (self.low, self.high))
+        return Bounds(low, high, self.far)
+
+    def held(self, most: int, *parts: Bounds) -> Bounds:
+        """What is made of `parts`, where a target holds no more than `most`."""
+        far = not self.within(most) or any(part.far for part in parts)
+        return replace(self.cut(BEYOND), far=far and not self.within(MOST_NAMED))
+
+    @property
+    def negative(self) -> Bounds:
+        return Bounds(-self.high, -self.low, self.far)
+
+    @property
+    def size(self) -> int:
+        return max(abs(self.low), abs(self.high))
+
+
+def joined(found: list[Bounds]) -> Bounds:
+    result = found[0] if found else Bounds(0, 0)
+    for each in found[1:]:
+        result = result.join(each)
+    return result
+
+
+def power(base: Bounds, exponent: Bounds) -> Bounds:
+    """Exponents below 0 give no integer; anything to the power of 0 is 1."""
+    most = min(max(exponent.high, 0), MOST_EXPONENT)
+    size = max(base.cut(BEYOND).size, 1) ** most
+    even = exponent.low == exponent.high and exponent.low % 2 == 0
+    return Bounds(0 if even or base.low >= 0 else -size, size)
+
+
+def reduced(function: str, body: Bounds, often: int) -> Bounds:
+    match function:
+        case "sum":
+            return Bounds(min(body.low, 0) * often, max(body.high, 0) * often)
+        case "prod":
+            return power(body.join(Bounds(1, 1)), Bounds(0, often))
+        case _:
+            return body
