@@ -14,7 +14,7 @@ from cvmgen.dtypes import INT32, DType
 from cvmgen.emit import c, c_support, cuda, interface, numpy, python
 from cvmgen.emit.c_nests import NestEmitter
 from cvmgen.errors import CvmgenError, Faults, InternalError, Strict
-from cvmgen.inside.checks import open_places, stay_inside
+from cvmgen.inside.checks import CallProof, open_places, stay_inside
 from cvmgen.inside.sites import HINT
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
@@ -54,7 +54,7 @@ After = TypeVar("After")
 STATEMENTS: Passes = (
     ("inside", stay_inside),
     ("parts", name_parts),
-    ("lift", lift_host),
+    ("lift", partial(lift_host, proof=CallProof)),
     ("unfold", unfold_nests),
     ("guards", place_guards),
     ("ahead", reductions_ahead),

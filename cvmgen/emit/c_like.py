@@ -230,7 +230,7 @@ class CPrinter:
                 return f"cvmgen_{function}({self.expr(arguments[0])})", PRIMARY
             case "size" | "saturating_size" | "last" | "rows" | "strides":
                 return f"cvmgen_{function}({self.pointer(arguments[0])})", PRIMARY
-            case "flatten_index" | "dot" | "split":
+            case "flatten_index" | "saturating_flatten_index" | "dot" | "split":
                 pair = ", ".join(map(self.pointer, arguments))
                 return f"cvmgen_{function}({pair})", PRIMARY
             case "unflatten":

@@ -6,7 +6,7 @@ import re
 
 from cvmgen.emit.numpy_boxes import Block, Chain, chain_of, ends, name_of
 from cvmgen.emit.numpy_chains import UFUNCS, ChainPrinter
-from cvmgen.emit.numpy_printer import ARRAY, INDEX, NotAnArray, OneByOne, inlined, seen
+from cvmgen.emit.numpy_printer import ARRAY, HOST, INDEX, NotAnArray, OneByOne, inlined, seen
 from cvmgen.emit.python_names import identifier
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
@@ -140,7 +140,8 @@ class NestPrinter(ChainPrinter):
             )
             return
         typed = self.typed(target.tensor)
-        if self.one_store() and self.pointwise(value) and not typed:
+        number = self.may_be_number(value)
+        if self.one_store() and self.pointwise(value) and not typed and not number:
             self.partial = True  # it makes blocks by itself
             self.chain(value, target.tensor)
             return
@@ -149,10 +150,20 @@ class NestPrinter(ChainPrinter):
             self.into(call, tensor)
             return
         text = self.expr(value)
-        if self.kind(value) == ARRAY and not self.checked:
+        if self.kind(value) == ARRAY and not self.checked and not number:
             self.emit(f"{tensor}[...] = {text}")
             return
         self.emit(f"arrays.store_all({tensor}, {text})")
+
+    def may_be_number(self, value: i.Expr) -> bool:
+        """Whether a choice by the call may give an integer of the host, which may be any."""
+        match value:
+            case i.Const(value=known):
+                return not -128 <= known < 128
+            case i.Select(then=then, otherwise=otherwise):
+                return self.may_be_number(then) or self.may_be_number(otherwise)
+            case _:
+                return self.kind(value) == HOST
 
     def into(self, call: str, target: str) -> None:
         """A call with an array for its result."""

@@ -237,7 +237,7 @@ class ArrayPrinter(PythonPrinter, ABC):
 
     def chosen(self, expr: i.Expr) -> tuple[str, int]:
         """A number of the call, computed whatever a choice between arrays takes."""
-        if any(map(may_fail, certain(expr))):
+        if may_be_missing(expr):
             raise NotAnArray("a number of the call that may not be there")
         choices, self.choices = self.choices, 0
         found = self.leveled(expr)
@@ -305,7 +305,7 @@ class ArrayPrinter(PythonPrinter, ABC):
         if self.kind(expr.condition) == HOST:
             return self.branches(expr)
         tests = conjuncts(expr.condition)
-        known = [each for each in tests if self.kind(each) == HOST]
+        known = list(self.known_first(tests))
         if known and sum(1 for _ in walk(expr.otherwise)) <= FEW_NODES:
             rest = conjunction(each for each in tests if each not in known)
             inner = replace(expr, condition=rest)
@@ -315,6 +315,14 @@ class ArrayPrinter(PythonPrinter, ABC):
         if self.checked:
             return f"vectors.choose({', '.join(parts)}, {self.integer})", PRIMARY
         return f"vectors.where({', '.join(parts)})", PRIMARY
+
+    def known_first(self, tests: tuple[i.Expr, ...]) -> Iterator[i.Expr]:
+        """The tests of the call that can be asked before those of elements."""
+        first = True
+        for each in tests:
+            first = first and self.kind(each) == HOST
+            if first or (self.kind(each) == HOST and not may_be_missing(each)):
+                yield each
 
     def branches(self, expr: i.Select) -> tuple[str, int]:
         """A choice by the call: only the branch taken is computed."""
@@ -507,3 +515,10 @@ def without_places(node: Any, kept: frozenset[str]) -> Any:
 
 def reads(expr: i.Expr) -> bool:
     return any(isinstance(each, (i.Access, i.Fold, i.Entries)) for each in walk(expr))
+
+
+def may_be_missing(expr: i.Expr) -> bool:
+    """Whether a number of the call has no value in some calls, be it a term of a reduction."""
+    parts = tuple(certain(expr))
+    terms = (walk(each) for each in parts if isinstance(each, i.Fold))
+    return any(map(may_fail, parts)) or any(any(map(may_fail, each)) for each in terms)

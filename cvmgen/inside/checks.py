@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from cvmgen.dtypes import MAX_SIZE
 from cvmgen.inside.calls import CallProver, count_of
@@ -67,6 +68,31 @@ def checked(program: i.Program) -> tuple[i.Program, tuple[Open, ...]]:
         return program, untested(told.values())
     checks = Checks(translate(program.operator, lazy=True))
     return checks.program_with_tests(), tuple(checks.sites.open.values())
+
+
+class CallProof:
+    """Proves that what the host computes for a nest, behind all else, reads entries of lists that
+    are there."""
+
+    def __init__(self, program: i.Program) -> None:
+        self.program = program
+
+    @cached_property
+    def known(self) -> tuple[Checks, Knowledge]:
+        checks = Checks(self.program)
+        _, at = checks.host(self.program.prepare, Knowledge())
+        return checks, at
+
+    def __call__(self, nest: i.Nest, value: i.Expr) -> bool:
+        checks, at = self.known
+        at = at if nest.case is None else checks.cases[nest.case]
+        if nest.each is not None:
+            index, _, high = nest.each
+            at = checks.prover.enter(at, i.Over(index, ZERO, high))
+        try:
+            return checks.sites.inside(*checks.host_names).test(value, at) == TRUE
+        except SpecError:
+            return False
 
 
 def untested(places: Iterable[Open]) -> tuple[Open, ...]:

@@ -1,7 +1,13 @@
-"""Out of the nests: the loop over a variadic input's tensors, and folds over host values."""
+"""Out of the nests: the loop over a variadic input's tensors, and folds over host values.
+
+The host computes what it is given in every call, also where the nest asks for it behind a condition
+or has no element. So a fold is lifted only if it has a value whatever the call is: nothing in it
+may fail, its entries of lists are proved to be there, and int64 holds all that it computes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from cvmgen.functions import REAL_FUNCTIONS
@@ -10,17 +16,23 @@ from cvmgen.ir.host import insert
 from cvmgen.ir.uses import assigned, bound_in, names_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.lower.unfold import ACCUMULATORS
+from cvmgen.lower.widths import Widths, host_ranges
 from cvmgen.source import SpecError
 
+Proof = Callable[[i.Nest, i.Expr], bool]
 
-def lift_host(program: i.Program) -> i.Program:
-    """Each nest with the tensor it reads made single, and what the host can fold, folded."""
+
+def lift_host(program: i.Program, *, proof: Callable[[i.Program], Proof]) -> i.Program:
+    """Each nest with the tensor it reads made single, and what the host can fold, folded. The proof
+    is that a value which the host computes for a nest reads entries of lists that are there."""
+    reads_inside = proof(program)
     taken = set(names_in((program.prepare, tuple(nest.body for nest in program.nests))))
     added: dict[int | None, list[i.Stmt]] = {}
     nests = []
     for nest in program.nests:
         nest = one_tensor(program, nest)
-        nest, folded = folds(nest, taken)
+        nest, folded = folds(program, nest, taken, reads_inside)
+        nest = replace(nest, body=with_all_entries(nest, reads_inside))
         if nest.each is None:
             added.setdefault(nest.case, []).extend(folded)
         else:
@@ -54,7 +66,9 @@ def one_tensor(program: i.Program, nest: i.Nest) -> i.Nest:
             )
 
 
-def folds(nest: i.Nest, taken: set[str]) -> tuple[i.Nest, tuple[i.Stmt, ...]]:
+def folds(
+    program: i.Program, nest: i.Nest, taken: set[str], reads_inside: Proof
+) -> tuple[i.Nest, tuple[i.Stmt, ...]]:
     """The outermost folds that read no element, no index of a loop and no real number."""
     inner = assigned(nest.body)
     found: dict[i.Expr, str] = {}
@@ -62,9 +76,11 @@ def folds(nest: i.Nest, taken: set[str]) -> tuple[i.Nest, tuple[i.Stmt, ...]]:
     def change(node: i.Expr) -> i.Expr:
         if not isinstance(node, i.Fold) or names_in(node) & inner:
             return node
-        if any(of_nests(each) or may_fail(each) for each in walk(node)):
+        if any(of_nests(each) or fails(each) for each in walk(node)):
             return node
         if names_in(node) & (bound_in(nest.body) - bound_in(node)):
+            return node
+        if not (fits(program, nest, node) and reads_inside(nest, node)):
             return node
         if node not in found:
             found[node] = fresh(ACCUMULATORS[node.op][0], taken)
@@ -73,6 +89,37 @@ def folds(nest: i.Nest, taken: set[str]) -> tuple[i.Nest, tuple[i.Stmt, ...]]:
     body = rebuild(nest.body, change)
     lets = tuple(i.Let(name, "int", fold, nest.span) for fold, name in found.items())
     return replace(nest, body=body), lets
+
+
+def with_all_entries(nest: i.Nest, reads_inside: Proof) -> tuple[i.Stmt, ...]:
+    """A nest whose entries of the host's lists are there in every call, as the host takes them out
+    of the lists ahead, and whole arrays are computed for all elements: one that is not proved to be
+    there stays behind a test."""
+    inner = assigned(nest.body) | bound_in(nest.body)
+    known: dict[i.Expr, bool] = {}
+
+    def change(node: i.Expr) -> i.Expr:
+        if not isinstance(node, i.Item) or names_in(node) & inner:
+            return node
+        if any(map(of_nests, walk(node))):
+            return node
+        if node not in known:
+            known[node] = reads_inside(nest, node)
+        return node if known[node] else entry_or_0(node)
+
+    body: tuple[i.Stmt, ...] = rebuild(nest.body, change)
+    return body
+
+
+def entry_or_0(item: i.Item) -> i.Expr:
+    length = i.Call("len", (item.sequence,))
+    tests = i.Compare("<=", i.Const(0), item.index), i.Compare("<", item.index, length)
+    return i.Select(i.Logic("and", tests), item, i.Const(0))
+
+
+def fails(node: object) -> bool:
+    """The same but for entries of lists, of which there is a proof."""
+    return may_fail(node) and not isinstance(node, i.Item)
 
 
 def may_fail(node: object) -> bool:
@@ -92,10 +139,17 @@ def may_fail(node: object) -> bool:
             return False
 
 
+def fits(program: i.Program, nest: i.Nest, fold: i.Expr) -> bool:
+    """Whether all values on the way are of 64 bits: the host would saturate."""
+    widths = Widths(program, nest, host_ranges(program))
+    widths.exact(fold)
+    return widths.most.fits(64)
+
+
 def of_nests(node: object) -> bool:
     """Whether an expression has no value on the host, which knows integers and conditions."""
     match node:
-        case i.Access() | i.Load() | i.Real() | i.Limit() | i.Binary(op="over"):
+        case i.Access() | i.Entries() | i.Load() | i.Real() | i.Limit() | i.Binary(op="over"):
             return True
         case i.Call(function=function):
             return function in REAL_FUNCTIONS

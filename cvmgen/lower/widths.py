@@ -13,9 +13,11 @@ from math import prod
 
 from cvmgen.dtypes import CVM, DTYPES, INT32, MAX_SIZE, MOST_EXACT
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import walk
 from cvmgen.lower.unfold import unfold_all
 from cvmgen.typing import ranges
+from cvmgen.typing.machine_types import INT64
 from cvmgen.typing.ranges import Range
 from cvmgen.typing.typed_statements import Typer
 from cvmgen.typing.typed_values import EXTENT_OR_0
@@ -69,9 +71,11 @@ class Widths:
         self.operator = program.operator
         self.within = UNBOUNDED if bits is None else Range(-(1 << bits), 1 << bits)
         self.host = host
+        self.typer = Typer(program.operator, {}, host=True)
         self.scratch = {each.name for each in program.scratch}
         self.names: dict[str, Range | None] = {}
         self.kept: dict[str, Range] = {}
+        self.locals = assigned(nest.body)  # names of the nest's own
         self.values: set[str] = set()  # locals that depend on elements
         self.most = Range(0, 0)
 
@@ -181,7 +185,10 @@ class Widths:
         return found
 
     def stored(self, expr: i.Expr) -> None:
-        """A value of which a store keeps the lowest bits."""
+        """A value of which a store keeps the lowest bits; one of the call is Python's own."""
+        if self.of_call(expr):
+            self.exact(expr)
+            return
         match expr:
             case i.Binary(op="+" | "-" | "*", left=left, right=right):
                 self.stored(left)
@@ -207,6 +214,12 @@ class Widths:
                 self.slots(index)
             case _:
                 self.exact(expr)
+
+    def of_call(self, expr: i.Expr) -> bool:
+        """Whether a value is the same for all elements."""
+        if any(isinstance(each, (i.Access, i.Load, i.Entries)) for each in walk(expr)):
+            return False
+        return not names_in(expr) & self.locals
 
     def exact(self, expr: i.Expr) -> Range | None:
         """The range of a value that matters as a whole; None of real numbers."""
@@ -332,6 +345,8 @@ class Widths:
                 return left
 
     def call(self, function: str, arguments: tuple[i.Expr, ...]) -> Range | None:
+        if function == "size" and not self.typer.of_tensor(arguments[0]):
+            return self.cut(INT64)
         if function in OF_LISTS:
             return self.cut(Range(0 if function in ("size", "len") else -MAX_SIZE, MAX_SIZE))
         found = [self.exact(each) for each in arguments]

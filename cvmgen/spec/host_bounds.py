@@ -224,7 +224,8 @@ class HostBounds:
             case "size", (sequence,):
                 return self.size(sequence)
             case "flatten_index", (index, extents):
-                return self.demanded(expr, self.position(index, extents))
+                place = self.position(index, extents)
+                return place if place.low >= 0 else self.demanded(expr, place)
             case "max" | "min" as name, arguments:
                 choose = max if name == "max" else min
                 found = [self.number(each) for each in arguments]

@@ -85,6 +85,8 @@ class CallTyper(ABC):
             if function == "size" and not self.of_tensor(expr.arguments[0]):
                 name = "saturating_size" if self.host else function
                 return i.Call(name, arguments), "i64", INT64
+            if function == "flatten_index" and self.host:
+                return i.Call("saturating_flatten_index", arguments), "i64", INT64
             return i.Call(function, arguments), "i64", known.get(function)
         typed = [self.expr(argument) for argument in expr.arguments]
         if function in ("floor_log2", "ceil_log2"):

@@ -19,7 +19,7 @@ from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
 from cvmgen.source import SpecError
-from cvmgen.spec.formula import Operator
+from cvmgen.spec.formula import Let, Operator, all_items
 from cvmgen.typing import ranges
 from cvmgen.typing.machine_types import (
     BITS,
@@ -40,7 +40,6 @@ from cvmgen.typing.machine_types import (
     raised,
     saturated,
 )
-from cvmgen.spec.formula import Let, Operator, all_items
 from cvmgen.typing.ranges import Range
 from cvmgen.typing.typed_calls import CallTyper
 

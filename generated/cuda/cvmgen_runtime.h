@@ -84,6 +84,14 @@ static inline int64_t cvmgen_saturating_size(const cvmgen_list *list) {
     for (int64_t i = 0; i < list->length; ++i) size = cvmgen_saturating_mul(size, list->at[i]);
     return size;
 }
+/* A row-major position of entries that are not negative, in any box. */
+static inline int64_t cvmgen_saturating_flatten_index(const cvmgen_list *index,
+                                                      const cvmgen_list *extents) {
+    int64_t position = 0;
+    for (int64_t i = 0; i < extents->length; ++i)
+        position = cvmgen_saturating_add(cvmgen_saturating_mul(position, extents->at[i]), index->at[i]);
+    return position;
+}
 /* Within 2^126 of 0, which leaves room for what a plain sum adds. */
 #define CVMGEN_FAR ((__int128)1 << 126)
 static inline __int128 cvmgen_saturating_add_i128(__int128 a, __int128 b) {
