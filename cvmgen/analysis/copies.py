@@ -15,6 +15,7 @@ from cvmgen import algebra
 from cvmgen.analysis.facts import Facts
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import extent
 from cvmgen.ir.uses import changed, names_in
 from cvmgen.ir.visit import substitute, walk
 from cvmgen.typing.machine_types import BITS
@@ -126,14 +127,14 @@ class Copies:
         if begin[1] == ZERO and self.sure(loop, begin[0]):
             return self.fill(loop, store, begin[0])
         kind = self.element(store)
-        return i.Copy(kind, target[0], target[1], begin[0], begin[1], count(loop), loop.span)
+        return i.Copy(kind, target[0], target[1], begin[0], begin[1], extent(loop), loop.span)
 
     def fill(self, loop: i.Loop, store: i.Store, value: i.Expr) -> i.Stmt | None:
         target = self.place(loop, store.target)
         if target is None or not self.sure(loop, value):
             return None
         kind = self.element(store)
-        return i.Fill(kind, *target, folded(value, kind), count(loop), loop.span)
+        return i.Fill(kind, *target, folded(value, kind), extent(loop), loop.span)
 
     def element(self, store: i.Store) -> str:
         return f"i{self.dtypes[store.target.tensor].bits}"
@@ -166,7 +167,7 @@ class Copies:
         if loop.index in names_in((run.count, run.step)) or not self.facts.positive(run.count):
             return None
         target = self.beside(loop, run.target, run.step, run.count)
-        length = algebra.product([count(loop), run.count])
+        length = algebra.product([extent(loop), run.count])
         match run:
             case _ if target is None:
                 return None
@@ -230,13 +231,6 @@ def folded(value: i.Expr, kind: str) -> i.Expr:
         return value
     half = 1 << (BITS_OF[kind] - 1)
     return i.Const((inner.value + half) % (2 * half) - half)
-
-
-def count(loop: i.Loop) -> i.Expr:
-    if loop.low == ZERO:
-        return loop.high
-    assert loop.low is not None
-    return i.Binary("-", loop.high, loop.low)
 
 
 def inlined(body: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:

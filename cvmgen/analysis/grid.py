@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import extent
 from cvmgen.ir.uses import assigned, changed, names_in
 from cvmgen.ir.visit import walk
 
@@ -48,9 +49,3 @@ def grid(body: tuple[i.Stmt, ...], most: int | None = None) -> Grid:
         locals_ += before
         body = last.body
     return Grid(tuple(loops), (*locals_, *body))
-
-
-def extent(loop: i.Loop) -> i.Expr:
-    if loop.low is None or loop.low == i.Const(0):
-        return loop.high
-    return i.Binary("-", loop.high, loop.low)

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import extent
 from cvmgen.ir.uses import assigned, carried, changed, names_in
 from cvmgen.ir.visit import walk
 
@@ -277,12 +278,6 @@ def few(sweep: Sweep) -> bool:
             case _:
                 return False
     return iterations <= FEW
-
-
-def extent(loop: i.Loop) -> i.Expr:
-    if loop.low is None or loop.low == i.Const(0):
-        return loop.high
-    return i.Binary("-", loop.high, loop.low)
 
 
 def dependent(statements: tuple[i.Stmt, ...], names: Collection[str]) -> frozenset[str]:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cvmgen import algebra
-from cvmgen.analysis.copies import count, inlined, plain
+from cvmgen.analysis.copies import inlined, plain
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
+from cvmgen.ir.loops import extent
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import children, rebuild, substitute, walk
 
@@ -251,7 +252,7 @@ def joined(loops: tuple[i.Loop, ...], body: tuple[i.Stmt, ...]) -> Joined:
     it repeats what it stores, and is often short.
     """
     loops, body = without_units(loops, body)
-    extents: tuple[i.Expr, ...] = (count(loops[-1]),)
+    extents: tuple[i.Expr, ...] = (extent(loops[-1]),)
     while len(loops) > 1:
         outer, inner = loops[-2:]
         longer = flat(outer, inner, body) or repeating(outer, inner, body)

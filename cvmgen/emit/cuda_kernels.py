@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from cvmgen.analysis.grid import Grid, extent
+from cvmgen.analysis.grid import Grid
 from cvmgen.emit.c_kernels import KernelPrinter
 from cvmgen.emit.c_like import identifier, indent
 from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import extent
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh
 

@@ -10,6 +10,7 @@ from cvmgen.analysis.greedy import Greedy, relevant
 from cvmgen.analysis.list_loops import Block
 from cvmgen.emit.c_like import entry_at
 from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import distance
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild
 
@@ -154,7 +155,7 @@ class MaskNests:
                 return i.Call("len", (high,))
             case i.Loop(low=low, high=high):
                 assert low is not None
-                return high if self.counted else i.Binary("-", high, low)
+                return distance(low, high)
 
     def candidate(self, name: str, place: i.Var) -> Block:
         """The local for the candidate at a place, where it is not the place itself."""

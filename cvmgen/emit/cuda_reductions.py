@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cvmgen.analysis.grid import Grid, grid
-from cvmgen.analysis.reductions import Reduction, Sweep, extent, reduction, steps
+from cvmgen.analysis.reductions import Reduction, Sweep, reduction, steps
 from cvmgen.emit.c_like import identifier, indent
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.emit.cuda_mappings import Kernel, Mapping, Task
 from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import extent
 from cvmgen.ir.visit import walk
 
 # How the header calls what joins the shares of an accumulator.

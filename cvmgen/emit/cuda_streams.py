@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping as Names
 from typing import Any
 
-from cvmgen.analysis.grid import extent
 from cvmgen.analysis.streams import Read, Stream, stream, walk_steps
 from cvmgen.dtypes import INT64, DType
 from cvmgen.emit.c_like import PRIMARY, TERNARY, identifier, indent
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.emit.cuda_mappings import Kernel, Mapping, Task
 from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import extent
 from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import rebuild, substitute, walk

@@ -13,13 +13,14 @@ from dataclasses import replace
 
 from cvmgen import algebra
 from cvmgen.analysis.boxes import Box, Near, read_near
-from cvmgen.analysis.grid import Grid, extent
+from cvmgen.analysis.grid import Grid
 from cvmgen.analysis.windows import Side, Window, find_window, less_one, narrow, summands
 from cvmgen.emit.c_like import identifier, indent
 from cvmgen.emit.c_text import wrapped, wrapped_list
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.emit.cuda_mappings import Kernel, Mapping, Task
 from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import extent
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
 

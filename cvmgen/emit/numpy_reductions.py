@@ -19,6 +19,7 @@ from cvmgen.emit.numpy_printer import (
 from cvmgen.emit.python_names import identifier
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjuncts
+from cvmgen.ir.loops import distance
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
 from cvmgen.lower.unfold import ACCUMULATORS
@@ -159,8 +160,7 @@ class ReductionPrinter(ArrayPrinter):
             match each:
                 case i.Over(index=index, low=low, high=high):
                     assert low is not None
-                    length = high if low == i.Const(0) else i.Binary("-", high, low)
-                    extents.append(self.index(length))
+                    extents.append(self.index(distance(low, high)))
                     if low != i.Const(0):
                         axis, local = local, self.new(index)
                         later.append(f"{local} = {self.expr(low, 9)} + {axis}")

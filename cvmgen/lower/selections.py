@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import distance
 from cvmgen.source import Span
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
@@ -196,7 +197,7 @@ class Filling:
             at = index if low == ZERO else i.Binary("-", index, low)
             body = tuple(self.stores(at, index, keys))
         loop = i.Loop(over.index, low, high, body, 0, self.span)
-        count = high if low == ZERO else i.Binary("-", high, low)
+        count = distance(low, high)
         if not (low == ZERO and never_negative(binder.high, self.translator.definitions)):
             count = i.Call("max", (count, ZERO))
         return (*before, loop, i.Store(self.place.length, count, self.span))

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator
 
 from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import distance
 from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import fresh, walk
 from cvmgen.schedule.actions.unroll import passes
 from cvmgen.schedule.dependences import have_room, leaves
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.guards import ZERO
 from cvmgen.schedule.rewriting import Block, loops, placed, rewritten, with_names
 from cvmgen.schedule.subject import Subject
 
@@ -50,7 +50,7 @@ def enumerated(subject: Subject, use: Use) -> Subject:
         new = {statement.index: new_name(statement, roles[0])}
         for each in between(statement, names) if len(roles) > 1 else ():
             new[each.index] = new_name(each, roles[1])
-        count = high if low == ZERO else i.Binary("-", high, low)
+        count = distance(low, high)
         result: i.Stmt = statement
         for number in range(2, most + 1):
             copies = with_iterations(statement, names, low, number, used)

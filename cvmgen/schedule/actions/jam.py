@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import distance
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.dependences import Locals, own_place, steady_range
@@ -57,7 +58,7 @@ def jam(subject: Subject, use: Use) -> Subject:
 
 def multiple(low: i.Expr, high: i.Expr, size: int) -> i.Expr:
     """Where the last whole group of iterations ends."""
-    count = high if low == ZERO else i.Binary("-", high, low)
+    count = distance(low, high)
     whole = i.Binary("*", i.Binary("truncdiv", count, i.Const(size)), i.Const(size))
     return whole if low == ZERO else i.Binary("+", low, whole)
 
