@@ -15,6 +15,7 @@ from cvmgen.emit import c, c_support, cuda, interface, numpy, python
 from cvmgen.emit.c_nests import NestEmitter
 from cvmgen.errors import CvmgenError, Faults, InternalError, Strict
 from cvmgen.inside.checks import CallProof, open_places, stay_inside
+from cvmgen.inside.shelter import shelter
 from cvmgen.inside.sites import HINT
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
@@ -59,12 +60,14 @@ STATEMENTS: Passes = (
     ("guards", place_guards),
     ("ahead", reductions_ahead),
 )
+SHELTER: Passes = (("shelter", shelter),)
 # For numpy: reductions and multi-indices as they are.
-WHOLE_ARRAYS: Passes = STATEMENTS[:3]
+WHOLE_ARRAYS: Passes = (*STATEMENTS[:3], *SHELTER)
 OFFSETS: Passes = (
     ("offsets", find_offsets),
     ("flatten", flatten_packs),
     ("host_values", host_values),
+    *SHELTER,
 )
 # From the translated formula to nests that every target can print.
 COMMON: Passes = (*STATEMENTS, *OFFSETS)

@@ -19,6 +19,7 @@ from cvmgen.emit.prepare import Prepare
 from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import walk
 from cvmgen.lower.compaction import compact
 from cvmgen.lower.decisions import decide_early
 from cvmgen.schedule.book import Schedules
@@ -330,7 +331,8 @@ class CEmitter(NestEmitter):
             "if (status != CVMGEN_OK) break;",
         ]
         freed = [f"free({tensor}_copy);"]
-        if tensor in self.types.tensors:
+        reads = any(isinstance(e, i.Load) and e.tensor == tensor for e in walk(nest.body))
+        if tensor in self.types.tensors or not reads:
             widened, freed = [], []
         body = [
             *widened,

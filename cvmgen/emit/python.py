@@ -366,7 +366,9 @@ class PythonEmitter:
         return f"_nest_{tensor}{suffix}"
 
     def tensors(self, nest: i.Nest) -> list[str]:
-        read = interface.inputs_read(self.program, nest)
+        read = list(interface.inputs_read(self.program, nest))
+        if nest.each is not None and nest.each[1] not in read:
+            read.append(nest.each[1])  # how many there are is all that is asked of them
         scratch = interface.scratch_read(self.program, nest)
         return [*read, *scratch, *interface.filled(self.program, nest)]
 

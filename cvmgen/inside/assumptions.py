@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from cvmgen.dtypes import CVM, DType
+from cvmgen.dtypes import CVM, MAX_RANK, DType
 from cvmgen.functions import REAL_FUNCTIONS
 from cvmgen.inside import polynomials as p
 from cvmgen.inside.binding import alike, put
@@ -259,10 +259,12 @@ class Assumptions(Forms):
         index = (*first.index[:-1], (place, False))
         access = i.Access(first.tensor, first.which, index)
         inside = within(place, ZERO, entries.length)
-        return i.Logic("and", (inside, i.Compare("==", value, access)))
+        known = (inside, i.Compare("==", value, access))
+        origin = self.of_stored(access, value)
+        return i.Logic("and", known if origin is None else (*known, origin))
 
-    def of_stored(self, access: i.Access) -> i.Expr | None:
-        """Where an element of a selected list comes from."""
+    def of_stored(self, access: i.Access, value: i.Expr) -> i.Expr | None:
+        """Where an element of a selected list, with this value, comes from."""
         return None
 
     # -------------------------------------------------------- indices
@@ -295,6 +297,8 @@ class Assumptions(Forms):
                 value = self.poly(operand, at)
                 yield p.minus(atom, value)
                 yield p.plus(atom, value)
+            case i.Call(function="len", arguments=(i.Var(name=name),)) if name in self.ranks:
+                yield p.shifted(p.minus({}, atom), MAX_RANK)
             case i.Item(sequence=i.Var(name=name), index=index) if name in at.packs:
                 yield from self.of_pack(expr, at.packs[name], index, at)
             case i.Item(sequence=i.Var(name=name) as sequence):
@@ -310,7 +314,7 @@ class Assumptions(Forms):
             case i.Item(sequence=i.Binary() | i.Gather() as sequence):
                 yield i.Contains(expr, sequence)
             case i.Access():
-                found = self.of_stored(expr)
+                found = self.of_stored(expr, expr)
                 if found is not None:
                     yield found
                 yield from self.of_element(expr, at)

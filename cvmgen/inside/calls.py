@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cvmgen.inside.assumptions import within
 from cvmgen.inside.binding import put
@@ -29,6 +29,10 @@ class Alternative:
     conditions: tuple[i.Expr, ...]
     value: i.Expr
     local: frozenset[str]
+
+    def anywhere(self) -> Alternative:
+        """The same once the entries of the list are in another order."""
+        return replace(self, index=(*self.index[:-1], ZERO))
 
 
 class CallProver(Prover):
@@ -140,23 +144,25 @@ class CallProver(Prover):
         wanted = (nest.tensor, length_name(nest.tensor))
         self.stored |= {name: tuple(each) for name, each in found.items() if name in wanted}
 
-    def of_stored(self, access: i.Access) -> i.Expr | None:
-        """Where an element of the memory of a list comes from."""
+    def of_stored(self, access: i.Access, value: i.Expr) -> i.Expr | None:
+        """Where an element of the memory of a list, with this value, comes from."""
         alternatives = self.stored.get(access.tensor)
         if not alternatives:
             return None
-        cases = [self.origin(access, each) for each in alternatives]
+        cases = [self.origin(access, value, each) for each in alternatives]
         return cases[0] if len(cases) == 1 else i.Logic("or", tuple(cases))
 
-    def origin(self, access: i.Access, stored: Alternative) -> i.Expr:
+    def origin(self, access: i.Access, value: i.Expr, stored: Alternative) -> i.Expr:
         values: dict[str, i.Expr] = {
             name: self.named(name, (access, stored, name)) for name in sorted(stored.local)
         }
+        if isinstance(stored.value, i.Var) and stored.value.name in values:
+            values[stored.value.name] = value  # so that what is said of it is said of the value
         for own, (given, _) in zip(stored.index, access.index, strict=False):
             if isinstance(own, i.Var) and own.name in values:
                 values[own.name] = given
         tests = [put(each, values) for each in stored.conditions]
-        same = i.Compare("==", access, put(stored.value, values))
+        same = i.Compare("==", value, put(stored.value, values))
         return i.Logic("and", (*tests, same))
 
 
@@ -189,20 +195,28 @@ class Summary:
                     more = (*conditions, put(inside, lets))
                     self.block(inner, more, local | {index}, lets)
                 case i.If(condition=condition, then=then, otherwise=otherwise):
-                    tests = tuple(put(each, lets) for each in conjuncts(condition) if simple(each))
+                    simple = filter(self.is_simple, conjuncts(condition))
+                    tests = tuple(put(each, lets) for each in simple)
                     self.block(then, (*conditions, *tests), local, lets)
                     self.block(otherwise, conditions, local, lets)
                 case i.Store(target=i.Access(tensor=tensor, index=index), value=value):
                     places = tuple(put(each, lets) for each, _ in index)
                     stored = Alternative(places, conditions, put(value, lets), local)
                     self.found.setdefault(tensor, []).append(stored)
+                case i.Sort(entries=i.Entries(first=i.Access(tensor=tensor))):
+                    self.found[tensor] = [each.anywhere() for each in self.found[tensor]]
                 case _:
                     pass
 
-
-def simple(condition: i.Expr) -> bool:
-    """Whether a condition compares indices and values of the call; others tell little."""
-    return not any(isinstance(each, (i.Fold, i.Access, i.Entries)) for each in walk(condition))
+    def is_simple(self, condition: i.Expr) -> bool:
+        """Whether a condition compares what a call brings along, which stays as it is; not what
+        lists hold so far."""
+        inputs = self.prover.shapes
+        return not any(
+            isinstance(each, (i.Fold, i.Entries))
+            or (isinstance(each, i.Access) and each.tensor not in inputs)
+            for each in walk(condition)
+        )
 
 
 def count_of(body: tuple[i.Stmt, ...], name: str) -> i.Expr | None:

@@ -8,19 +8,19 @@ refuses the call by that.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from cvmgen.dtypes import MAX_SIZE
-from cvmgen.inside.calls import CallProver, count_of
+from cvmgen.inside.calls import CallProver, Slots, count_of
 from cvmgen.inside.knowledge import ZERO, Knowledge
-from cvmgen.inside.sites import TRUE, Open, Sites, both
+from cvmgen.inside.sites import TRUE, Open, Sites, both, quantified
 from cvmgen.ir import nodes as i
-from cvmgen.ir.host import input_names, insert
+from cvmgen.ir.host import input_names, insert, shape_name
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
-from cvmgen.lower.translate import Translator, translate
+from cvmgen.lower.translate import Translator, entry, translate
 from cvmgen.rules import NOT_THERE
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
@@ -52,20 +52,13 @@ def once(program: i.Program) -> tuple[i.Program, tuple[Open, ...]]:
 def checked(program: i.Program) -> tuple[i.Program, tuple[Open, ...]]:
     """The program with tests, and the places that are not proved.
 
-    Where something is not proved, definitions must not read what they do not ask for. A program
-    that cannot be tested stays as it is; its places are told all the same.
+    Where something is not proved, definitions must not read what they do not ask for.
     """
     checks = Checks(program)
     told = checks.sites.open
-    try:
-        found = checks.program_with_tests()
-    except SpecError as error:
-        whole = Open(error.span, "all accesses stay inside")
-        return program, untested(told.values() or [whole])
+    found = checks.program_with_tests()
     if not told:
         return found, ()
-    if not testable(program):
-        return program, untested(told.values())
     checks = Checks(translate(program.operator, lazy=True))
     return checks.program_with_tests(), tuple(checks.sites.open.values())
 
@@ -95,27 +88,12 @@ class CallProof:
             return False
 
 
-def untested(places: Iterable[Open]) -> tuple[Open, ...]:
-    return tuple(replace(each, tested=False) for each in places)
-
-
-def testable(program: i.Program) -> bool:
-    """Whether a test can stand in front of the nests: not with lists, which nests fill first, with
-    optional attributes, or where an equation says itself which element it writes."""
-    operator = program.operator
-    equations = (each for each in f.all_items(operator.items) if isinstance(each, f.Equation))
-    return (
-        not program.scratch
-        and not any(each.optional for each in operator.attributes)
-        and all(each.gather for each in equations)
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Point:
     """The loops of an equation, and what has to hold for each of their values."""
 
     over: tuple[i.Over | i.OverPack, ...]
+    first: frozenset[str]  # those of them that surely begin, with 0
     target: i.Access
     bounds: i.Expr  # has to hold for the loops themselves
     test: i.Expr
@@ -215,22 +193,21 @@ class Checks:
         sites = self.sites.inside(*self.host_names)
         if self.program.scratch_of(nest.tensor):
             self.prover.summarise(nest)
+            before = len(sites.open)
             test = self.block(nest, nest.body, sites, at)
             own = {each.name for each in self.program.scratch_of(nest.tensor)}
             if reads(test) & own or names_in(test) & counters(nest):
-                raise self.sites.undecidable(nest.span)
+                place = list(sites.open.values())[before]
+                raise sites.untestable(place.span, f"{place.what} while the list is made")
             if test != TRUE:
                 yield self.guard(nest, (), i.Select(test, NOTHING, ZERO), placed=False)
             return
         point = self.point(nest, nest.body, sites, at)
         if point.test == TRUE and point.bounds == TRUE:
             return
-        indices = {name_of(each) for each in point.over}
-        if names_in(point.bounds) & indices:
-            raise self.sites.undecidable(nest.span)
         outer, over = self.variadic(point)
-        position = self.position(nest, point)
-        value: i.Expr = self.least(point, over, position)
+        position = self.position(nest, point, at)
+        value: i.Expr = self.least(point, outer, over, position)
         if point.bounds != TRUE:
             value = i.Select(point.bounds, value, ZERO)
         yield self.guard(nest, outer, value, placed=position is not None)
@@ -254,60 +231,74 @@ class Checks:
         return i.Nest(name, nest.case, None, (), (store,), nest.formula, nest.span, guarded=guarded)
 
     def least(
-        self, point: Point, over: tuple[i.Over | i.OverPack, ...], position: i.Expr | None
+        self,
+        point: Point,
+        outer: tuple[i.Over, ...],
+        over: tuple[i.Over | i.OverPack, ...],
+        position: i.Expr | None,
     ) -> i.Expr:
-        """The least position whose test does not hold; only loops that it speaks of are gone
-        through, since there the others begin with 0 and have a value."""
-        if self.may_be_empty(point):
-            test: i.Expr = i.Fold("all", point.test, over, None) if over else point.test
-            return i.Select(test, NOTHING, ZERO)
+        """The least position whose test does not hold. Loops that it does not speak of are not
+        gone through where they surely begin with 0: there the others have a value."""
         needed = names_in(point.test)
         over = tuple(
             each
             for at, each in enumerate(over)
-            if name_of(each) in needed
+            if name_of(each) not in point.first
+            or name_of(each) in needed
             or any(name_of(each) in names_in(later) for later in over[at + 1 :])
         )
-        kept = {name_of(each) for each in over}
-        found = ZERO if position is None else without(position, kept)
-        value = i.Select(point.test, NOTHING, found)
-        return i.Fold("min", value, over, None) if over else value
-
-    def may_be_empty(self, point: Point) -> bool:
-        """Whether the loops may have no value; then positions are not told apart."""
-        return point.target.tensor in self.operator.empty_tensors
+        if position is None:
+            test = i.Fold("all", point.test, over, None) if over else point.test
+            return i.Select(test, NOTHING, ZERO)
+        found = without(position, {name_of(each) for each in (*outer, *over)})
+        if found != ZERO:
+            found = i.Convert("i64", found)
+        value: i.Expr = i.Select(point.test, NOTHING, found)
+        if over:
+            value = i.Fold("min", value, over, None)
+        begins = all(name_of(each) in point.first for each in over)
+        return value if begins else i.Call("min", (value, NOTHING))
 
     def variadic(self, point: Point) -> tuple[tuple[i.Over, ...], tuple[i.Over | i.OverPack, ...]]:
         """The loop over the tensors of a variadic input apart from the rest."""
         first, rest = point.over[:1], point.over[1:]
-        accesses = any(isinstance(e, i.Access) and e.which is not None for e in walk(point.test))
-        if accesses and first and isinstance(first[0], i.Over):
+        tested = (point.test, point.bounds)
+        accesses = any(isinstance(e, i.Access) and e.which is not None for e in walk(tested))
+        speaks = accesses or names_in(tested) & set(self.prover.many)
+        if speaks and first and isinstance(first[0], i.Over):
             return (first[0],), rest
-        if names_in(point.test) & set(self.prover.many):
-            raise self.sites.undecidable(None)
         return (), point.over
 
-    def position(self, nest: i.Nest, point: Point) -> i.Expr | None:
-        """Where the element of a nest stands in its output, if the loops are its dimensions."""
-        if not self.gathers(nest) or self.may_be_empty(point):
+    def position(self, nest: i.Nest, point: Point, at: Knowledge) -> i.Expr | None:
+        """Where the element of a nest stands in its output, if each of its indices is a loop's."""
+        tensor, index = point.target.tensor, point.target.index
+        loops = {name_of(each) for each in point.over if not parted(each)}
+        named = all(isinstance(value, i.Var) and value.name in loops for value, _ in index)
+        if not (named and self.gathers(nest)) or tensor in self.operator.empty_tensors:
             return None
-        extents = {name_of(each): each for each in point.over}
         position: i.Expr | None = None
-        place: i.Expr
-        for value, spread in point.target.index:
-            if not isinstance(value, i.Var) or value.name not in extents:
-                return None
-            match extents[value.name]:
-                case i.Over(low=i.Const(value=0), high=high) if not spread:
-                    place, size = value, high
-                case i.OverPack(extents=box, slots=None) if spread:
-                    place, size = i.Call("flatten_index", (value, box)), i.Call("size", (box,))
-                case _:
-                    return None
+        for (value, spread), (extent, _) in zip(index, self.box(tensor, index, at), strict=True):
+            place = i.Call("flatten_index", (value, extent)) if spread else value
+            size = i.Call("size", (extent,)) if spread else extent
             position = (
                 place if position is None else i.Binary("+", i.Binary("*", position, size), place)
             )
         return position
+
+    def box(self, tensor: str, index: Slots, at: Knowledge) -> Slots:
+        """The shape of an output cut into the parts that the slots of an index stand against."""
+        shape = i.Var(shape_name(tensor))
+        declared = at.lets[shape.name]
+        slots = declared.entries if isinstance(declared, i.ListOf) else ((shape, True),)
+        if [spread for _, spread in slots] == [spread for _, spread in index]:
+            return slots
+        found: list[tuple[i.Expr, bool]] = []
+        place: i.Expr = ZERO
+        for value, spread in index:
+            end = i.Binary("+", place, i.Call("len", (value,)) if spread else i.Const(1))
+            found.append((i.Part(shape, place, end) if spread else i.Item(shape, place), spread))
+            place = i.Const(place.value + 1) if isinstance(place, i.Const) and not spread else end
+        return tuple(found)
 
     def gathers(self, nest: i.Nest) -> bool:
         """Whether the indices of a nest are those of its output."""
@@ -320,6 +311,7 @@ class Checks:
     def point(self, nest: i.Nest, body: tuple[i.Stmt, ...], sites: Sites, at: Knowledge) -> Point:
         """The loops around the store of an equation."""
         over: list[i.Over | i.OverPack] = []
+        first: set[str] = set()
         bounds: i.Expr = TRUE
         while True:
             match body:
@@ -329,13 +321,19 @@ class Checks:
                     binder = i.OverPack(pack, extents, slots)
                 case _:
                     break
-            bounds = both(bounds, sites.binder(binder, at))
+            bounded = sites.binder(binder, at)
+            for each in reversed(over):
+                bounded = quantified(each, bounded)
+            bounds = both(bounds, bounded)
+            if self.prover.proved(at, begins(binder)):
+                first.add(name_of(binder))
             sites, at = sites.inside(name_of(binder)), self.prover.enter(at, binder)
             over.append(binder)
             body = inner
         target = next(each.target for each in walk(body) if isinstance(each, i.Store))
         assert isinstance(target, i.Access)
-        return Point(tuple(over), target, bounds, self.block(nest, body, sites, at))
+        test = self.block(nest, body, sites, at)
+        return Point(tuple(over), frozenset(first), target, bounds, test)
 
     def block(self, nest: i.Nest, body: tuple[i.Stmt, ...], sites: Sites, at: Knowledge) -> i.Expr:
         if not body:
@@ -371,6 +369,24 @@ class Checks:
 
 def name_of(over: i.Over | i.OverPack) -> str:
     return over.index if isinstance(over, i.Over) else over.pack
+
+
+def parted(over: i.Over | i.OverPack) -> bool:
+    """Whether a loop binds a part of a multi-index."""
+    return isinstance(over, i.OverPack) and over.slots is not None
+
+
+def begins(over: i.Over | i.OverPack) -> i.Expr:
+    """The condition under which a loop has a first value, which is 0, or all zeros."""
+    match over:
+        case i.Over(low=i.Const(value=0), high=high):
+            return i.Compare("<=", i.Const(1), high)
+        case i.OverPack(extents=box, slots=None):
+            slot = i.Over("slot", ZERO, i.Call("len", (box,)))
+            extent = i.Compare("<=", i.Const(1), entry(box, i.Var("slot")))
+            return i.Fold("all", extent, (slot,), None)
+        case _:
+            return i.Const(False)
 
 
 def without(position: i.Expr, kept: set[str]) -> i.Expr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from cvmgen.dtypes import MAX_RANK
 from cvmgen.inside import polynomials as p
 from cvmgen.inside.binding import alike, put
 from cvmgen.inside.polynomials import Poly
@@ -114,6 +115,8 @@ class Forms:
                 return self.length(sequence, at)
             case i.Call(function="size", arguments=(sequence,)):
                 return self.size(sequence, at)
+            case i.Call(function="max_rank"):
+                return p.constant(MAX_RANK)
             case _:
                 return self.atom(self.inner(expr, at))
 
@@ -278,6 +281,12 @@ class Forms:
                 return self.choice(condition, self.length(then, at), self.length(otherwise, at))
             case i.Call(function="unflatten", arguments=(_, extents)):
                 return self.length(extents, at)
+            case i.Call(function="strides", arguments=(extents,)):
+                return self.length(extents, at)
+            case i.Call(function="split", arguments=(extents, _)):
+                return p.times(p.constant(2), self.length(extents, at))
+            case i.Call(function="zeros" | "ones", arguments=(length,)):
+                return self.poly(length, at)
             case i.Entries(length=length):
                 return self.poly(length, at)
             case i.Var(name=name) if name in at.packs and at.packs[name][-1][1] is None:
@@ -288,7 +297,7 @@ class Forms:
     def collection(self, sequence: i.Expr, value: i.Expr, at: Knowledge) -> i.Expr:
         """A set or a list of the call in one form: by its name, if it has one; by the first of
         several names."""
-        named = isinstance(sequence, i.Var) and not isinstance(value, i.Var)
+        named = isinstance(sequence, i.Var) and not isinstance(value, (i.Var, i.Item))
         return sequence if named else self.inner(value, at)
 
     def counts(self, poly: Poly) -> bool:

@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from cvmgen.inside.checks import Checks
 
 TRUE = i.Const(True)
+INSIDE = "this index stays inside"
+HINT = "cut the index with clip, mod or a condition, or add a `require` that keeps it inside"
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A place that is not proved to stay inside, what a formula could require there, and whether
-    each call tests it."""
+    """A place that is not proved to stay inside, and what each call tests there."""
 
     span: Span
     what: str
-    tested: bool = True
 
     def __str__(self) -> str:
-        return f"it is not proved that {self.what}, {TESTED if self.tested else UNTESTED}"
+        return f"it is not proved that {self.what}, so each call tests it"
 
 
 class Sites:
@@ -88,6 +88,8 @@ class Sites:
             case i.Entries(first=first):
                 assert isinstance(first, i.Access)
                 return self.list_indices(first, at)
+            case i.Compare(right=i.Word()):
+                return TRUE  # an attribute that is left away has no word
             case i.Var(name=name) if name in self.prover.given:
                 return self.required(i.Given(self.prover.given[name]), at, None, "is given")
             case i.PrecisionOf(tensor=tensor) if self.is_optional(tensor):
@@ -196,9 +198,10 @@ class Sites:
         self.open.setdefault((place.start, place.end, what), Open(place, what))
         return condition
 
-    def undecidable(self, span: Span | None) -> SpecError:
+    def untestable(self, span: Span | None, what: str = INSIDE) -> SpecError:
+        """The refusal of a formula of which calls could not test what is not proved."""
         place = self.span if span is None else span
-        message = "this is not proved to stay inside, and there is no test for it"
+        message = f"it is not proved that {what}, and calls cannot test it"
         return SpecError(place, message, HINT)
 
     def item(self, expr: i.Item, at: Knowledge) -> i.Expr:
@@ -326,32 +329,54 @@ class Sites:
     def along(self, index: Slots, whole: i.Expr, span: Span | None, at: Knowledge) -> i.Expr:
         """Slots against the entries of one list, from its front on."""
         place: i.Expr = ZERO
-        tests: list[tuple[i.Expr, int]] = []
+        tests: list[tuple[i.Expr, bool]] = []
         for value, spread in index:
             if spread:
-                name = self.new("slot")
-                slot = i.Var(name)
-                length = i.Call("len", (value,))
-                at_slot = i.Binary("+", place, slot)
-                inside = within(entry(value, slot), ZERO, entry(whole, at_slot))
-                tests.append((i.Fold("all", inside, (i.Over(name, ZERO, length),), None), 1))
-                place = i.Binary("+", place, length)
+                tests.append((self.behind(place, value, whole), self.is_named(value, at)))
+                place = i.Binary("+", place, i.Call("len", (value,)))
             else:
-                tests.append((within(value, ZERO, i.Item(whole, place)), 0))
-                place = (
-                    i.Const(place.value + 1)
-                    if isinstance(place, i.Const)
-                    else i.Binary("+", place, i.Const(1))
-                )
+                tests.append((within(value, ZERO, extent_at(whole, place)), True))
+                place = next_to(place)
         rank = i.Compare("==", i.Call("len", (whole,)), place)
         known = self.prover.assume(at, rank)
         found = [self.required(rank, at, span, "there are as many indices as dimensions")]
-        for test, several in tests:
+        named = isinstance(whole, i.Var) or extents_of(whole) is not None
+        for test, testable in tests:
             tested = self.required(test, known, span, INSIDE)
-            if tested is not TRUE and (several or not isinstance(whole, i.Var)):
-                raise self.undecidable(span)
+            if tested is not TRUE and not (named and testable):
+                raise self.untestable(span)
             found.append(tested)
         return all_of(found)
+
+    def behind(self, place: i.Expr, value: i.Expr, whole: i.Expr) -> i.Expr:
+        """The test of a list of indices against the extents from a place on."""
+        length = i.Call("len", (value,))
+        extents = extents_of(whole)
+        if extents is not None and isinstance(place, i.Const):
+            several = enumerate(extents[int(place.value) :])
+            return all_of(
+                i.Logic(
+                    "or",
+                    (
+                        i.Compare("<=", length, i.Const(number)),
+                        within(entry(value, i.Const(number)), ZERO, extent),
+                    ),
+                )
+                for number, extent in several
+            )
+        slot = i.Var(self.new("slot"))
+        inside = within(entry(value, slot), ZERO, entry(whole, i.Binary("+", place, slot)))
+        return i.Fold("all", inside, (i.Over(slot.name, ZERO, length),), None)
+
+    def is_named(self, value: i.Expr, at: Knowledge) -> bool:
+        """Whether a nest can pick single entries of a list."""
+        match value:
+            case i.Var():
+                return value.name not in at.packs or at.packs[value.name][-1][1] is None
+            case i.Gather(kind="list", condition=None):
+                return True
+            case _:
+                return False
 
     def new(self, name: str) -> str:
         while name in self.scope:
@@ -377,7 +402,7 @@ class Sites:
             case _:
                 pass
         if is_list(own, at) and isinstance(own, i.Gather) and own.condition is not None:
-            raise self.undecidable(span)
+            raise self.untestable(span)
         if same_members(own, box):
             assert isinstance(own, i.Gather) and isinstance(box, i.Gather)
             (over,) = own.over
@@ -396,7 +421,7 @@ class Sites:
         test = i.Fold("all", inside, (over,), None)
         tested = self.required(test, prover.assume(at, rank), span, INSIDE)
         if tested is not TRUE and isinstance(own, i.Call):
-            raise self.undecidable(span)
+            raise self.untestable(span)
         return both(same, tested)
 
     def bound_in_parts(
@@ -422,14 +447,30 @@ class Sites:
             within_rank = within(i.Var(part), ZERO, length)
             tests.append(i.Fold("all", within_rank, (i.Over(part, None, each),), None))
         if not all(self.prover.proved(at, test) for test in tests):
-            raise self.undecidable(span)
+            raise self.untestable(span, "each dimension has one index, which stays inside")
         return TRUE
 
 
-TESTED = "so each call tests it"
-UNTESTED = "and calls cannot test it: what lies outside may be read or written"
-INSIDE = "this index stays inside"
-HINT = "cut the index with clip, mod or a condition, or add a `require` that keeps it inside"
+def extents_of(whole: i.Expr) -> tuple[i.Expr, ...] | None:
+    """The entries of a list that is written out."""
+    match whole:
+        case i.ListOf(entries=entries) if not any(spread for _, spread in entries):
+            return tuple(value for value, _ in entries)
+        case _:
+            return None
+
+
+def extent_at(whole: i.Expr, place: i.Expr) -> i.Expr:
+    extents = extents_of(whole)
+    if extents is not None and isinstance(place, i.Const) and place.value < len(extents):
+        return extents[int(place.value)]
+    return i.Item(whole, place)
+
+
+def next_to(place: i.Expr) -> i.Expr:
+    if isinstance(place, i.Const):
+        return i.Const(int(place.value) + 1)
+    return i.Binary("+", place, i.Const(1))
 
 
 def same_members(one: i.Expr, other: i.Expr) -> bool:

@@ -1,8 +1,10 @@
 """The whole IR on one page: expressions, statements, nests, programs.
 
 Expressions are over the integers until the pass `types` has run; it puts a `Convert`
-wherever a machine type other than the natural one of the operands is needed. Passes take
-and give values; nothing here is changed in place. Every statement knows its formula's span.
+wherever a machine type other than the natural one of the operands is needed. Before, a `Convert`
+to i64 stands around the position of an element alone, since nothing else says that it is small.
+Passes take and give values; nothing here is changed in place. Every statement knows its formula's
+span.
 """
 
 from __future__ import annotations

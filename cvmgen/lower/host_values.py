@@ -25,6 +25,7 @@ def host_values(program: i.Program) -> i.Program:
         if nest.each is None:
             added.setdefault(nest.case, []).extend(values.lets)
         else:
+            body = rebuild(body, values.whole_shape)
             nest = replace(nest, prologue=(*nest.prologue, *values.lets))
         nests.append(replace(nest, body=body))
     unique = {case: list(dict.fromkeys(lets)) for case, lets in added.items()}
@@ -48,6 +49,17 @@ class HostValues:
         self.span = nest.span
         self.local: dict[i.Expr, str] = {}
         self.lets: list[i.Stmt] = []
+
+    def whole_shape(self, node: i.Expr) -> i.Expr:
+        """The shape of the tensor at hand, of which the nest picks entries, as a list."""
+        match node:
+            case i.Item(sequence=i.Var(name=name), index=i.Var(name=index)) if name in self.shapes:
+                if node not in self.local:
+                    self.local[node] = fresh(f"{name}_{index}", self.taken)
+                    self.lets.append(i.Let(self.local[node], "list", node, self.span))
+                return i.Var(self.local[node])
+            case _:
+                return node
 
     def change(self, node: i.Expr) -> i.Expr:
         if (

@@ -44,11 +44,12 @@ def lift_host(program: i.Program, *, proof: Callable[[i.Program], Proof]) -> i.P
 def one_tensor(program: i.Program, nest: i.Nest) -> i.Nest:
     """A nest over a variadic input: its outermost loop over the tensors becomes the host's."""
     counts = {item.name: item.count for item in program.operator.inputs if item.variadic}
-    used = {
+    read = {
         (each.tensor, each.which)
         for each in walk(nest.body)
         if isinstance(each, i.Access) and each.which is not None
     }
+    used = read or shapes_walked(program, nest)
     if not used:
         return nest
     match nest.body:
@@ -64,6 +65,23 @@ def one_tensor(program: i.Program, nest: i.Nest) -> i.Nest:
                 f"the tensors of '{tensor}' are not walked one after the other",
                 f"write: forall i < {counts[tensor]}, ... with {tensor}[i] on the right side",
             )
+
+
+def shapes_walked(program: i.Program, nest: i.Nest) -> set[tuple[str, i.Expr]]:
+    """The tensors of which a nest reads the shapes alone, one after the other."""
+    inputs = program.operator.inputs
+    names = {extent.new: item.name for item in inputs if item.variadic for extent in item.extents}
+    indices = {each.index for each in nest.body if isinstance(each, i.Loop)}
+    found: set[tuple[str, i.Expr]] = set()
+    for each in walk(nest.body):
+        match each:
+            case i.Item(sequence=i.Var(name=name), index=i.Var(name=index) as which) if (
+                name in names and index in indices
+            ):
+                found.add((names[name], which))
+            case _:
+                pass
+    return found
 
 
 def folds(

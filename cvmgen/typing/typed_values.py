@@ -274,6 +274,8 @@ class ValueTyper(CallTyper):
                 return self.fold(expr)
             case i.Dot():
                 return expr, "i64", None
+            case i.Convert(type="i64", operand=position):
+                return self.index(position), "i64", Range(0, MAX_SIZE)
             case _:
                 raise InternalError(f"types: {type(expr).__name__} should be unfolded before")
 

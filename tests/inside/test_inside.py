@@ -6,7 +6,9 @@ import pytest
 
 from cvmgen.driver import C_LIKE, lower
 from cvmgen.inside.checks import open_places
+from cvmgen.ir.text import program_text
 from cvmgen.lower.translate import translate
+from cvmgen.model.program import untested
 from cvmgen.source import SpecError
 from tests.conftest import product
 from tests.specs import operator
@@ -43,6 +45,12 @@ WHOLE = [
         "Y[d...] = Z[(d[j] if j < a else 0 if j < a + k else d[j - k] for j < N + k)...]",
         "what is required of entries beside an index",
     ),
+    (
+        f"input X : cvm[N]\n{OUTPUT}"
+        "let V = {p for p < N if 0 <= X[p] < N and all[q in V if q < p](X[X[p]] != X[X[q]])}\n"
+        "Y[i] = V[i] if i < count(V) else -1",
+        "what a list under construction asked of its entries",
+    ),
 ]
 OPEN = [
     ("Y[i] = X[(i + 1000000 if N == 1237 else i)]", 1, "one extent among all"),
@@ -52,6 +60,25 @@ OPEN = [
     ("Y[i] = X[i + 1] if i < N else 0", 1, "a guard one off"),
     ("Y[(i + 1 if N == 1237 else i)] = X[i]  forall i < N", 1, "a store outside"),
     ("Y[i] = X[i * 2^40 * 2^30]", 1, "an index beyond 64 bits"),
+]
+LIST = f"{INPUTS}{OUTPUT}let V = sort[q < N] by (-X[q])\n"
+REFUSED = [
+    (
+        f"{INPUTS}{OUTPUT}let V = {{p for p < N if all[q in V if q < p](X[p] != X[q + X[q]])}}\n"
+        "Y[i] = V[i] if i < count(V) else -1",
+        "this index stays inside while the list is made",
+        "X[q + X[q]]",
+    ),
+    (
+        f"{INPUTS}{OUTPUT}Y[i] = Z[unflatten(i mod 4, (2, 2))...]",
+        "this index stays inside",
+        "Z[unflatten(i mod 4, (2, 2))...]",
+    ),
+    (
+        f"{INPUTS}{OUTPUT}Y[i] = Z[(a for k < len(n) if k != a)..., 0]",
+        "this index stays inside",
+        "Z[(a for k < len(n) if k != a)..., 0]",
+    ),
 ]
 
 
@@ -73,9 +100,42 @@ def test_whole_operators_are_proved(items: str, why: str) -> None:
 def test_open(equation: str, count: int, why: str) -> None:
     found = operator(text(equation))
     assert len(open_places(translate(found))) == count, why
-    tested = lower(found, C_LIKE).nests[0].guarded is not None
-    assert tested == (why != "a store outside"), "an equation that says which element it writes"
-    assert all(each.tested == tested for each in open_places(translate(found)))
+    assert lower(found, C_LIKE).nests[0].guarded is not None, why
+
+
+def test_a_sorted_list_is_in_an_order_of_its_own() -> None:
+    found = operator(f"{LIST}Y[i] = X[(i if V[i] == i else i + 1000000)]")
+    assert len(open_places(translate(found))) == 1
+
+
+@pytest.mark.parametrize(("items", "what", "place"), REFUSED, ids=[row[-1] for row in REFUSED])
+def test_what_calls_cannot_test_is_refused(items: str, what: str, place: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        open_places(translate(operator(items)))
+    assert refused.value.message == f"it is not proved that {what}, and calls cannot test it"
+    assert refused.value.span.code == place
+    assert "add a `require`" in refused.value.hint
+
+
+def test_models_have_no_place_for_tests() -> None:
+    with pytest.raises(SpecError, match="a model cannot have this operator"):
+        untested(lower(operator(text("Y[i] = X[X[i]]")), C_LIKE))
+
+
+# What the host computes for a nest, as it stands before and behind the pass that shelters it.
+HOST = [
+    ("Y[i] = X[i] * L[c]", "L[c] if 0 <= c and c < len(L) else 0", "an entry at an attribute"),
+    ("Y[i] = X[i] * L[1] if i < 2 and len(L) > 1 else 0", "L[1] if 0 <= 1", "behind a condition"),
+    ("Y[i] = X[i] + n[0]", "= n[0]\n", "an entry that is there"),
+    ("Y[i] = X[i] + sum[k < c](L[k])", "L[k] if 0 <= k and k < len(L) else 0", "a sum"),
+    ("Y[i] = X[i] + sum[k < len(L)](L[k])", "total += L[k]\n", "a sum of what is there"),
+]
+
+
+@pytest.mark.parametrize(("equation", "shown", "why"), HOST, ids=[row[-1] for row in HOST])
+def test_the_host_reads_what_is_there(equation: str, shown: str, why: str) -> None:
+    items = f"{INPUTS}attr L : int list = ()\nattr c = 0\n{OUTPUT}{equation}"
+    assert shown in program_text(lower(operator(items), C_LIKE)), why
 
 
 def test_one_tensor_of_several_at_a_time() -> None:

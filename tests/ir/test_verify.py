@@ -98,7 +98,7 @@ def test_broken(program: i.Program, change: Change, what: str) -> None:
     verify(program, NAMES)
     with pytest.raises(InternalError) as caught:
         verify(change(program), NAMES)
-    assert str(caught.value) == f"the pass 'host_values' left toy.scaled with {what}"
+    assert str(caught.value) == f"the pass 'shelter' left toy.scaled with {what}"
 
 
 ALLOWED = [

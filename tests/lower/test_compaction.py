@@ -54,12 +54,12 @@ MADE = [
     ),
     (
         f"{NAMED}Y[i] = T[X[V[i]]] if i < count(V) and X[V[i]] < M else 0",
-        ["V", "Y"],
+        ["V", "Y_outside", "Y"],
         "another test than that of the length",
     ),
     (
         f"{NAMED}Y[i] = T[min(X[V[i]], M - 1)] if i < count(V) else 0",
-        ["V", "Y"],
+        ["V", "Y_outside", "Y"],
         "what only passes may be looked up",
     ),
 ]

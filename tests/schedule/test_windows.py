@@ -136,12 +136,12 @@ def test_a_step_that_is_never_0_has_no_loop_for_that() -> None:
 
 def test_quotients_are_made_once() -> None:
     items = CONVOLVED.replace("X[c, y", "X[c div G, y").replace(
-        "input K", "attr G in [1, 9)\ninput K"
+        "input K", "attr G in [0, 9)\ninput K"
     )
     lines = after(items, "quotients outer")
     assert lines[:3] == [
         "for 0 <= c < C:",
-        "  let c_quotient: i64 = c tdiv G",
+        "  let c_quotient: i64 = c tdiv G if G != 0 else 0",
         "  for 0 <= y < H:",
     ]
 

@@ -166,6 +166,8 @@ def read(tensor: Array | Padded, *slots: Slot, fill: Any = None) -> Any:
     if isinstance(tensor, Padded):
         slots = tuple(slot + by for slot, by in zip(slots, tensor.before, strict=True))
         tensor, fill = tensor.array, tensor.fill
+    if len(slots) != tensor.ndim:
+        return tensor.dtype.type(0)  # a condition beside it excludes this shape
     parts = parts_of(slots)
     if (fill is not None or parts is not None) and not inside(tensor, slots):
         if far_beyond(tensor, slots):
