@@ -14,8 +14,9 @@ from functools import cached_property
 
 from cvmgen.dtypes import MAX_SIZE
 from cvmgen.inside.calls import CallProver, Slots, count_of
+from cvmgen.inside.conditions import TRUE, both, quantified
 from cvmgen.inside.knowledge import ZERO, Knowledge
-from cvmgen.inside.sites import TRUE, Open, Sites, both, quantified
+from cvmgen.inside.sites import Open, Sites
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import input_names, insert, shape_name
 from cvmgen.ir.uses import names_in

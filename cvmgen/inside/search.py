@@ -13,7 +13,7 @@ from cvmgen.inside.polynomials import Poly
 from cvmgen.ir import nodes as i
 
 if TYPE_CHECKING:
-    from cvmgen.inside.prover import Prover
+    from cvmgen.inside.quotients import Quotients
 
 STEPS = 100  # of one search
 FEW_STEPS = 10  # of one for what has to be plain
@@ -23,7 +23,7 @@ Waiting = tuple[int, int, int, int, Poly]
 class Search:
     """Looks for steps from facts to one goal."""
 
-    def __init__(self, prover: Prover, at: Knowledge, steps: int = STEPS) -> None:
+    def __init__(self, prover: Quotients, at: Knowledge, steps: int = STEPS) -> None:
         self.prover = prover
         self.at = at
         self.steps = steps
