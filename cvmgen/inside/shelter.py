@@ -147,7 +147,7 @@ class Shelter:
         if self.prover.proved(at, i.Logic("and", order)):
             return expr
         low = cut(low, ZERO, length)
-        return replace(expr, low=low, high=cut(high, low, length))
+        return replace(expr, low=low, high=expr.high and cut(high, low, length))
 
 
 def cut(value: i.Expr, low: i.Expr, high: i.Expr) -> i.Expr:

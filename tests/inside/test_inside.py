@@ -124,11 +124,14 @@ def test_models_have_no_place_for_tests() -> None:
 
 # What the host computes for a nest, as it stands before and behind the pass that shelters it.
 HOST = [
-    ("Y[i] = X[i] * L[c]", "L[c] if 0 <= c and c < len(L) else 0", "an entry at an attribute"),
-    ("Y[i] = X[i] * L[1] if i < 2 and len(L) > 1 else 0", "L[1] if 0 <= 1", "behind a condition"),
+    ("Y[i] = X[i] + L[1]", "L[1] if 0 <= 1 and 1 < L_len else 0", "an entry"),
     ("Y[i] = X[i] + n[0]", "= n[0]\n", "an entry that is there"),
-    ("Y[i] = X[i] + sum[k < c](L[k])", "L[k] if 0 <= k and k < len(L) else 0", "a sum"),
-    ("Y[i] = X[i] + sum[k < len(L)](L[k])", "total += L[k]\n", "a sum of what is there"),
+    (
+        "Y[i] = X[i] + sum[d... < n[c:]...](1)",
+        "n[max(0, min(c, len(n))):]",
+        "a part",
+    ),
+    ("Y[i] = X[i] + sum[d... < n[1:]...](1)", "= n[1:]\n", "a part that is there"),
 ]
 
 
