@@ -28,7 +28,7 @@ from tests.model.invented import MODELS, Sketch
 
 FORMS = [form for kind in ACTIONS.values() if "model" in kind.targets for form in kind.forms]
 NUMBERS = (1, 2, 3, 5, 7, 32, 33, 63, 64, 1000, 65536, 2**40)
-TRIES = 16  # of actions, many of which do not fit
+TRIES = 6  # of actions, many of which do not fit
 NAMES = ("residual", "pyramid", "classifier")
 
 
@@ -92,7 +92,7 @@ def test_accepted_schedules_of_models(tmp_path: Path, seed: int) -> None:
     name = random.choice(NAMES)
     *_, lines = grown(random, name)
     write_changed(tmp_path, make_files(*drawn(name), "net", python(), schedules(lines)).all())
-    network = load(*drawn(name), operators=cvmgen.load("c"))
+    network = load(*drawn(name), operators=cvmgen.load("numpy"))
     limit = (1 << (network.input_precision - 1)) - 1
     draw = np.random.default_rng(seed)
     for threads in (1, 2):

@@ -35,6 +35,6 @@ def test_accepted_schedules(tmp_path: Path, seed: int) -> None:
 @pytest.mark.parametrize("seed", seeds(1))
 def test_accepted_schedules_stay_inside(tmp_path: Path, seed: int) -> None:
     """Under sanitizers."""
-    found = batch(tmp_path, seed + 10**6, 4)
+    found = batch(tmp_path, seed + 10**6, 2)
     found.run(SANITIZERS, threads=(2,))
     assert not found.failures, "\n".join(map(str, found.failures))
