@@ -131,7 +131,7 @@ HOST = [
         "n[max(0, min(c, len(n))):]",
         "a part",
     ),
-    ("Y[i] = X[i] + sum[d... < n[1:]...](1)", "= n[1:]\n", "a part that is there"),
+    ("Y[i] = X[i] + sum[d... < n[1:]...](1)", "size(n[1:])", "a part that is there"),
 ]
 
 
