@@ -128,8 +128,8 @@ class CPrinter:
                 return f"cvmgen_difference({self.expr(left)}, {self.expr(right)})", PRIMARY
             case i.Binary(op="-", left=i.Const(value=0), right=right):
                 return negative(self.expr(right, UNARY)), UNARY
-            case i.Binary(op="-", left=i.Real(text="0.0"), right=right):
-                return f"cvmgen_zero_minus({self.expr(right)})", PRIMARY
+            case i.Binary(op="-", left=left, right=right) if may_be_written_zero(left):
+                return f"cvmgen_minus({self.expr(left)}, {self.expr(right)})", PRIMARY
             case i.Binary(op=op, left=left, right=right):
                 level, sign = BINARY[op]
                 # Shifts beside sums get parentheses, as compilers ask for.
@@ -489,6 +489,15 @@ def entry_at(sequence: i.Expr, at: i.Expr) -> i.Expr:
 def is_computed(node: object) -> bool:
     """Whether a function is called for a value; the length of a list is there already."""
     return isinstance(node, i.Call) and node.function != "len"
+
+
+def may_be_written_zero(expr: i.Expr) -> bool:
+    """Whether a real number of constants alone may be 0."""
+    if isinstance(expr, i.Real):
+        return float(expr.text) == 0.0
+    parts = tuple(walk(expr))
+    varies = any(isinstance(each, (i.Var, i.Load, i.Item)) for each in parts)
+    return not varies and any(isinstance(each, i.Real) for each in parts)
 
 
 def negated(expr: i.Expr) -> i.Expr | None:

@@ -9,6 +9,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.host import insert
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild, walk
+from cvmgen.lower.lift import of_nests
 from cvmgen.lower.walks import whole_pack
 
 
@@ -132,7 +133,7 @@ def is_list_value(node: i.Expr, shapes: frozenset[str]) -> bool:
         case i.Item(sequence=i.Item(sequence=i.Var()), index=i.Const() | i.Var()):
             return True
         case i.Call(function="size" | "len", arguments=(argument,)):
-            return not any(isinstance(each, (i.Load, i.Access)) for each in walk(argument))
+            return not any(map(of_nests, walk(argument)))
         case i.Item(sequence=i.Var(), index=i.Const() | i.Var()):
             return True
         case _:

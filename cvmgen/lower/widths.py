@@ -348,6 +348,7 @@ class Widths:
         if function == "size" and not self.typer.of_tensor(arguments[0]):
             return self.cut(INT64)
         if function in OF_LISTS:
+            self.slots(tuple((each, False) for each in arguments))
             return self.cut(Range(0 if function in ("size", "len") else -MAX_SIZE, MAX_SIZE))
         found = [self.exact(each) for each in arguments]
         if any(each is None for each in found):

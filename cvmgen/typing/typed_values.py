@@ -374,7 +374,7 @@ class ValueTyper(CallTyper):
             return i.Binary(expr.op, left[0], right[0]), natural, found
         if modular and natural == "i32":
             return self.wrap(expr.op, left, right)
-        if offset or (not self.host and found is None):
+        if offset:
             return i.Binary(expr.op, *raised(left, right, "i64")), "i64", clamp(found)
         if found is None:
             found = combine(expr.op, left[2] or INT64, right[2] or INT64)

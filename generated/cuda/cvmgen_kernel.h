@@ -122,8 +122,9 @@ CVMGEN_FUNCTION int32_t cvmgen_ceil_log2_i128(__int128 n) {
 #define CVMGEN_NAN ((double)NAN)
 #endif
 
-/* 0 - a: written out, gcc takes it for -a where a is made of an integer, and of 0 that is -0. */
-CVMGEN_FUNCTION double cvmgen_zero_minus(double a) { return 0.0 - a; }
+/* a - b: with constants that come to 0 for a, gcc takes it for -b where b is made of an integer, and
+   of 0 that is -0. */
+CVMGEN_FUNCTION double cvmgen_minus(double a, double b) { return a - b; }
 CVMGEN_FUNCTION bool cvmgen_isnan(double a) { return a != a; }
 /* IEEE 754-2019 minimum and maximum: NaN where one is NaN, and -0 below +0. */
 CVMGEN_FUNCTION double cvmgen_min_f64(double a, double b) {

@@ -171,6 +171,24 @@ ROWS = [
         "an element under another name wrapped below a remainder",
     ),
     (
+        "input X : int64[N, n...] output Y : int64[N, n...]",
+        "Y[i, d...] = X[i, unflatten((X[i, d...] + i) mod size(n), n)...]",
+        (np.array([[1, -5, 3], [2**63 - 1, -(2**63), 7]]),),
+        "numpy: a sum of an element below a multi-index wrapped",
+    ),
+    (
+        "input X : cvm[N] output Y : float64[N]",
+        "Y[i] = (0.0 * 0.0) - real(max[j < 1](i))",
+        (int8s(1, 2),),
+        "gcc: constants that come to 0, less an integer",
+    ),
+    (
+        "input X : cvm[N] output Y : int64[N]",
+        "Y[i] = X[i] * count({int(inf) mod 2 for j < 3})",
+        (int8s(1, 2),),
+        "how many a set of real numbers has was asked of the host",
+    ),
+    (
         "input X : int64[N] attr a = 9 output Y : int64[N]",
         "Y[i] = halved(int(a > 3), X[halved(a, i) mod N])",
         (int64s(-5, 7, 11),),

@@ -33,9 +33,9 @@ ONE: dict[str, Callable[[float], Any]] = {
     "stored_f64": float,
     "to_int": reals.to_int,
     "isnan": reals.isnan,
-    "zero_minus": lambda a: 0.0 - a,
 }
 TWO: dict[str, Callable[[float, float], Any]] = {
+    "minus": lambda a, b: a - b,
     "min_f64": reals.minimum,
     "max_f64": reals.maximum,
     "power_f64": reals.power,
