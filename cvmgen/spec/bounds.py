@@ -16,7 +16,7 @@ from cvmgen.dtypes import CVM
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.call_values import CallValues, is_condition, speaks_of_reals
+from cvmgen.spec.call_values import CallValues, is_condition
 from cvmgen.spec.intervals import Interval
 from cvmgen.spec.selections import index_of, is_extent
 from cvmgen.spec.value_numbers import ValueNumbers
@@ -261,7 +261,7 @@ class Derive(CallValues):
                 return self.quotient(sign, left, right)
             case "mod":
                 return self.remainder(right)
-            case "^" if not speaks_of_reals(expr):
+            case "^" if not self.holds_reals(expr):
                 return self.power(left, right)
             case _:
                 raise SpecError(expr.span, UNKNOWN, DECLARE)
@@ -332,7 +332,7 @@ class Derive(CallValues):
         """Narrow the very value that stands in a comparison: with its indices bound as here."""
         if not self.of_the_call(end) or not self.has_value(end) or self.of_the_call(value):
             return
-        if speaks_of_reals(value) or speaks_of_reals(end):
+        if self.holds_reals(value) or self.holds_reals(end):
             return
         number, found, one = self.numbers.of(value), self.total(end), self.number(1)
         low, high = self.limits.get(number, (None, None))
@@ -416,6 +416,9 @@ class Derive(CallValues):
                 one, (found,) = self.number(1), intervals
                 low, high = (self.no_less(end, one) for end in (found.low, found.high))
                 return Interval(self.function(name, low), self.function(name, high))
+            # Of real numbers only such bounds are kept as are integers: they hold rounded, too.
+            case "int" if any(map(self.holds_reals, (intervals[0].low, intervals[0].high))):
+                raise SpecError(expr.span, UNKNOWN, DECLARE)
             case _:
                 return self.symmetric(self.magnitude(intervals[0]))
 

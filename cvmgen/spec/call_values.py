@@ -18,9 +18,10 @@ class CallValues(IntervalArithmetic):
 
     def __init__(self, operator: f.Operator, span: Span) -> None:
         super().__init__(operator, span)
-        items = f.all_items(operator.items)
+        items = tuple(f.all_items(operator.items))
         self.definitions = {item.name: item for item in items if isinstance(item, f.Definition)}
         self.around: Mapping[str, f.Definition] = {}  # those that see the indices around them
+        self.real_lets = {i.name for i in items if isinstance(i, f.Let) and i.kind == f.REAL}
 
     def of_the_call(self, expr: n.Expr) -> bool:
         """Whether a value is the same for all elements: no index, no element in it."""
@@ -67,6 +68,14 @@ class CallValues(IntervalArithmetic):
                 case _:
                     pass
         return True
+
+    def holds_reals(self, expr: n.Expr) -> bool:
+        """Whether an expression computes with real numbers, under a name too."""
+        return speaks_of_reals(expr) or any(
+            (isinstance(node, n.Apply) and self.definitions[node.name].kind == f.REAL)
+            or (isinstance(node, n.Ref) and node.role == "let" and node.name in self.real_lets)
+            for node in n.walk(expr)
+        )
 
     def has_points(self, binder: n.Binder) -> bool:
         match binder:

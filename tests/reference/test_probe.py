@@ -114,6 +114,23 @@ def test_no_fault_is_made_up(block: str) -> None:
     assert probe(written(f"operator f {{ {head} {block} }}")) == []
 
 
+REAL_NUMBERS = (
+    "int(real(X[i]) * 2.0)",
+    "int(0.1 if X[i] > 0 else inf)",
+    "max(-1, min(1, int(sum[j < N](0.1) if X[i] > 0 else 0.1^2)))",
+    "int(max(nan, half(N) + real(X[i])))",
+    "int(third + real(X[i]))",
+)
+
+
+@pytest.mark.parametrize("value", REAL_NUMBERS)
+def test_a_declared_precision_may_speak_of_real_numbers(value: str) -> None:
+    """Bounds that are no integers say nothing of the precision."""
+    text = "operator f { input X : cvm[N]\n let third = 1.0 * 0.3\n output Y : cvm[N] precision 32"
+    half = "def half(x) = real(x) * 0.5\n"
+    check_operators([written(f"{half}{text}\n Y[i] = {value} + int(third) }}")])
+
+
 WRONG = """
 operator f {
   input  X : cvm[n...]
