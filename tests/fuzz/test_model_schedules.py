@@ -28,7 +28,7 @@ from tests.model.invented import MODELS, Sketch
 
 FORMS = [form for kind in ACTIONS.values() if "model" in kind.targets for form in kind.forms]
 NUMBERS = (1, 2, 3, 5, 7, 32, 33, 63, 64, 1000, 65536, 2**40)
-TRIES = 6  # of actions, many of which do not fit
+TRIES = 4  # of actions, many of which do not fit
 NAMES = ("residual", "pyramid", "classifier")
 
 
@@ -70,8 +70,9 @@ def action(random: Random, shape: str) -> str:
     return re.sub(r"LOCAL|LOOPS|LOOP|NUMBER|MEASURE|INTRINSIC", operand, random.choice(FORMS))
 
 
-def grown(random: Random, name: str) -> Iterator[dict[str, list[str]]]:
-    """Schedules for some classes, each with one action more that the compiler accepts."""
+def grown(random: Random, name: str) -> Iterator[tuple[dict[str, list[str]], dict[str, str]]]:
+    """Schedules for some classes, each with one action more that the compiler accepts, and the
+    files that a model becomes by them."""
     lines: dict[str, list[str]] = {
         shape: [] for shape in OF_MODELS if shape == "other" or random.random() < 0.7
     }
@@ -79,19 +80,19 @@ def grown(random: Random, name: str) -> Iterator[dict[str, list[str]]]:
         shape = random.choice([*lines])
         longer = {**lines, shape: [*lines[shape], action(random, shape)]}
         try:
-            make_files(*drawn(name), "net", python(), schedules(longer)).all()
+            files = make_files(*drawn(name), "net", python(), schedules(longer)).all()
         except (SpecError, SpecErrors):
             continue
         lines = longer
-        yield lines
+        yield lines, files
 
 
 @pytest.mark.parametrize("seed", seeds(1))
 def test_accepted_schedules_of_models(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
     name = random.choice(NAMES)
-    *_, lines = grown(random, name)
-    write_changed(tmp_path, make_files(*drawn(name), "net", python(), schedules(lines)).all())
+    *_, (lines, files) = grown(random, name)
+    write_changed(tmp_path, files)
     network = load(*drawn(name), operators=cvmgen.load("numpy"))
     limit = (1 << (network.input_precision - 1)) - 1
     draw = np.random.default_rng(seed)

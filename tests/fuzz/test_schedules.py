@@ -10,7 +10,7 @@ import pytest
 from tests.fuzz import seeds
 from tests.fuzz.scheduled_calls import SANITIZERS, Batch, Failure, accepted
 
-SCHEDULES = 12  # of a library
+SCHEDULES = 6  # of a library
 
 
 def batch(folder: Path, seed: int, count: int = SCHEDULES) -> Batch:
