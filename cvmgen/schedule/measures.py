@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from cvmgen.algebra import normal, total
 from cvmgen.analysis.copies import Run
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
@@ -20,12 +21,17 @@ def results(subject: Subject, loop: i.Loop) -> list[i.Expr]:
 
 
 def elements(subject: Subject, loop: i.Loop) -> list[i.Expr]:
-    """The iterations of the parallel loops, and those of the loops and runs right inside, as far as
-    the call alone decides them."""
+    """The iterations of the parallel loops, times those of the loops and runs right inside, as far
+    as the call alone decides them.
+
+    These stand one after the other, so that they add up: of the size of a sum there are as many
+    steps to take, of the size of a product there are not, and it may be beyond all integers.
+    """
     within = assigned((loop,))
     inside = repeated(parallel(loop)[-1].body)
-    counted = (each for each in inside if not names_in(ends(each)) & within)
-    return [*results(subject, loop), *map(count, counted)]
+    counted = [count(each) for each in inside if not names_in(ends(each)) & within]
+    together = counted if len(counted) < 2 else [normal(total(counted))]
+    return [*results(subject, loop), *together]
 
 
 def work(subject: Subject, loop: i.Loop) -> list[i.Expr]:

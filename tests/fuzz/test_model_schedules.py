@@ -28,7 +28,7 @@ from tests.model.invented import MODELS, Sketch
 
 FORMS = [form for kind in ACTIONS.values() if "model" in kind.targets for form in kind.forms]
 NUMBERS = (1, 2, 3, 5, 7, 32, 33, 63, 64, 1000, 65536, 2**40)
-TRIES = 4  # of actions, many of which do not fit
+TRIES = 4  # of actions, many of which do not fit; more where none does
 NAMES = ("residual", "pyramid", "classifier")
 
 
@@ -76,7 +76,9 @@ def grown(random: Random, name: str) -> Iterator[tuple[dict[str, list[str]], dic
     lines: dict[str, list[str]] = {
         shape: [] for shape in OF_MODELS if shape == "other" or random.random() < 0.7
     }
-    for _ in range(TRIES):
+    tried = 0
+    while tried < TRIES or not any(lines.values()):
+        tried += 1
         shape = random.choice([*lines])
         longer = {**lines, shape: [*lines[shape], action(random, shape)]}
         try:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from cvmgen import driver
+from cvmgen.build import sanitizer_environment
 from cvmgen.source import SpecError, SpecErrors
-from tests.fuzz.scheduled_calls import Batch, Scheduled, formula, schedules_of
+from tests.fuzz.scheduled_calls import SANITIZERS, Batch, Scheduled, formula, schedules_of
 
 IN_THREADS = "runs in threads already"
 APART = "changes in one step of the loop"
@@ -109,6 +110,12 @@ RIGHT = [
     ),
 ]
 
+# What was a number of steps beyond all integers: compiled with sanitizers. As above.
+COUNTED = [
+    ("narrow", "other", ("unroll outer by 64", "parallelise outer when elements >= 0")),
+    ("two_ways", "other", ("unroll outer by 32", "parallelise outer when elements >= 1")),
+]
+
 
 def text(shape: str, actions: tuple[str, ...]) -> str:
     lines = "".join(f"  {each}\n" for each in actions)
@@ -137,4 +144,14 @@ def test_what_is_accepted_is_right(tmp_path: Path) -> None:
     for name, shape, actions in RIGHT:
         assert batch.add(Scheduled(name, text(shape, actions))), (name, actions)
     batch.run()
+    assert not batch.failures, "\n".join(map(str, batch.failures))
+
+
+def test_steps_are_counted_by_what_there_is_to_do(tmp_path: Path) -> None:
+    if not sanitizer_environment(SANITIZERS):
+        pytest.skip("the compiler has no sanitizers that Python can load")
+    batch = Batch(tmp_path)
+    for name, shape, actions in COUNTED:
+        assert batch.add(Scheduled(name, text(shape, actions))), (name, actions)
+    batch.run(SANITIZERS, threads=(2,))
     assert not batch.failures, "\n".join(map(str, batch.failures))
