@@ -142,6 +142,11 @@ def mod(left: Any, right: Any) -> Any:
     return as_operand(left) % divisor(right)
 
 
+def ceildiv(left: Any, right: Any) -> Any:
+    """Quotient rounded up, without a negated operand: the least integer has none."""
+    return floordiv(left, right) + (mod(left, right) != 0)
+
+
 def truncdiv(left: Any, right: Any) -> Any:
     """Quotient toward zero."""
     left, right = as_operand(left), divisor(right)

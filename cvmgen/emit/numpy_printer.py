@@ -371,12 +371,12 @@ class ArrayPrinter(PythonPrinter, ABC):
                 return f"vectors.to_float32({listed})"
             case "int":
                 return f"vectors.to_int({listed}, {self.integer})"
-            case "isnan" | "power" | "floor_log2" | "ceil_log2" | "bit_length" as name:
+            case "isnan" | "power" | "floor_log2" | "ceil_log2" | "bit_length" | "ceildiv" as name:
                 return f"vectors.{name}({listed})"
             case "unflatten":
                 return f"vectors.unflattened({listed})"
-            case "ceildiv" | "flatten_index" as name:
-                return f"support.{name}({listed})"
+            case "flatten_index":
+                return f"support.flatten_index({listed})"
             case name:
                 raise NotAnArray(name)
 

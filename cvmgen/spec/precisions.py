@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from cvmgen.dtypes import CVM
@@ -46,15 +47,15 @@ def check_known(
     known = {name for item in before for name in names_of(item)}
     equations = (item for item in f.all_items(operator.items) if isinstance(item, f.Equation))
     inner = {each.name for item in equations for each in item.where}
+    if any(map(makes_real, reached(operator, rule))):
+        message = f"the precision of '{output.name}' follows from a real number"
+        raise SpecError(output.span, message, "declare it: precision ...")
     for node in n.walk(rule):
         match node:
             case n.Apply(name=name) if name in inner:
                 message = f"the precision of '{output.name}' follows from '{name}'"
                 hint = "it means something behind its 'where' alone; declare the precision"
                 raise SpecError(output.span, message, hint)
-            case n.Real() | n.Limit() | n.Function(name="real" | "float32"):
-                message = f"the precision of '{output.name}' follows from a real number"
-                raise SpecError(output.span, message, "declare it: precision ...")
             case n.IsWord(name=name) | n.Ref(name=name, role="let" | "attribute") if (
                 name not in known
             ):
@@ -63,6 +64,34 @@ def check_known(
                 raise SpecError(output.span, f"{message}, which this line does not know", hint)
             case _:
                 pass
+
+
+def makes_real(node: object) -> bool:
+    match node:
+        case n.Real() | n.Limit() | n.Function(name="real" | "float32"):
+            return True
+        case _:
+            return False
+
+
+def reached(operator: f.Operator, rule: n.Expr) -> Iterator[object]:
+    """What a rule is made of, and what the names in it stand for."""
+    values: dict[str, n.Expr] = {}
+    for item in f.all_items(operator.items):
+        match item:
+            case f.Let(name=name, value=value) | f.Definition(name=name, body=value):
+                values[name] = value
+            case _:
+                pass
+    left = [rule]
+    while left:
+        for node in n.walk(left.pop()):
+            yield node
+            match node:
+                case n.Apply(name=name) | n.Ref(name=name, role="let") if name in values:
+                    left.append(values.pop(name))
+                case _:
+                    pass
 
 
 def names_of(item: f.Item) -> tuple[str, ...]:

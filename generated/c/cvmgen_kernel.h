@@ -50,12 +50,13 @@ CVMGEN_FUNCTION __int128 cvmgen_floor_mod_i128(__int128 a, __int128 b) {
     return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
 }
 CVMGEN_FUNCTION __int128 cvmgen_ceildiv_i128(__int128 a, __int128 b) {
-    return -cvmgen_floor_div_i128(-a, b);
+    if (b == 0) return 0;
+    return a / b + (a % b != 0 && (a < 0) == (b < 0));
 }
 #endif
 
-/* Quotients rounded toward zero and down, and the remainder that goes with the latter; 0 for a
-   divisor of 0. A quotient beyond int64 becomes its end. */
+/* Quotients rounded toward zero, down and up, and the remainder of the second; 0 for a divisor of 0.
+   A quotient beyond int64 becomes its end. */
 CVMGEN_FUNCTION int64_t cvmgen_trunc_div(int64_t a, int64_t b) {
     if (b == -1) return a == INT64_MIN ? INT64_MAX : -a;
     return b == 0 ? 0 : a / b;
@@ -69,7 +70,11 @@ CVMGEN_FUNCTION int64_t cvmgen_floor_mod(int64_t a, int64_t b) {
     if (b == 0 || b == -1) return 0; /* a % -1 traps where a / -1 overflows */
     return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
 }
-CVMGEN_FUNCTION int64_t cvmgen_ceildiv(int64_t a, int64_t b) { return -cvmgen_floor_div(-a, b); }
+CVMGEN_FUNCTION int64_t cvmgen_ceildiv(int64_t a, int64_t b) {
+    if (b == -1) return a == INT64_MIN ? INT64_MAX : -a;
+    if (b == 0) return 0;
+    return a / b + (a % b != 0 && (a < 0) == (b < 0));
+}
 
 /* floor(log2(n)) and ceil(log2(n)) for n >= 1; 0 below. */
 CVMGEN_FUNCTION int32_t cvmgen_floor_log2(int64_t n) {

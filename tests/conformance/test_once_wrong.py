@@ -215,6 +215,12 @@ ROWS = [
         (int8s(4), np.array([[1, 2, 3], [4, 5, -6]], np.int8)),
         "numpy: a border for places that are not affine in the index of a loop",
     ),
+    (
+        "input X : int64[N] output Y : int64[N]",
+        "Y[i] = 8 div 2^max(0, min(ceildiv(X[i], 3), 20)) + ceildiv(X[i], 1 + i)",
+        (int64s(-(2**63), -(2**63), 2**63 - 1, -7),),
+        "a quotient rounded up of the least integer, which has no negative",
+    ),
 ]
 
 
