@@ -32,12 +32,12 @@ from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Call, Conformance
 from tests.emit import on_cpu
-from tests.fuzz import seeds
+from tests.fuzz import EFFORT, seeds
 from tests.fuzz.formulas import DEFINITIONS, Drawn, Invented, draw, invent, shrunk
 
 OPSET = "invented"
 STEPS = 20_000  # points of ranges that a call may visit in the reference
-GROUP = 16  # formulas that are compiled together
+GROUP = 12 if EFFORT == 1 else 40  # formulas that are compiled together
 ON_GRID = 4  # of so many formulas one runs as CUDA on the CPU too
 
 
