@@ -1,4 +1,5 @@
 # make            set up, write and compile the kernels, run the digits example
+# make quick      in under a minute: formulas, passes, schedules, and calls on python and numpy
 # make test       all tests but the slow ones;  make test-all  those too
 # make orders     all tests of conformance of CUDA text on the CPU, in reverse and random order
 # make golden     write the C of the tests' models anew, where it is meant to change
@@ -38,7 +39,7 @@ CUDA := $(VENV)/.installed-cuda-$(KEY)
 EMULATION := $(VENV)/.installed-emulation-$(KEY)
 WHEELS := $(VENV)/.installed-zig-$(KEY)
 
-.PHONY: demo build test test-all golden fuzz orders sanitize emulated mutants check format readme bench bench-peers bench-check bench-baseline bench-readme gpu-test gpu-sanitize gpu-bench gpu-first gpu-wheels wheels clean
+.PHONY: demo build quick test test-all golden fuzz orders sanitize emulated mutants check format readme bench bench-peers bench-check bench-baseline bench-readme gpu-test gpu-sanitize gpu-bench gpu-first gpu-wheels wheels clean
 
 demo: build
 	@$(BIN)/python examples/digits/demo.py
@@ -52,6 +53,12 @@ $(VENV)/.installed-%-$(KEY):
 	@touch $@
 
 $(TEST) $(CHECK) $(CUDA) $(EMULATION) $(WHEELS): | $(CORE)
+
+quick: $(TEST)
+	@CVMGEN_TEST_TARGETS=python,numpy $(BIN)/python -m pytest $(PYTEST_FLAGS) tests/spec tests/ir \
+	  tests/analysis tests/typing tests/known tests/lower tests/inside tests/reference tests/graph \
+	  tests/schedule --ignore tests/schedule/test_unsound.py \
+	  tests/conformance/test_random.py tests/conformance/test_examples.py
 
 test: $(TEST)
 	@$(BIN)/python -m pytest $(PYTEST_FLAGS)

@@ -137,6 +137,7 @@ def built(folders: Sequence[Path], **how: Any) -> list[Path]:
     return [compile_library(library_sources(folder), name="cvmgen", **how) for folder in folders]
 
 
+@pytest.mark.slow  # sanitizers look for overflow in each run
 def test_overflow_that_wraps_changes_nothing(
     folders: tuple[Path, ...], plain: list[Path], libraries: dict[str, Operators]
 ) -> None:

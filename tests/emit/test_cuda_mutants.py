@@ -155,7 +155,13 @@ def test_its_step_catches_a_bug(mutant: Mutant, generated: Path) -> None:
     ), report
 
 
-@pytest.mark.parametrize("step", STEPS[1:-1])
+# Under sanitizers in test_cuda_sanitized.py as well.
+PASSED_BY = [
+    pytest.param(each, marks=pytest.mark.slow if each in SANITIZERS else ()) for each in STEPS[1:-1]
+]
+
+
+@pytest.mark.parametrize("step", PASSED_BY)
 def test_the_text_passes(step: str, generated: Path) -> None:
     sanitizers = SANITIZERS.get(step, ())
     made = library(generated, QUICK, sanitizers) if sanitizers else compiled(generated, "cuda-cpu")

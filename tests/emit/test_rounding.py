@@ -75,6 +75,7 @@ def test_every_target_rounds_as_the_reference(conformance: Conformance) -> None:
         conformance.check(Call(name, tuple(inputs)))
 
 
+@pytest.mark.slow
 def test_another_order_of_sums_would_show(
     extra_generated: Path, sources: dict[str, str], expected: dict[str, str]
 ) -> None:
@@ -82,6 +83,7 @@ def test_another_order_of_sums_would_show(
     assert found >= CHANGED_BY_ORDER
 
 
+@pytest.mark.slow
 def test_fused_operations_would_show(
     extra_generated: Path, sources: dict[str, str], expected: dict[str, str]
 ) -> None:
