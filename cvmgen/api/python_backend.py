@@ -31,6 +31,9 @@ class PythonBackend:
             return importlib.import_module(f"{self.packages[info.opset]}.{info.name}")
         except (ImportError, SyntaxError) as error:
             path = self.folder / self.target / info.opset / f"{info.name}.py"
+            if not path.is_file():
+                what = f"{info.opset}.{info.name} was not built for the target {self.target}"
+                raise CvmgenError(f"{what}: there is no {path}; run 'cvmgen build'") from error
             message = f"{path} cannot be imported: {error}; run 'cvmgen build'"
             raise CvmgenError(message) from error
 

@@ -21,7 +21,8 @@ ARCHITECTURES = ("sm_80", "sm_90", "sm_120")
 """GPUs whose machine code is looked at: A100, H100 and the GeForce RTX 50 series."""
 STAGES = (
     "parse, check, translate, inside, parts, lift, unfold, guards, ahead, peel, split, offsets, "
-    "eager, flatten, host_values, walks, unfold_all, compaction, decisions, types, schedule"
+    "eager, flatten, host_values, shelter, walks, unfold_all, compaction, decisions, types, "
+    "schedule"
 )
 
 

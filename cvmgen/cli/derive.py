@@ -15,8 +15,9 @@ from cvmgen.errors import Faults, InternalError, Strict
 from cvmgen.escape import json_text
 from cvmgen.source import Source, SpecError, SpecErrors, did_you_mean
 from cvmgen.spec.check import SpecFile, check_files
-from cvmgen.spec.formula import Input, Operator
+from cvmgen.spec.formula import Input, Operator, Output, all_items
 from cvmgen.spec.words import RESERVED
+from cvmgen.typing.typed_values import TOO_LARGE
 
 NAME = re.compile(r"[A-Za-z_]\w*")
 DERIVED = "derived.cvm"
@@ -77,8 +78,18 @@ def confirm(
         (item,) = (each for each in operator.inputs if each.name == wrt)
         if item.dtype == CVM and all(each.message == NO_CALL for each in error.errors):
             raise too_precise(item) from error
+        if all(each.message.endswith(TOO_LARGE) for each in error.errors):
+            raise too_wide(operator, item) from error
         message = f"the adjoint of {operator.full_name} is no sound formula:\n{error}"
         raise InternalError(message) from error
+
+
+def too_wide(operator: Operator, item: Input) -> SpecError:
+    """Of errors as wide as the results' type there may be sums beyond all types of kernels."""
+    message = f"the adjoint with respect to '{item.name}' {TOO_LARGE}: it adds up errors of results"
+    outputs = (each for each in all_items(operator.items) if isinstance(each, Output))
+    hint = " and ".join(f"'{each.name}' is {each.dtype}" for each in outputs)
+    return SpecError(item.span, message, f"declare results of a smaller type ({hint})")
 
 
 def too_precise(item: Input) -> SpecError:

@@ -114,7 +114,8 @@ class BlockPrinter(CudaKernelPrinter):
             at = f"{index}_at"
             entry = f"const int64_t {index} = {self.expr(entry_at(loop.high, i.Var(at)))};"
             last = self.length(loop.high)
-            return for_head(at, start, last, step), [entry]
+            read = loop.index in names_in(loop.body)
+            return for_head(at, start, last, step), [entry] if read else []
         low = self.expr(loop.low, 9)
         begin = start if low == "0" else (low if start == "0" else f"{low} + {start}")
         return for_head(index, begin, self.expr(loop.high, 8), step), []
@@ -136,7 +137,8 @@ class BlockPrinter(CudaKernelPrinter):
         mark = f"{passes} |= 1u << ({index} - {start});"
         if condition != i.Const(True):
             mark = f"if ({self.expr(condition)}) {mark}"
-        tests = [*entry, *self.block(before), mark]
+        tested = loop.index in names_in((before, condition))
+        tests = [*(entry if tested else ()), *self.block(before), mark]
         kept = [
             f"const int64_t {index} = {start} + cvmgen_lowest_bit({passes});",
             *entry,

@@ -32,7 +32,6 @@ def lift_host(program: i.Program, *, proof: Callable[[i.Program], Proof]) -> i.P
     for nest in program.nests:
         nest = one_tensor(program, nest)
         nest, folded = folds(program, nest, taken, reads_inside)
-        nest = replace(nest, body=with_all_entries(nest, reads_inside))
         if nest.each is None:
             added.setdefault(nest.case, []).extend(folded)
         else:
@@ -107,32 +106,6 @@ def folds(
     body = rebuild(nest.body, change)
     lets = tuple(i.Let(name, "int", fold, nest.span) for fold, name in found.items())
     return replace(nest, body=body), lets
-
-
-def with_all_entries(nest: i.Nest, reads_inside: Proof) -> tuple[i.Stmt, ...]:
-    """A nest whose entries of the host's lists are there in every call, as the host takes them out
-    of the lists ahead, and whole arrays are computed for all elements: one that is not proved to be
-    there stays behind a test."""
-    inner = assigned(nest.body) | bound_in(nest.body)
-    known: dict[i.Expr, bool] = {}
-
-    def change(node: i.Expr) -> i.Expr:
-        if not isinstance(node, i.Item) or names_in(node) & inner:
-            return node
-        if any(map(of_nests, walk(node))):
-            return node
-        if node not in known:
-            known[node] = reads_inside(nest, node)
-        return node if known[node] else entry_or_0(node)
-
-    body: tuple[i.Stmt, ...] = rebuild(nest.body, change)
-    return body
-
-
-def entry_or_0(item: i.Item) -> i.Expr:
-    length = i.Call("len", (item.sequence,))
-    tests = i.Compare("<=", i.Const(0), item.index), i.Compare("<", item.index, length)
-    return i.Select(i.Logic("and", tests), item, i.Const(0))
 
 
 def fails(node: object) -> bool:

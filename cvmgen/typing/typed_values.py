@@ -44,6 +44,7 @@ from cvmgen.typing.ranges import Range
 from cvmgen.typing.typed_calls import CallTyper
 
 RangeRule = Callable[[Range, Range], Range]
+TOO_LARGE = "can be larger than a kernel can compute"
 EXTENT = Range(1, MAX_SIZE - 1)
 EXTENT_OR_0 = Range(0, MAX_SIZE - 1)
 LIST_CALLS = ("strides", "split")
@@ -390,7 +391,7 @@ class ValueTyper(CallTyper):
     def too_wide(self, what: str) -> None:
         """Refuse what no machine type of a kernel holds; the host saturates, and refuses calls."""
         if not self.host:
-            message = f"a {what} of this formula can be larger than a kernel can compute"
+            message = f"a {what} of this formula {TOO_LARGE}"
             raise SpecError(self.span, message, "cut what it is made of: clip(..., low, high)")
 
     def product_of_extents(self, expr: i.Expr) -> Range | None:

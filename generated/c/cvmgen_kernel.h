@@ -208,6 +208,7 @@ CVMGEN_FUNCTION int64_t cvmgen_flatten_index(const cvmgen_list *index, const cvm
 CVMGEN_FUNCTION cvmgen_list cvmgen_unflatten(int64_t position, const cvmgen_list *extents) {
     cvmgen_list index;
     index.length = extents->length;
+    index.at[0] = 0;  /* a list without entries is not read, but compilers warn of it */
     for (int64_t i = extents->length - 1; i >= 0; --i) {
         index.at[i] = position % extents->at[i];
         position /= extents->at[i];

@@ -89,6 +89,25 @@ def test_an_adjoint_that_no_precision_admits_is_refused(cvmgen: Command, spec: P
     assert cvmgen("derive", "wide", "--wrt", "W", "--spec", spec).code == 0
 
 
+LONG = """
+operator long {
+  "Sums of products, as wide as int64 is."
+  input  X : int8[N, M]
+  input  W : int8[M]
+  output Y : int64[N]
+  Y[i] = sum[j < M](X[i, j] * W[j])
+}
+"""
+
+
+def test_an_adjoint_that_no_kernel_can_compute_is_refused(cvmgen: Command, spec: Path) -> None:
+    (spec / "toy/long.cvm").write_text(LONG)
+    outcome = cvmgen("derive", "long", "--wrt", "W", "--spec", spec)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "the adjoint with respect to 'W' can be larger than a kernel can compute" in outcome.err
+    assert "('Y' is int64)" in outcome.err
+
+
 REFUSED = (
     (("double", "--wrt", "Z"), "toy.double has no input 'Z'; its inputs are X", "unknown input"),
     (("duoble", "--wrt", "X"), "did you mean 'double'", "unknown operator"),

@@ -25,6 +25,19 @@ HALVED = "def halved(x, by) = (x + by) div 2 if x > by else x - by"
 # What an operator declares and computes, what a call gives it, and what went wrong.
 ROWS = [
     (
+        "input each i < Q : X[i] : cvm[n[i]...] output Y : cvm[n[0]...] precision 32",
+        "Y[d...] = d[0]",
+        ([int8s(3, 1, 2)],),
+        "compilers of C took an index of no entries for one that is read",
+    ),
+    (
+        "input X : cvm[N] output Y : cvm[N] precision 32 let V = select[i < N](X[i] > 0)"
+        " let S = sort[i in V] by (X[i])",
+        "Y[i] = X[S[i]] if i < count(S) else sum[k in V](1)",
+        (int8s(3, 1, -2),),
+        "CUDA looked up entries of which it only wants the number",
+    ),
+    (
         "input X : cvm[N] input B : cvm[N] optional input M : cvm[N]"
         " output Y : cvm[N] precision 32",
         "Y[i] = X[i] + M[i] + (B[i] if present(B) else 0)",
