@@ -143,6 +143,8 @@ class Unfold:
 
     def statement(self, statement: i.Stmt) -> None:
         self.span = statement.span
+        if isinstance(statement, i.Let):
+            self.locals.add(statement.name)  # what is bound below gets another name
         match statement:
             case i.Let(type="list", value=i.Gather() | i.ListOf() as value) if self.everything:
                 self.fill(statement.name, value)

@@ -25,6 +25,13 @@ HALVED = "def halved(x, by) = (x + by) div 2 if x > by else x - by"
 # What an operator declares and computes, what a call gives it, and what went wrong.
 ROWS = [
     (
+        "input X : int64[N, M] output Y : int64[N, M]",
+        "Y[i, k] = (0 if 0 <= 2*k + 1 < 3 else 1)"
+        " - count({(0 if 0 <= 2*i - 2 + k < 3 else 0) mod -3 for j < N})",
+        (np.zeros((2, 3), np.int64),),
+        "two locals of one name, of which schedules of C were told that they stand for two things",
+    ),
+    (
         "input each i < Q : X[i] : cvm[n[i]...] output Y : cvm[n[0]...] precision 32",
         "Y[d...] = d[0]",
         ([int8s(3, 1, 2)],),
