@@ -26,7 +26,8 @@ from cvmgen.rules import NOT_THERE
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 
-KEPT: deque[tuple[f.Operator, tuple[i.Program, tuple[Open, ...]]]] = deque(maxlen=4)
+# Of as many operators as a build has: checked, generated and told of one after the other.
+KEPT: deque[tuple[f.Operator, tuple[i.Program, tuple[Open, ...]]]] = deque(maxlen=128)
 NOTHING = i.Const(MAX_SIZE)  # no element reads outside
 
 
