@@ -427,9 +427,13 @@ class CudaEmitter(c.CEmitter):
         if not self.overflowing:
             return []
         words = {name: f"overflow[{self.word(name)}]" for name in self.overflowing}
-        lines = [f"cvmgen_begin(error, {quoted(self.operator.full_name)});"]
+        lines = [
+            f"cvmgen_begin(error, {quoted(self.operator.full_name)});",
+            "if (overflow == NULL) return CVMGEN_OK;",
+        ]
         for name, word in words.items():
-            head = "int status" if len(lines) == 1 else "if (status == CVMGEN_OK) status"
+            first = name == self.overflowing[0]
+            head = "int status" if first else "if (status == CVMGEN_OK) status"
             call = f"cvmgen_refuse_overflow(error, {quoted(name)}, args->{name}, {word});"
             lines.append(f"{head} = {call}")
         cleared = " = ".join([*words.values(), "CVMGEN_NO_OVERFLOW;"])

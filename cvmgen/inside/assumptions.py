@@ -27,6 +27,12 @@ OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
 def within(value: i.Expr, low: i.Expr, high: i.Expr) -> i.Expr:
+    """low <= value < high, as far as it is not to be seen."""
+    match low, value:
+        case i.Const(value=least), i.Const(value=number) if least <= number:
+            return i.Compare("<", value, high)
+        case _:
+            pass
     return i.Logic("and", (i.Compare("<=", low, value), i.Compare("<", value, high)))
 
 

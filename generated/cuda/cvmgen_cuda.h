@@ -40,7 +40,7 @@ static inline __device__ void cvmgen_note_overflow(int64_t *first, int64_t at) {
 
 #ifndef __CUDACC_RTC__
 #include "cvmgen_stream.h"
-
+/* with its refusal of what overflows */
 #include "cvmgen_runtime.h"
 #include <initializer_list>
 #include <utility>

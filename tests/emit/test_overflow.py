@@ -157,6 +157,7 @@ int main(void) {
     printf("%d %d\n", y[0], y[1]);
     X.dtype = Y.dtype = CVMGEN_FLOAT32;
     call("real numbers without words", NULL);
+    tell("asked without words", tosa_reduce_sum_cuda_refused(&args, NULL, &error));
     return 0;
 }
 """
@@ -170,6 +171,7 @@ small: 0
 asked: 0
 3 1073741827
 real numbers without words: 0
+asked without words: 0
 """
 
 

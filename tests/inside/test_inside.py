@@ -124,7 +124,7 @@ def test_models_have_no_place_for_tests() -> None:
 
 # What the host computes for a nest, as it stands before and behind the pass that shelters it.
 HOST = [
-    ("Y[i] = X[i] + L[1]", "L[1] if 0 <= 1 and 1 < len(L) else 0", "an entry"),
+    ("Y[i] = X[i] + L[1]", "L[1] if 1 < len(L) else 0", "an entry"),
     ("Y[i] = X[i] + n[0]", "= n[0]\n", "an entry that is there"),
     (
         "Y[i] = X[i] + sum[d... < n[c:]...](1)",
